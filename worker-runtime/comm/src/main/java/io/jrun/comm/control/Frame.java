@@ -1,0 +1,80 @@
+package io.jrun.comm.control;
+
+import java.util.List;
+import java.util.Optional;
+
+/** One message between a worker and its agent. */
+public sealed interface Frame {
+
+    /** What a worker may send. */
+    sealed interface FromWorker extends Frame {}
+
+    /** What an agent may send. */
+    sealed interface FromAgent extends Frame {}
+
+    /**
+     * First frame of a connection.
+     *
+     * @param protocolVersion {@link FrameCodec#PROTOCOL_VERSION}
+     * @param round the round the worker was started in (JRUN_ROUND)
+     * @param pid the worker's process id, which the agent compares with the process it started
+     */
+    record Hello(int protocolVersion, String runId, int round, int rank, long pid) implements FromWorker {}
+
+    /**
+     * Enters the rendezvous; answered by {@link PeerTable} when every rank of the round has joined.
+     *
+     * @param tcpPort the data-plane port this worker listens on, 0 if it does not listen
+     */
+    record Join(int tcpPort) implements FromWorker {}
+
+    /** Asks the job's store; answered by a {@link StoreReply} of the same id. A zero timeout does not wait. */
+    record StoreRequest(long id, StoreCommand command) implements FromWorker {}
+
+    /** This rank takes part in no further collective: its world was closed or its main returned. */
+    record Leaving() implements FromWorker {}
+
+    /** The agent does not accept this connection; the worker fails with the reason. */
+    record Refused(String reason) implements FromAgent {}
+
+    /**
+     * Every rank of the round, in rank order.
+     *
+     * @param secret the job secret, key of the data-plane handshake
+     */
+    record PeerTable(int round, Bytes secret, List<Peer> peers) implements FromAgent {
+        public PeerTable {
+            peers = List.copyOf(peers);
+        }
+    }
+
+    /**
+     * One rank of the round.
+     *
+     * @param host the node's name, for messages
+     * @param address where its data-plane port is reached; numeric
+     * @param tcpPort 0 if it does not listen
+     */
+    record Peer(int rank, int nodeRank, int localRank, String host, String address, int tcpPort, long pid) {}
+
+    /**
+     * Answer to a {@link StoreRequest}.
+     *
+     * @param value absent where the command yields none
+     * @param error why it failed, empty if it succeeded; a passed deadline begins with "timeout"
+     */
+    record StoreReply(long id, Optional<Bytes> value, String error) implements FromAgent {}
+
+    /**
+     * A rank takes part in no further collective.
+     *
+     * @param how what became of it, in words: "returned from main", "was killed by SIGKILL (pid 7)"
+     */
+    record RankLeft(int rank, String how) implements FromAgent {}
+
+    /** The job is stopping: fail every pending and later operation with this cause. */
+    record Abort(String cause) implements FromAgent {}
+
+    /** The user or the scheduler asks for a checkpoint at the next safe point. */
+    record CheckpointNow() implements FromAgent {}
+}

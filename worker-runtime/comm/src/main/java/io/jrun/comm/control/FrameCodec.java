@@ -1,0 +1,291 @@
+package io.jrun.comm.control;
+
+import io.jrun.comm.control.Frame.Peer;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Byte layout of {@link Frame}s: a 4-byte big-endian length of what follows, one type byte, then the fields in order.
+ * Strings and byte strings carry a 4-byte length; optionals a presence byte; lists a 4-byte count. Stateless.
+ */
+public final class FrameCodec {
+    /** Raised with every change of the layout; an agent refuses another version. */
+    public static final int PROTOCOL_VERSION = 1;
+
+    /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
+    public static final int MAX_FRAME_BYTES = 4 << 20;
+
+    /** No store value is longer; the store carries addresses and shapes, not tensors. */
+    public static final int MAX_VALUE_BYTES = 1 << 20;
+
+    private static final int HELLO = 1;
+    private static final int JOIN = 2;
+    private static final int STORE_REQUEST = 3;
+    private static final int LEAVING = 4;
+    private static final int REFUSED = 16;
+    private static final int PEER_TABLE = 17;
+    private static final int STORE_REPLY = 18;
+    private static final int RANK_LEFT = 19;
+    private static final int ABORT = 20;
+    private static final int CHECKPOINT_NOW = 21;
+
+    private static final int SET = 1;
+    private static final int GET = 2;
+    private static final int AWAIT = 3;
+    private static final int ADD = 4;
+    private static final int COMPARE_AND_SET = 5;
+    private static final int DELETE = 6;
+
+    private FrameCodec() {}
+
+    /** The frame with its length prefix, ready to be written in one call. */
+    public static byte[] encode(Frame frame) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(128);
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeInt(0);
+            write(frame, out);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        byte[] encoded = bytes.toByteArray();
+        int length = encoded.length - Integer.BYTES;
+        if (length > MAX_FRAME_BYTES) {
+            throw new IllegalArgumentException("control frame of " + length + " bytes exceeds " + MAX_FRAME_BYTES);
+        }
+        encoded[0] = (byte) (length >>> 24);
+        encoded[1] = (byte) (length >>> 16);
+        encoded[2] = (byte) (length >>> 8);
+        encoded[3] = (byte) length;
+        return encoded;
+    }
+
+    /**
+     * Reads the next frame.
+     *
+     * @throws EOFException if the stream ends, also within a frame
+     * @throws IOException if the bytes are no frame of this protocol
+     */
+    public static Frame read(DataInputStream in) throws IOException {
+        int length = in.readInt();
+        if (length < 1 || length > MAX_FRAME_BYTES) {
+            throw new IOException("control frame claims " + length + " bytes (allowed 1.." + MAX_FRAME_BYTES + ")");
+        }
+        byte[] body = in.readNBytes(length);
+        if (body.length < length) {
+            throw new EOFException(
+                    "control connection ended inside a frame: " + body.length + " of " + length + " bytes");
+        }
+        try (DataInputStream fields = new DataInputStream(new ByteArrayInputStream(body))) {
+            Frame frame = parse(fields);
+            if (fields.available() > 0) {
+                throw new IOException("control frame has " + fields.available() + " bytes too many");
+            }
+            return frame;
+        } catch (EOFException e) {
+            throw new IOException("control frame of " + length + " bytes is too short for its fields", e);
+        }
+    }
+
+    private static void write(Frame frame, DataOutputStream out) throws IOException {
+        switch (frame) {
+            case Frame.Hello(int version, String runId, int round, int rank, long pid) -> {
+                out.writeByte(HELLO);
+                out.writeInt(version);
+                writeString(runId, out);
+                out.writeInt(round);
+                out.writeInt(rank);
+                out.writeLong(pid);
+            }
+            case Frame.Join(int tcpPort) -> {
+                out.writeByte(JOIN);
+                out.writeInt(tcpPort);
+            }
+            case Frame.StoreRequest(long id, StoreCommand command) -> {
+                out.writeByte(STORE_REQUEST);
+                out.writeLong(id);
+                writeCommand(command, out);
+            }
+            case Frame.Leaving() -> out.writeByte(LEAVING);
+            case Frame.Refused(String reason) -> {
+                out.writeByte(REFUSED);
+                writeString(reason, out);
+            }
+            case Frame.PeerTable(int round, Bytes secret, List<Peer> peers) -> {
+                out.writeByte(PEER_TABLE);
+                out.writeInt(round);
+                writeBytes(secret, out);
+                out.writeInt(peers.size());
+                for (Peer peer : peers) {
+                    writePeer(peer, out);
+                }
+            }
+            case Frame.StoreReply(long id, Optional<Bytes> value, String error) -> {
+                out.writeByte(STORE_REPLY);
+                out.writeLong(id);
+                writeOptional(value, out);
+                writeString(error, out);
+            }
+            case Frame.RankLeft(int rank, String how) -> {
+                out.writeByte(RANK_LEFT);
+                out.writeInt(rank);
+                writeString(how, out);
+            }
+            case Frame.Abort(String cause) -> {
+                out.writeByte(ABORT);
+                writeString(cause, out);
+            }
+            case Frame.CheckpointNow() -> out.writeByte(CHECKPOINT_NOW);
+        }
+    }
+
+    private static Frame parse(DataInputStream in) throws IOException {
+        int type = in.readUnsignedByte();
+        return switch (type) {
+            case HELLO -> new Frame.Hello(in.readInt(), readString(in), in.readInt(), in.readInt(), in.readLong());
+            case JOIN -> new Frame.Join(in.readInt());
+            case STORE_REQUEST -> new Frame.StoreRequest(in.readLong(), readCommand(in));
+            case LEAVING -> new Frame.Leaving();
+            case REFUSED -> new Frame.Refused(readString(in));
+            case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));
+            case STORE_REPLY -> new Frame.StoreReply(in.readLong(), readOptional(in), readString(in));
+            case RANK_LEFT -> new Frame.RankLeft(in.readInt(), readString(in));
+            case ABORT -> new Frame.Abort(readString(in));
+            case CHECKPOINT_NOW -> new Frame.CheckpointNow();
+            default -> throw new IOException("unknown control frame type " + type);
+        };
+    }
+
+    private static void writeCommand(StoreCommand command, DataOutputStream out) throws IOException {
+        switch (command) {
+            case StoreCommand.Set(String key, Bytes value) -> {
+                out.writeByte(SET);
+                writeString(key, out);
+                writeBytes(value, out);
+            }
+            case StoreCommand.Get(String key, long timeoutMillis) -> {
+                out.writeByte(GET);
+                writeString(key, out);
+                out.writeLong(timeoutMillis);
+            }
+            case StoreCommand.Await(List<String> keys, long timeoutMillis) -> {
+                out.writeByte(AWAIT);
+                out.writeInt(keys.size());
+                for (String key : keys) {
+                    writeString(key, out);
+                }
+                out.writeLong(timeoutMillis);
+            }
+            case StoreCommand.Add(String key, long delta) -> {
+                out.writeByte(ADD);
+                writeString(key, out);
+                out.writeLong(delta);
+            }
+            case StoreCommand.CompareAndSet(String key, Optional<Bytes> expected, Bytes desired) -> {
+                out.writeByte(COMPARE_AND_SET);
+                writeString(key, out);
+                writeOptional(expected, out);
+                writeBytes(desired, out);
+            }
+            case StoreCommand.Delete(String key) -> {
+                out.writeByte(DELETE);
+                writeString(key, out);
+            }
+        }
+    }
+
+    private static StoreCommand readCommand(DataInputStream in) throws IOException {
+        int type = in.readUnsignedByte();
+        return switch (type) {
+            case SET -> new StoreCommand.Set(readString(in), readBytes(in));
+            case GET -> new StoreCommand.Get(readString(in), in.readLong());
+            case AWAIT -> new StoreCommand.Await(readStrings(in), in.readLong());
+            case ADD -> new StoreCommand.Add(readString(in), in.readLong());
+            case COMPARE_AND_SET -> new StoreCommand.CompareAndSet(readString(in), readOptional(in), readBytes(in));
+            case DELETE -> new StoreCommand.Delete(readString(in));
+            default -> throw new IOException("unknown store command type " + type);
+        };
+    }
+
+    private static void writePeer(Peer peer, DataOutputStream out) throws IOException {
+        out.writeInt(peer.rank());
+        out.writeInt(peer.nodeRank());
+        out.writeInt(peer.localRank());
+        writeString(peer.host(), out);
+        writeString(peer.address(), out);
+        out.writeInt(peer.tcpPort());
+        out.writeLong(peer.pid());
+    }
+
+    private static List<Peer> readPeers(DataInputStream in) throws IOException {
+        int count = readCount(in);
+        List<Peer> peers = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            peers.add(new Peer(
+                    in.readInt(),
+                    in.readInt(),
+                    in.readInt(),
+                    readString(in),
+                    readString(in),
+                    in.readInt(),
+                    in.readLong()));
+        }
+        return peers;
+    }
+
+    private static List<String> readStrings(DataInputStream in) throws IOException {
+        int count = readCount(in);
+        List<String> strings = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            strings.add(readString(in));
+        }
+        return strings;
+    }
+
+    private static int readCount(DataInputStream in) throws IOException {
+        int count = in.readInt();
+        if (count < 0 || count > in.available()) {
+            throw new IOException(
+                    "control frame claims a list of " + count + " elements in " + in.available() + " bytes");
+        }
+        return count;
+    }
+
+    private static void writeString(String text, DataOutputStream out) throws IOException {
+        byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+        out.writeInt(utf8.length);
+        out.write(utf8);
+    }
+
+    private static String readString(DataInputStream in) throws IOException {
+        return readBytes(in).utf8();
+    }
+
+    private static void writeBytes(Bytes bytes, DataOutputStream out) throws IOException {
+        out.writeInt(bytes.length());
+        out.write(bytes.toArray());
+    }
+
+    private static Bytes readBytes(DataInputStream in) throws IOException {
+        return Bytes.of(in.readNBytes(readCount(in)));
+    }
+
+    private static void writeOptional(Optional<Bytes> value, DataOutputStream out) throws IOException {
+        out.writeBoolean(value.isPresent());
+        if (value.isPresent()) {
+            writeBytes(value.get(), out);
+        }
+    }
+
+    private static Optional<Bytes> readOptional(DataInputStream in) throws IOException {
+        return in.readBoolean() ? Optional.of(readBytes(in)) : Optional.empty();
+    }
+}
