@@ -1,0 +1,72 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.OpKind;
+import java.lang.foreign.MemorySegment;
+
+/** Checks of what callers pass, with messages that name the operation and both numbers. */
+final class Arguments {
+    private Arguments() {}
+
+    static long blockBytes(OpKind kind, DataType type, long count, int blocks) {
+        if (count < 0) {
+            throw usage(kind, "count is " + count + " (expected 0 or more)");
+        }
+        try {
+            return Math.multiplyExact(Math.multiplyExact(count, (long) type.sizeBytes()), (long) blocks);
+        } catch (ArithmeticException e) {
+            throw usage(kind, blocks + " blocks of " + count + " elements of " + type.label() + " exceed 64 bits");
+        }
+    }
+
+    static void readable(OpKind kind, String name, MemorySegment buffer, long bytes) {
+        if (buffer.byteSize() < bytes) {
+            throw usage(
+                    kind,
+                    "the " + name + " buffer has " + buffer.byteSize() + " bytes (expected at least " + bytes + ")");
+        }
+    }
+
+    static void writable(OpKind kind, String name, MemorySegment buffer, long bytes) {
+        readable(kind, name, buffer, bytes);
+        if (buffer.isReadOnly()) {
+            throw usage(kind, "the " + name + " buffer is read-only");
+        }
+    }
+
+    static void rank(OpKind kind, String name, int groupRank, int size) {
+        if (groupRank < 0 || groupRank >= size) {
+            throw usage(kind, name + " is " + groupRank + " (expected 0.." + (size - 1) + ", a rank of this group)");
+        }
+    }
+
+    /** Input and output must not overlap. */
+    static void apart(OpKind kind, MemorySegment input, long inputBytes, MemorySegment output, long outputBytes) {
+        if (overlap(input.asSlice(0, inputBytes), output.asSlice(0, outputBytes))) {
+            throw usage(kind, "input and output overlap. Use separate buffers.");
+        }
+    }
+
+    /** As {@link #apart}, but {@code block} may be exactly the block at {@code offset} of {@code whole}. */
+    static void apartOrInPlace(
+            OpKind kind, MemorySegment whole, long wholeBytes, MemorySegment block, long blockBytes, long offset) {
+        MemorySegment own = whole.asSlice(offset, blockBytes);
+        boolean inPlace = sameBase(whole, block) && own.address() == block.address();
+        if (!inPlace && overlap(whole.asSlice(0, wholeBytes), block.asSlice(0, blockBytes))) {
+            throw usage(
+                    kind,
+                    "input and output overlap. Use separate buffers, or for in place exactly this rank's own block.");
+        }
+    }
+
+    private static boolean sameBase(MemorySegment a, MemorySegment b) {
+        return a.isNative() == b.isNative() && a.heapBase().equals(b.heapBase());
+    }
+
+    private static boolean overlap(MemorySegment a, MemorySegment b) {
+        return a.asOverlappingSlice(b).isPresent();
+    }
+
+    private static CommException usage(OpKind kind, String what) {
+        return new CommException(ErrorCode.USAGE, kind.methodName() + ": " + what);
+    }
+}

@@ -1,0 +1,144 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.BackendFactory;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.SoloBackend;
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.ControlListener;
+import io.jrun.comm.control.Frame.Peer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/** The open groups of one rank; hands each what the control connection tells, also what it told before. Thread-safe. */
+final class GroupRegistry implements ControlListener {
+    /** Makes the data plane on first use, so that a program without collectives opens nothing. */
+    @FunctionalInterface
+    interface FactorySource {
+        BackendFactory create(WorldContext context);
+    }
+
+    /** The backends of groups of one, which share nothing. */
+    private static final BackendFactory SOLO = new BackendFactory() {
+        @Override
+        public SoloBackend create(GroupContext group) {
+            return new SoloBackend();
+        }
+
+        @Override
+        public void close() {}
+    };
+
+    private final FactorySource source;
+    private final List<ProcessGroup> groups = new ArrayList<>();
+    private final Map<Integer, String> departures = new ConcurrentHashMap<>();
+    private final AtomicBoolean checkpointRequested = new AtomicBoolean();
+    private @Nullable CommException cause;
+    private @Nullable WorldContext context;
+    private @Nullable BackendFactory factory;
+
+    GroupRegistry(FactorySource source) {
+        this.source = source;
+    }
+
+    /** The first group; sets the context of all that follow. */
+    synchronized ProcessGroup openWorld(WorldContext worldContext, GroupOptions options) {
+        context = worldContext;
+        return open("world", worldContext.peers(), options);
+    }
+
+    /** A group of {@code members}, this rank among them. */
+    synchronized ProcessGroup open(String name, List<Peer> members, GroupOptions options) {
+        WorldContext world = world();
+        int groupRank = members.indexOf(world.peers().get(world.rank()));
+        GroupContext group =
+                new GroupContext(world, name, groupRank, members, options.deterministic(), new GroupHealth());
+        ProcessGroup opened = new ProcessGroup(group, options, this);
+        groups.add(opened);
+        departures.forEach(opened::worldRankLeft);
+        if (cause != null) {
+            opened.poison(cause);
+        }
+        return opened;
+    }
+
+    synchronized void forget(ProcessGroup group) {
+        groups.remove(group);
+    }
+
+    synchronized BackendFactory factory(int groupSize) {
+        if (groupSize == 1) {
+            return SOLO;
+        }
+        BackendFactory current = factory;
+        if (current == null) {
+            current = source.create(world());
+            factory = current;
+        }
+        return current;
+    }
+
+    /** Closes every group, the youngest first, then what they shared. */
+    void close() {
+        for (ProcessGroup group : snapshot().reversed()) {
+            group.close();
+        }
+        BackendFactory current;
+        synchronized (this) {
+            current = factory;
+            factory = null;
+        }
+        if (current != null) {
+            current.close();
+        }
+    }
+
+    /** Whether a checkpoint was asked for since the last call. */
+    boolean takeCheckpointRequest() {
+        return checkpointRequested.getAndSet(false);
+    }
+
+    @Override
+    public void rankLeft(int rank, String how) {
+        departures.put(rank, how);
+        snapshot().forEach(group -> group.worldRankLeft(rank, how));
+    }
+
+    @Override
+    public void abort(String why) {
+        poison(new CommException(ErrorCode.ABORTED, "the job is stopping: " + why));
+    }
+
+    @Override
+    public void checkpointNow() {
+        checkpointRequested.set(true);
+    }
+
+    @Override
+    public void connectionLost(String why) {
+        poison(new CommException(ErrorCode.ABORTED, "the connection to this node's agent was lost: " + why));
+    }
+
+    private void poison(CommException failure) {
+        synchronized (this) {
+            cause = cause == null ? failure : cause;
+        }
+        snapshot().forEach(group -> group.poison(failure));
+    }
+
+    private synchronized List<ProcessGroup> snapshot() {
+        return List.copyOf(groups);
+    }
+
+    private synchronized WorldContext world() {
+        WorldContext known = context;
+        if (known == null) {
+            throw new IllegalStateException("no group can be opened before this rank has joined");
+        }
+        return known;
+    }
+}

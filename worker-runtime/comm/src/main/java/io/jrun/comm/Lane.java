@@ -1,0 +1,147 @@
+package io.jrun.comm;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs operations one after another in call order: a synchronous one on its caller's thread when nothing is before it,
+ * everything else on a progress thread of its own. The thread is a daemon, starts with the first asynchronous operation and
+ * parks in Java while idle, so that it does not hold up the VM's exit. Thread-safe.
+ */
+final class Lane {
+    /** A bound on forgotten work; at this depth the program is not waiting for anything it starts. */
+    private static final int MAX_QUEUED = 1 << 16;
+
+    /** An operation; {@code sequence} is its number in this lane. */
+    @FunctionalInterface
+    interface Task {
+        void run(long sequence);
+    }
+
+    private final String name;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final ArrayDeque<Operation> queue = new ArrayDeque<>();
+    private long nextSequence;
+    private boolean busy;
+    private boolean closed;
+    private @Nullable Thread progress;
+
+    Lane(String name) {
+        this.name = name;
+    }
+
+    /** Runs {@code task} after everything called before it, and returns when it is done. */
+    void run(Task task) {
+        Operation queued = null;
+        long sequence = -1;
+        lock.lock();
+        try {
+            if (busy || !queue.isEmpty()) {
+                queued = enqueue(task);
+            } else {
+                checkOpen();
+                busy = true;
+                sequence = nextSequence++;
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (queued != null) {
+            queued.await();
+            return;
+        }
+        try {
+            task.run(sequence);
+        } finally {
+            leave();
+        }
+    }
+
+    /** Queues {@code task} after everything called before it. */
+    Work submit(Task task) {
+        lock.lock();
+        try {
+            return enqueue(task);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Lets queued operations end (each has its deadline, and all fail at once in a poisoned group), then refuses more. */
+    void close() {
+        lock.lock();
+        try {
+            closed = true;
+            changed.signalAll();
+            while (busy || !queue.isEmpty()) {
+                changed.awaitUninterruptibly();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Operation enqueue(Task task) {
+        checkOpen();
+        if (queue.size() >= MAX_QUEUED) {
+            throw new CommException(
+                    ErrorCode.USAGE, queue.size() + " operations are queued on " + name + ". Await some of them.");
+        }
+        Operation operation = new Operation(task, nextSequence++);
+        queue.add(operation);
+        if (progress == null) {
+            progress = Thread.ofPlatform().daemon().name(name).start(this::serve);
+        }
+        changed.signalAll();
+        return operation;
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new CommException(ErrorCode.USAGE, name + " is closed. Do not use a group after closing it.");
+        }
+    }
+
+    private void serve() {
+        for (Operation next = take(); next != null; next = take()) {
+            try {
+                next.run();
+            } finally {
+                leave();
+            }
+        }
+    }
+
+    private @Nullable Operation take() {
+        lock.lock();
+        try {
+            while (true) {
+                if (!busy && !queue.isEmpty()) {
+                    busy = true;
+                    return queue.remove();
+                }
+                if (closed && queue.isEmpty()) {
+                    return null;
+                }
+                changed.awaitUninterruptibly();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void leave() {
+        lock.lock();
+        try {
+            busy = false;
+            if (closed || !queue.isEmpty()) {
+                changed.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,155 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.local.LocalHub;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * Runs N ranks as threads of this JVM on the code that otherwise runs as N processes, each rank with connections and memory
+ * mappings of its own. For tests, and for trying things out in a debugger.
+ */
+public final class LocalWorld {
+    private static final int SECRET_BYTES = 32;
+    private static final String HOST = "localhost";
+
+    private final LocalWorldOptions options;
+    private final ThrowingConsumer<World> body;
+    private final LocalHub hub = new LocalHub();
+    private final List<Throwable> failures = new CopyOnWriteArrayList<>();
+    private final List<ServerSocketChannel> listeners = new ArrayList<>();
+    private final String runId;
+    private final Bytes secret;
+
+    private LocalWorld(LocalWorldOptions options, ThrowingConsumer<World> body) {
+        this.options = options;
+        this.body = body;
+        byte[] random = new byte[SECRET_BYTES];
+        new SecureRandom().nextBytes(random);
+        this.secret = Bytes.of(random);
+        this.runId = "local-" + HexFormat.of().formatHex(random, 0, Integer.BYTES);
+    }
+
+    /** Runs {@code body} on {@code size} ranks with the default options. */
+    public static void run(int size, ThrowingConsumer<World> body) {
+        run(LocalWorldOptions.ofSize(size), body);
+    }
+
+    /**
+     * Runs {@code body} on every rank and returns when all have returned. When one throws, the others' operations fail with
+     * ABORTED; then the first failure is thrown, with the others suppressed in it.
+     *
+     * @throws CommException SYSTEM, wrapping the first failure if that is a checked exception
+     */
+    public static void run(LocalWorldOptions options, ThrowingConsumer<World> body) {
+        LocalWorld local = new LocalWorld(options, body);
+        try (LocalHub _ = local.hub) {
+            local.runRanks();
+        }
+        local.rethrow();
+    }
+
+    private void runRanks() {
+        List<Peer> peers = peers();
+        List<Thread> threads = new ArrayList<>();
+        for (int rank = 0; rank < options.size(); rank++) {
+            int self = rank;
+            threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).unstarted(() -> runRank(self, peers)));
+        }
+        threads.forEach(Thread::start);
+        threads.forEach(this::join);
+    }
+
+    private List<Peer> peers() {
+        long pid = ProcessHandle.current().pid();
+        String address = InetAddress.getLoopbackAddress().getHostAddress();
+        List<Peer> peers = new ArrayList<>();
+        for (int rank = 0; rank < options.size(); rank++) {
+            int port = options.transport() == TransportKind.TCP ? listen() : 0;
+            peers.add(new Peer(rank, 0, rank, HOST, address, port, pid));
+        }
+        return peers;
+    }
+
+    private int listen() {
+        try {
+            ServerSocketChannel listener = ServerSocketChannel.open();
+            listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            listeners.add(listener);
+            return ((InetSocketAddress) listener.getLocalAddress()).getPort();
+        } catch (IOException e) {
+            throw new CommException(ErrorCode.SYSTEM, "cannot listen on the loopback interface: " + e.getMessage(), e);
+        }
+    }
+
+    private void runRank(int rank, List<Peer> peers) {
+        WorldIdentity identity = new WorldIdentity(rank, options.size(), rank, options.size(), 0, 1, HOST, runId, 0);
+        Optional<ServerSocketChannel> listener =
+                listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
+        WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener);
+        GroupRegistry registry = new GroupRegistry(Transports.of(options.transport(), 1));
+        GroupOptions groupOptions = new GroupOptions(options.timeout(), options.deterministic());
+        try (World world = new World(identity, context, hub.connect(rank, registry), registry, groupOptions)) {
+            runBody(world);
+        } catch (Throwable failure) {
+            failures.add(failure);
+        }
+    }
+
+    private void runBody(World world) {
+        try {
+            body.accept(world);
+        } catch (Throwable failure) {
+            failures.add(failure);
+            hub.abort("rank " + world.rank() + " failed: " + failure);
+        }
+    }
+
+    /** Waits as long as the rank takes, unless one has failed: then the rest gets one timeout. */
+    private void join(Thread thread) {
+        Duration turn = Duration.ofMillis(100);
+        Deadline deadline = null;
+        try {
+            while (!thread.join(turn)) {
+                if (deadline == null && !failures.isEmpty()) {
+                    deadline = Deadline.after(options.timeout().plusSeconds(1));
+                } else if (deadline != null && deadline.passed()) {
+                    CommException stuck = new CommException(
+                            ErrorCode.COLLECTIVE_TIMEOUT,
+                            thread.getName() + " still runs " + options.timeout() + " after another rank has failed");
+                    stuck.setStackTrace(thread.getStackTrace());
+                    failures.add(stuck);
+                    return;
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            hub.abort("the thread that runs the local world was interrupted");
+        }
+    }
+
+    private void rethrow() {
+        if (failures.isEmpty()) {
+            return;
+        }
+        Throwable first = failures.getFirst();
+        failures.stream().filter(other -> !other.equals(first)).forEach(first::addSuppressed);
+        switch (first) {
+            case RuntimeException unchecked -> throw unchecked;
+            case Error error -> throw error;
+            default -> throw new CommException(ErrorCode.SYSTEM, "a rank failed: " + first, first);
+        }
+    }
+}

@@ -1,0 +1,8 @@
+package io.jrun.comm;
+
+/** A consumer that may throw anything. */
+@FunctionalInterface
+public interface ThrowingConsumer<T> {
+    /** Consumes {@code value}. */
+    void accept(T value) throws Exception;
+}

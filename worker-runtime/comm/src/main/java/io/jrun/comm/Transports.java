@@ -1,0 +1,27 @@
+package io.jrun.comm;
+
+import io.jrun.comm.GroupRegistry.FactorySource;
+import io.jrun.comm.shm.ShmBackendFactory;
+
+/** Chooses a world's data plane; the one place that knows them all. */
+final class Transports {
+    private Transports() {}
+
+    /** Whether ranks need a listening socket before they join. */
+    static boolean needsListener(TransportKind kind, int nodeCount) {
+        return kind == TransportKind.TCP || (kind == TransportKind.AUTO && nodeCount > 1);
+    }
+
+    static FactorySource of(TransportKind kind, int nodeCount) {
+        if (kind == TransportKind.SHM && nodeCount > 1) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    "JRUN_TRANSPORT=shm with " + nodeCount
+                            + " nodes: shared memory ends at the node. Use auto or tcp.");
+        }
+        if (needsListener(kind, nodeCount)) {
+            throw new CommException(ErrorCode.USAGE, "the TCP transport is not built into this version");
+        }
+        return ShmBackendFactory::new;
+    }
+}

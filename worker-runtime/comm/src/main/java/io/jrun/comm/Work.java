@@ -1,0 +1,31 @@
+package io.jrun.comm;
+
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/** An asynchronous operation. The caller leaves its buffers alone until it is done. Thread-safe. */
+public interface Work {
+    /**
+     * Waits until the operation is done; it has a deadline of its own, so this ends.
+     *
+     * @throws CommException why it failed
+     */
+    void await();
+
+    /**
+     * Waits no longer than {@code timeout}.
+     *
+     * @throws CommException why it failed; COLLECTIVE_TIMEOUT if it still runs, which does not end it
+     */
+    void await(Duration timeout);
+
+    /** Whether it has succeeded or failed. */
+    boolean isDone();
+
+    /** Why it failed; empty while it runs and after success. */
+    Optional<Throwable> exception();
+
+    /** Completes with the operation, on the group's progress thread: hand long continuations to an executor. */
+    CompletableFuture<Void> future();
+}

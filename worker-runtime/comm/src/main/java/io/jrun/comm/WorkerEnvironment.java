@@ -1,0 +1,95 @@
+package io.jrun.comm;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What an agent says to its worker through the environment.
+ *
+ * @param agentSocket path of the agent's unix-domain socket
+ * @param round of the rendezvous
+ */
+record WorkerEnvironment(
+        WorldIdentity identity, Path agentSocket, int round, TransportKind transport, GroupOptions groupOptions) {
+
+    /**
+     * Reads the variables; null if no agent started this process and none is needed.
+     *
+     * @throws CommException USAGE if a variable is missing or malformed, or if another launcher started several ranks
+     */
+    static @Nullable WorkerEnvironment of(Map<String, String> variables) {
+        Reader reader = new Reader(variables);
+        String socket = variables.getOrDefault("JRUN_AGENT_SOCKET", "");
+        if (socket.isEmpty()) {
+            reader.refuseForeignLauncher();
+            return null;
+        }
+        WorldIdentity identity = new WorldIdentity(
+                reader.number("RANK"),
+                reader.number("WORLD_SIZE"),
+                reader.number("LOCAL_RANK"),
+                reader.number("LOCAL_WORLD_SIZE"),
+                reader.number("GROUP_RANK"),
+                reader.number("GROUP_WORLD_SIZE"),
+                variables.getOrDefault("JRUN_HOST", "localhost"),
+                reader.text("JRUN_RUN_ID"),
+                reader.number("TORCHELASTIC_RESTART_COUNT"));
+        return new WorkerEnvironment(
+                identity, Path.of(socket), reader.number("JRUN_ROUND"), reader.transport(), reader.groupOptions());
+    }
+
+    private record Reader(Map<String, String> variables) {
+        void refuseForeignLauncher() {
+            String size = variables.getOrDefault("WORLD_SIZE", "1").strip();
+            if (!size.equals("1") && !size.isEmpty()) {
+                throw new CommException(
+                        ErrorCode.USAGE,
+                        "WORLD_SIZE is " + size + " but JRUN_AGENT_SOCKET is not set: this process was started by "
+                                + "something other than jrun (torchrun, srun?). Start it with: jrun --nproc-per-node="
+                                + size + " PROGRAM, or unset WORLD_SIZE to run alone.");
+            }
+        }
+
+        String text(String name) {
+            String value = variables.get(name);
+            if (value == null || value.isEmpty()) {
+                throw new CommException(
+                        ErrorCode.USAGE,
+                        name + " is not set although JRUN_AGENT_SOCKET is. Start workers with jrun, not by hand.");
+            }
+            return value;
+        }
+
+        int number(String name) {
+            String value = text(name);
+            try {
+                return Integer.parseInt(value);
+            } catch (NumberFormatException e) {
+                throw new CommException(ErrorCode.USAGE, name + " is '" + value + "' (expected a number)", e);
+            }
+        }
+
+        TransportKind transport() {
+            String value = variables.getOrDefault("JRUN_TRANSPORT", "auto");
+            return switch (value.toLowerCase(Locale.ROOT)) {
+                case "auto", "" -> TransportKind.AUTO;
+                case "shm" -> TransportKind.SHM;
+                case "tcp" -> TransportKind.TCP;
+                default ->
+                    throw new CommException(
+                            ErrorCode.USAGE, "JRUN_TRANSPORT is '" + value + "' (expected auto, shm or tcp)");
+            };
+        }
+
+        GroupOptions groupOptions() {
+            GroupOptions options = GroupOptions.DEFAULT.withDeterministic(
+                    variables.getOrDefault("JRUN_DETERMINISTIC", "0").equals("1"));
+            return variables.containsKey("JRUN_TIMEOUT_SECONDS")
+                    ? options.withTimeout(Duration.ofSeconds(number("JRUN_TIMEOUT_SECONDS")))
+                    : options;
+        }
+    }
+}

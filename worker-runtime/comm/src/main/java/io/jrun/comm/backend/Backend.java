@@ -1,0 +1,41 @@
+package io.jrun.comm.backend;
+
+import io.jrun.comm.CommException;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The data plane of one process group on one rank.
+ *
+ * <p>Threading: {@link #run} and {@link #allocate} are called by one thread at a time for collectives; besides that there
+ * may be at the same time at most one SEND and one RECV per peer, each on a thread of its own. {@link #healthChanged} may
+ * be called by any thread at any time. {@link #close} is called once, when nothing else runs any more.
+ *
+ * <p>Failures: whatever {@code run} throws poisons the group ({@link GroupHealth#poison}). A backend must itself look at
+ * {@link GroupContext#health()} while it waits: it fails a wait at once when the group is poisoned, and, when the rank it
+ * waits for has left, as soon as it is sure that nothing which that rank contributed before is still on its way. It
+ * compares every call's fingerprint (sequence, kind, type, op, count, root) with its peers' and fails with
+ * COLLECTIVE_MISMATCH that names both ranks and both calls. When a group is poisoned, the backend tells its peers if it
+ * can, so that they need not wait for their deadlines.
+ */
+public interface Backend extends AutoCloseable {
+    /**
+     * Runs a collective or a message and returns when the caller's buffers may be used again.
+     *
+     * @throws CommException PEER_LOST, COLLECTIVE_TIMEOUT, COLLECTIVE_MISMATCH, SYSTEM, or the cause that poisoned the group
+     */
+    void run(Call call);
+
+    /**
+     * Collective: memory of {@code call.count()} bytes, zeroed and 64-byte aligned, that this backend moves with the fewest
+     * copies. It lives until {@link #close}.
+     *
+     * @throws CommException as {@link #run}
+     */
+    MemorySegment allocate(Call call);
+
+    /** The group's {@link GroupHealth} has changed: a waiting {@link #run} must look at it. Returns quickly, never throws. */
+    void healthChanged();
+
+    @Override
+    void close();
+}

@@ -1,0 +1,32 @@
+package io.jrun.comm.backend;
+
+import io.jrun.comm.control.Frame.Peer;
+import java.util.List;
+
+/**
+ * What a backend knows of its group.
+ *
+ * @param name unique among the groups of a round and equal on all members; ASCII letters, digits, '.' and '-'
+ * @param rank this rank's group rank
+ * @param members by group rank; {@code Peer.rank()} is the world rank
+ * @param deterministic whether floating point results must not depend on transport, topology or how data is split: every
+ *     element is folded in ascending group rank
+ * @param health of the group; shared with the group and alive as long as it
+ */
+public record GroupContext(
+        WorldContext world, String name, int rank, List<Peer> members, boolean deterministic, GroupHealth health) {
+    public GroupContext {
+        members = List.copyOf(members);
+    }
+
+    /** Number of members. */
+    public int size() {
+        return members.size();
+    }
+
+    /** How messages name a member: {@code rank 3 (host node1, pid 4711)}. */
+    public String describe(int groupRank) {
+        Peer peer = members.get(groupRank);
+        return "rank " + peer.rank() + " (host " + peer.host() + ", pid " + peer.pid() + ")";
+    }
+}

@@ -1,0 +1,25 @@
+package io.jrun.comm.backend;
+
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame.Peer;
+import java.nio.channels.ServerSocketChannel;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What a backend factory knows of the world it serves.
+ *
+ * @param runId the job
+ * @param round the round of the rendezvous; everything on the wire belongs to one round
+ * @param rank this rank
+ * @param secret the job secret, key of the data plane's handshake; never logged
+ * @param peers every rank of the round in rank order, this one included
+ * @param listener bound before this rank joined, its port is {@code peers.get(rank).tcpPort()}; the factory owns and closes
+ *     it; absent where the round has no TCP data plane
+ */
+public record WorldContext(
+        String runId, int round, int rank, Bytes secret, List<Peer> peers, Optional<ServerSocketChannel> listener) {
+    public WorldContext {
+        peers = List.copyOf(peers);
+    }
+}

@@ -1,0 +1,192 @@
+package io.jrun.comm.control;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.control.Frame.Hello;
+import io.jrun.comm.control.Frame.PeerTable;
+import io.jrun.comm.control.Frame.StoreReply;
+import java.io.DataInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A worker's connection to its node's agent: frames out on the caller's thread, frames in on a daemon thread. It registers
+ * with {@link OpenChannels}, which closes it when the VM exits, since a thread in native code holds that up by 300 ms.
+ */
+public final class AgentChannel implements Control {
+    private static final Duration READER_EXIT = Duration.ofMillis(100);
+
+    private final SocketChannel socket;
+    private final ControlListener listener;
+    private final Object writeLock = new Object();
+    private final CompletableFuture<PeerTable> peerTable = new CompletableFuture<>();
+    private final Map<Long, CompletableFuture<StoreReply>> requests = new ConcurrentHashMap<>();
+    private final AtomicLong nextRequest = new AtomicLong();
+    private final AtomicBoolean left = new AtomicBoolean();
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private final Thread reader;
+
+    private AgentChannel(SocketChannel socket, int rank, ControlListener listener) {
+        this.socket = socket;
+        this.listener = listener;
+        this.reader = Thread.ofPlatform().daemon().name("agent-channel-" + rank).unstarted(this::readFrames);
+    }
+
+    /**
+     * Connects and says {@code hello}.
+     *
+     * @throws CommException SYSTEM if the agent cannot be reached
+     */
+    public static AgentChannel connect(Path path, Hello hello, ControlListener listener) {
+        try {
+            SocketChannel socket = SocketChannel.open(StandardProtocolFamily.UNIX);
+            socket.connect(UnixDomainSocketAddress.of(path));
+            AgentChannel channel = new AgentChannel(socket, hello.rank(), listener);
+            channel.send(hello);
+            channel.reader.start();
+            OpenChannels.add(channel);
+            return channel;
+        } catch (IOException e) {
+            throw new CommException(
+                    ErrorCode.SYSTEM,
+                    "rank " + hello.rank() + " cannot reach its agent at " + path + ": " + e.getMessage()
+                            + ". The job may have ended.",
+                    e);
+        }
+    }
+
+    /**
+     * Enters the rendezvous and waits for all ranks.
+     *
+     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the job stops meanwhile
+     */
+    public PeerTable join(int tcpPort, Duration timeout) {
+        try {
+            send(new Frame.Join(tcpPort));
+            return peerTable.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+            throw new CommException(
+                    ErrorCode.RENDEZVOUS_TIMEOUT,
+                    "not all ranks have joined within " + timeout.toSeconds()
+                            + " s. Every rank must call Distributed.init(); raise JRUN_TIMEOUT_SECONDS if they start slowly.",
+                    e);
+        } catch (ExecutionException | IOException e) {
+            Throwable why = e instanceof ExecutionException ? e.getCause() : e;
+            throw new CommException(ErrorCode.ABORTED, "joining the job failed: " + why.getMessage(), why);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new CommException(ErrorCode.ABORTED, "interrupted while joining the job", e);
+        }
+    }
+
+    @Override
+    public CompletableFuture<StoreReply> submit(StoreCommand command) {
+        long id = nextRequest.getAndIncrement();
+        CompletableFuture<StoreReply> reply = new CompletableFuture<>();
+        requests.put(id, reply);
+        try {
+            send(new Frame.StoreRequest(id, command));
+            if (!reader.isAlive()) {
+                throw new EOFException("the connection to the agent has ended");
+            }
+        } catch (IOException e) {
+            requests.remove(id);
+            reply.completeExceptionally(e);
+        }
+        return reply;
+    }
+
+    @Override
+    public void leaving() {
+        if (left.compareAndSet(false, true) && !closed.get()) {
+            try {
+                send(new Frame.Leaving());
+            } catch (IOException e) {
+                // The agent sees the end of this connection and of this process; that says the same.
+                listener.connectionLost("saying that this rank leaves: " + e.getMessage());
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        OpenChannels.remove(this);
+        try {
+            socket.close();
+            if (Thread.currentThread() != reader) {
+                reader.join(READER_EXIT);
+            }
+        } catch (IOException e) {
+            throw new CommException(ErrorCode.SYSTEM, "closing the connection to the agent: " + e.getMessage(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void send(Frame frame) throws IOException {
+        ByteBuffer bytes = ByteBuffer.wrap(FrameCodec.encode(frame));
+        synchronized (writeLock) {
+            while (bytes.hasRemaining()) {
+                socket.write(bytes);
+            }
+        }
+    }
+
+    private void readFrames() {
+        try (DataInputStream in = new DataInputStream(Channels.newInputStream(socket))) {
+            while (true) {
+                dispatch(FrameCodec.read(in));
+            }
+        } catch (IOException e) {
+            end(e);
+        }
+    }
+
+    private void dispatch(Frame frame) throws IOException {
+        switch (frame) {
+            case PeerTable table -> peerTable.complete(table);
+            case StoreReply reply -> {
+                CompletableFuture<StoreReply> request = requests.remove(reply.id());
+                if (request != null) {
+                    request.complete(reply);
+                }
+            }
+            case Frame.RankLeft(int rank, String how) -> listener.rankLeft(rank, how);
+            case Frame.Abort(String cause) -> {
+                peerTable.completeExceptionally(new IOException("the job is stopping: " + cause));
+                listener.abort(cause);
+            }
+            case Frame.CheckpointNow() -> listener.checkpointNow();
+            case Frame.Refused(String reason) -> throw new IOException("the agent refused this worker: " + reason);
+            case Frame.FromWorker _ -> throw new IOException("the agent sent a frame that only workers send");
+        }
+    }
+
+    private void end(IOException why) {
+        String reason = why instanceof EOFException ? "the agent closed it" : String.valueOf(why.getMessage());
+        IOException failure = new IOException(closed.get() ? "this rank has closed its world" : reason, why);
+        peerTable.completeExceptionally(failure);
+        requests.values().forEach(request -> request.completeExceptionally(failure));
+        if (!closed.get()) {
+            listener.connectionLost(reason);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+package io.jrun.comm.control;
+
+/** What a rank is told by whoever coordinates its world. Called on the connection's own thread: be quick. */
+public interface ControlListener {
+    /** A rank takes part in no further collective; {@code how} as in "returned from main". */
+    void rankLeft(int rank, String how);
+
+    /** The job is stopping. */
+    void abort(String cause);
+
+    /** A checkpoint is wanted at the next safe point. */
+    void checkpointNow();
+
+    /** The connection ended without this side closing it; nothing more will be heard. */
+    void connectionLost(String why);
+}

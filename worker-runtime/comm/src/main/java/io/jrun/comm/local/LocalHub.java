@@ -1,0 +1,87 @@
+package io.jrun.comm.local;
+
+import io.jrun.comm.control.Control;
+import io.jrun.comm.control.ControlListener;
+import io.jrun.comm.control.Frame.StoreReply;
+import io.jrun.comm.control.StoreCommand;
+import io.jrun.comm.store.StoreTable;
+import java.io.IOException;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** Coordinates ranks of this JVM: keeps the store's table and passes on who leaves and why all must stop. Thread-safe. */
+public final class LocalHub implements AutoCloseable {
+    private static final long EXPIRY_MILLIS = 50;
+
+    private final StoreTable table = new StoreTable(System::nanoTime);
+    private final Map<Integer, ControlListener> listeners = new ConcurrentHashMap<>();
+    private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor(
+            Thread.ofPlatform().daemon().name("local-hub").factory());
+    private final Future<?> expiry;
+
+    /** A hub without ranks. */
+    public LocalHub() {
+        expiry = clock.scheduleAtFixedRate(table::expire, EXPIRY_MILLIS, EXPIRY_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    /** Connects a rank; {@code listener} hears what happens from now on, on the threads of others. */
+    public Control connect(int rank, ControlListener listener) {
+        listeners.put(rank, listener);
+        return new Connection(rank);
+    }
+
+    /** Tells every rank that all must stop. */
+    public void abort(String cause) {
+        listeners.values().forEach(listener -> listener.abort(cause));
+    }
+
+    /** Asks every rank for a checkpoint. */
+    public void requestCheckpoint() {
+        listeners.values().forEach(ControlListener::checkpointNow);
+    }
+
+    @Override
+    public void close() {
+        expiry.cancel(false);
+        clock.shutdownNow();
+    }
+
+    private final class Connection implements Control {
+        private final int rank;
+        private final AtomicBoolean left = new AtomicBoolean();
+        private final CompletableFuture<StoreReply> closed = new CompletableFuture<>();
+
+        Connection(int rank) {
+            this.rank = rank;
+        }
+
+        @Override
+        public CompletableFuture<StoreReply> submit(StoreCommand command) {
+            CompletableFuture<StoreReply> reply = new CompletableFuture<>();
+            table.submit(0, command, reply::complete);
+            return reply.applyToEither(closed, either -> either);
+        }
+
+        @Override
+        public void leaving() {
+            if (left.compareAndSet(false, true)) {
+                listeners.forEach((other, listener) -> {
+                    if (other != rank) {
+                        listener.rankLeft(rank, "returned from main");
+                    }
+                });
+            }
+        }
+
+        @Override
+        public void close() {
+            closed.completeExceptionally(new IOException("this rank has closed its world"));
+        }
+    }
+}

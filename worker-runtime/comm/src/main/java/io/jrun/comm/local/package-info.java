@@ -1,0 +1,8 @@
+/**
+ * What stands in for agents and coordinator when all ranks are threads of one JVM. Entry class:
+ * {@link io.jrun.comm.local.LocalHub}.
+ */
+@NullMarked
+package io.jrun.comm.local;
+
+import org.jspecify.annotations.NullMarked;

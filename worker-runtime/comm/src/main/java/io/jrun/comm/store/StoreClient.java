@@ -1,0 +1,119 @@
+package io.jrun.comm.store;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.Store;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Control;
+import io.jrun.comm.control.Frame.StoreReply;
+import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.StoreCommand;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/** The job's store as a rank sees it: one request and one reply over the control connection per call. Thread-safe. */
+public final class StoreClient implements Store {
+    /** How long a reply may take beyond the wait that was asked for: a stopped launcher is tolerated for 60 s. */
+    private static final Duration REPLY_GRACE = Duration.ofSeconds(75);
+
+    private final Control control;
+
+    /** A client of the store behind {@code control}. */
+    public StoreClient(Control control) {
+        this.control = control;
+    }
+
+    @Override
+    public void set(String key, byte[] value) {
+        request(new StoreCommand.Set(key, checked(key, value)), Duration.ZERO);
+    }
+
+    @Override
+    public byte[] get(String key, Duration timeout) {
+        return request(new StoreCommand.Get(key, timeout.toMillis()), timeout)
+                .orElseThrow(
+                        () -> new CommException(ErrorCode.SYSTEM, "store get '" + key + "': reply without a value"))
+                .toArray();
+    }
+
+    @Override
+    public void await(Collection<String> keys, Duration timeout) {
+        request(new StoreCommand.Await(List.copyOf(keys), timeout.toMillis()), timeout);
+    }
+
+    @Override
+    public long add(String key, long delta) {
+        Optional<Bytes> sum = request(new StoreCommand.Add(key, delta), Duration.ZERO);
+        return Long.parseLong(sum.map(Bytes::utf8).orElse(""));
+    }
+
+    @Override
+    public byte @Nullable [] compareAndSet(String key, byte @Nullable [] expected, byte[] desired) {
+        Optional<Bytes> before = Optional.ofNullable(expected).map(Bytes::of);
+        Optional<Bytes> now =
+                request(new StoreCommand.CompareAndSet(key, before, checked(key, desired)), Duration.ZERO);
+        return now.map(Bytes::toArray).orElse(null);
+    }
+
+    @Override
+    public boolean delete(String key) {
+        return request(new StoreCommand.Delete(key), Duration.ZERO).isPresent();
+    }
+
+    private static Bytes checked(String key, byte[] value) {
+        if (value.length > FrameCodec.MAX_VALUE_BYTES) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    "store value of '" + key + "' has " + value.length + " bytes (expected at most "
+                            + FrameCodec.MAX_VALUE_BYTES + "). Send tensors through a process group.");
+        }
+        return Bytes.of(value);
+    }
+
+    private Optional<Bytes> request(StoreCommand command, Duration wait) {
+        StoreReply reply = receive(control.submit(command), command, wait.plus(REPLY_GRACE));
+        if (!reply.error().isEmpty()) {
+            ErrorCode code = reply.error().startsWith("timeout") ? ErrorCode.RENDEZVOUS_TIMEOUT : ErrorCode.USAGE;
+            throw new CommException(code, "store " + describe(command) + ": " + reply.error());
+        }
+        return reply.value();
+    }
+
+    private static StoreReply receive(
+            CompletableFuture<StoreReply> pending, StoreCommand command, Duration replyTimeout) {
+        try {
+            return pending.get(replyTimeout.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+            throw new CommException(
+                    ErrorCode.RENDEZVOUS_TIMEOUT,
+                    "store " + describe(command) + ": no reply for " + replyTimeout + ". The launcher may be stopped.",
+                    e);
+        } catch (ExecutionException e) {
+            throw new CommException(
+                    ErrorCode.ABORTED,
+                    "store " + describe(command) + ": " + e.getCause().getMessage(),
+                    e.getCause());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new CommException(ErrorCode.ABORTED, "store " + describe(command) + ": interrupted", e);
+        }
+    }
+
+    private static String describe(StoreCommand command) {
+        return switch (command) {
+            case StoreCommand.Set set -> "set '" + set.key() + "'";
+            case StoreCommand.Get get -> "get '" + get.key() + "'";
+            case StoreCommand.Await await -> "await " + await.keys();
+            case StoreCommand.Add add -> "add '" + add.key() + "'";
+            case StoreCommand.CompareAndSet swap -> "compareAndSet '" + swap.key() + "'";
+            case StoreCommand.Delete delete -> "delete '" + delete.key() + "'";
+        };
+    }
+}
