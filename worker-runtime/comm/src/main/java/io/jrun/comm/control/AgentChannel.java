@@ -86,7 +86,7 @@ public final class AgentChannel implements Control {
                             + " s. Every rank must call Distributed.init(); raise JRUN_TIMEOUT_SECONDS if they start slowly.",
                     e);
         } catch (ExecutionException | IOException e) {
-            Throwable why = e instanceof ExecutionException ? e.getCause() : e;
+            Throwable why = e.getCause() == null ? e : e.getCause();
             throw new CommException(ErrorCode.ABORTED, "joining the job failed: " + why.getMessage(), why);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -131,7 +131,7 @@ public final class AgentChannel implements Control {
         OpenChannels.remove(this);
         try {
             socket.close();
-            if (Thread.currentThread() != reader) {
+            if (!Thread.currentThread().equals(reader)) {
                 reader.join(READER_EXIT);
             }
         } catch (IOException e) {

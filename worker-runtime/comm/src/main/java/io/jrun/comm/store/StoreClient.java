@@ -96,10 +96,8 @@ public final class StoreClient implements Store {
                     "store " + describe(command) + ": no reply for " + replyTimeout + ". The launcher may be stopped.",
                     e);
         } catch (ExecutionException e) {
-            throw new CommException(
-                    ErrorCode.ABORTED,
-                    "store " + describe(command) + ": " + e.getCause().getMessage(),
-                    e.getCause());
+            Throwable why = e.getCause() == null ? e : e.getCause();
+            throw new CommException(ErrorCode.ABORTED, "store " + describe(command) + ": " + why.getMessage(), why);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new CommException(ErrorCode.ABORTED, "store " + describe(command) + ": interrupted", e);
