@@ -1,0 +1,92 @@
+package io.jrun.agent.control;
+
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * Where the workers of one job reach their agent: a unix-domain socket in a folder only this user can enter. Accepts on a
+ * thread of its own until closed.
+ */
+public final class ControlSocket implements AutoCloseable {
+    /** sun_path holds 108 bytes with the closing zero. */
+    private static final int MAX_PATH_BYTES = 107;
+
+    private static final Path SHORT_TEMP = Path.of("/tmp");
+
+    private final Path folder;
+    private final Path path;
+    private final ServerSocketChannel channel;
+
+    private ControlSocket(Path folder, Path path, ServerSocketChannel channel) {
+        this.folder = folder;
+        this.path = path;
+        this.channel = channel;
+    }
+
+    /** Creates folder and socket; nobody is accepted before {@link #start}. */
+    public static ControlSocket bind() throws IOException {
+        Path folder = createFolder(Path.of(System.getProperty("java.io.tmpdir")));
+        if (socketIn(folder).toString().getBytes(StandardCharsets.UTF_8).length > MAX_PATH_BYTES) {
+            Files.delete(folder);
+            folder = createFolder(SHORT_TEMP);
+        }
+        Path path = socketIn(folder);
+        ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+        try {
+            channel.bind(UnixDomainSocketAddress.of(path), 1024); // all workers of a node connect in the same instant
+        } catch (IOException e) {
+            channel.close();
+            Files.delete(folder);
+            throw e;
+        }
+        return new ControlSocket(folder, path, channel);
+    }
+
+    private static Path createFolder(Path temp) throws IOException {
+        return Files.createTempDirectory(temp, "jrun-"); // mode 0700
+    }
+
+    private static Path socketIn(Path folder) {
+        return folder.resolve("agent.sock");
+    }
+
+    /** The folder that holds the socket and nothing else. */
+    public Path folder() {
+        return folder;
+    }
+
+    /** The socket, for JRUN_AGENT_SOCKET. */
+    public Path path() {
+        return path;
+    }
+
+    /** Starts to accept; each connection reports its frames to {@code events}. */
+    public void start(WorkerConnection.Events events) {
+        Thread.ofPlatform().daemon().name("jrun-accept").start(() -> accept(events));
+    }
+
+    private void accept(WorkerConnection.Events events) {
+        try {
+            while (true) {
+                SocketChannel worker = channel.accept();
+                new WorkerConnection(worker, events).start();
+            }
+        } catch (IOException e) {
+            events.acceptEnded(channel.isOpen() ? String.valueOf(e.getMessage()) : "");
+        }
+    }
+
+    /** Stops to accept and removes the folder. Connections live on until they are closed. */
+    @Override
+    public void close() throws IOException {
+        channel.close();
+        Files.deleteIfExists(path);
+        Files.deleteIfExists(folder);
+    }
+}

@@ -1,0 +1,242 @@
+package io.jrun.agent.job;
+
+import io.grpc.Status;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.control.ControlSocket;
+import io.jrun.agent.control.WorkerConnection;
+import io.jrun.agent.guard.Guard;
+import io.jrun.agent.log.ConsoleFeed;
+import io.jrun.agent.node.MasterPort;
+import io.jrun.agent.node.Node;
+import io.jrun.agent.node.NodeProbe;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobOpened;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.worker.LaunchContext;
+import io.jrun.agent.worker.ParentDeath;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One job on this node, from OpenJob to the end of the control stream. Everything that happens (messages, frames, exits,
+ * timers) runs on the job's single thread; the methods may be called from any thread and do not wait, unless they say so.
+ */
+final class Job {
+    /** SIGKILL is delivered at once, except to a process in an uninterruptible wait: nobody waits for that one for ever. */
+    private static final long END_SECONDS = 10;
+
+    private final OpenJob request;
+    private final AgentOptions options;
+    private final Consumer<Job> onEnd;
+    private final Outbox out;
+    private final ConsoleFeed feed;
+    private final CompletableFuture<Void> ended = new CompletableFuture<>();
+    private final Mailbox mailbox;
+
+    private @Nullable Resources resources;
+    private @Nullable Round round;
+    private boolean ending;
+
+    /** What a job holds of the machine. */
+    private record Resources(
+            ControlSocket socket, Guard guard, @Nullable MasterPort masterPort, Round.Surroundings surroundings)
+            implements AutoCloseable {
+        @Override
+        public void close() throws IOException {
+            if (masterPort != null) {
+                masterPort.close();
+            }
+            socket.close();
+            guard.close();
+        }
+    }
+
+    Job(OpenJob request, AgentOptions options, ServerCallStreamObserver<FromAgent> stream, Consumer<Job> onEnd) {
+        this.onEnd = onEnd;
+        this.request = request;
+        this.options = options;
+        this.out = new Outbox(stream);
+        this.feed = new ConsoleFeed(out::notice);
+        this.mailbox = new Mailbox(this::fail);
+    }
+
+    /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
+    void open() throws IOException {
+        ParentDeath parentDeath = ParentDeath.find();
+        ControlSocket socket = ControlSocket.bind();
+        Guard guard = Guard.start(socket.folder());
+        MasterPort masterPort = null;
+        try {
+            if (request.getReserveMasterPort()) {
+                masterPort = MasterPort.reserve(request.getMasterPort());
+            }
+        } catch (IOException e) {
+            socket.close();
+            guard.close();
+            throw e;
+        }
+        Node node = NodeProbe.probeHere();
+        LaunchContext context = new LaunchContext(
+                node, options, request.getRunId(), Path.of(request.getLogDir()), socket.path(), System.getenv());
+        Bytes secret = Bytes.of(request.getJobSecret().toByteArray());
+        resources = new Resources(
+                socket,
+                guard,
+                masterPort,
+                new Round.Surroundings(context, secret, parentDeath, guard, feed, mailbox, out));
+        socket.start(new SocketEvents());
+        out.send(FromAgent.newBuilder()
+                .setJobOpened(JobOpened.newBuilder()
+                        .setHost(node.host())
+                        .setAddress(node.address())
+                        .setMasterPort(masterPort == null ? 0 : masterPort.port())
+                        .setCores(node.cores())
+                        .addAllGpus(node.gpus()))
+                .build());
+    }
+
+    ConsoleFeed feed() {
+        return feed;
+    }
+
+    void handle(ToAgent message) {
+        mailbox.post(() -> dispatch(message));
+    }
+
+    /** Kills what runs, waits for it in the background, gives everything back, then ends the control stream. */
+    void end() {
+        mailbox.post(this::beginEnd);
+    }
+
+    /** Waits until everything is given back, at most a few seconds. */
+    void awaitEnd() {
+        try {
+            ended.get(END_SECONDS + 1, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException e) {
+            throw new IllegalStateException("job " + request.getRunId() + " did not end in time", e);
+        }
+    }
+
+    private void dispatch(ToAgent message) {
+        switch (message.getMessageCase()) {
+            case LAUNCH -> launch(message.getLaunch());
+            case OPEN_JOB, MESSAGE_NOT_SET ->
+                throw Status.INVALID_ARGUMENT
+                        .withDescription("a control stream carries one job; got a second " + message.getMessageCase())
+                        .asRuntimeException();
+            case PEER_TABLE, STORE_REPLY, RANK_LEFT, SIGNAL_WORKERS, STOP_WORKERS, CHECKPOINT_NOW, ABORT_ROUND -> {
+                if (round != null) {
+                    round.handle(message);
+                }
+            }
+        }
+    }
+
+    private void launch(Launch launch) {
+        if (ending || resources == null) {
+            return;
+        }
+        if (round != null && !round.isOver()) {
+            throw Status.FAILED_PRECONDITION
+                    .withDescription("round " + launch.getRound() + " may not start: " + round.describeLiving())
+                    .asRuntimeException();
+        }
+        if (round != null) {
+            round.closeConnections();
+        }
+        round = new Round(launch, resources.surroundings());
+        round.start();
+    }
+
+    private void fail(RuntimeException cause) {
+        Status status = Status.fromThrowable(cause);
+        out.fail(
+                status.getCode() == Status.Code.UNKNOWN
+                        ? Status.INTERNAL
+                                .withDescription("the agent failed: " + cause)
+                                .withCause(cause)
+                                .asRuntimeException()
+                        : cause);
+        beginEnd();
+    }
+
+    private void beginEnd() {
+        if (ending) {
+            return;
+        }
+        ending = true;
+        if (round == null) {
+            finish();
+            return;
+        }
+        var _ = mailbox.postIn(TimeUnit.SECONDS.toMillis(END_SECONDS), this::finish);
+        round.whenOver(this::finish);
+        round.killAll();
+    }
+
+    private void finish() {
+        mailbox.close();
+        feed.close();
+        if (round != null) {
+            round.closeConnections();
+        }
+        try {
+            if (resources != null) {
+                resources.close();
+            }
+        } catch (IOException e) {
+            out.notice("the agent's socket folder could not be removed: " + e.getMessage());
+        }
+        onEnd.accept(this);
+        out.complete();
+        ended.complete(null);
+    }
+
+    /** Carries what happens on workers' connections to the job's thread. */
+    private final class SocketEvents implements WorkerConnection.Events {
+        @Override
+        public void received(WorkerConnection connection, Frame.FromWorker frame) {
+            mailbox.post(() -> {
+                if (round == null) {
+                    refuse(connection, "no workers are running on this agent");
+                } else {
+                    round.received(connection, frame);
+                }
+            });
+        }
+
+        @Override
+        public void ended(WorkerConnection connection, String problem) {
+            mailbox.post(() -> {
+                if (round != null) {
+                    round.ended(connection, problem);
+                }
+            });
+        }
+
+        @Override
+        public void acceptEnded(String problem) {
+            if (!problem.isEmpty()) {
+                out.notice("workers can no longer reach their agent: " + problem);
+            }
+        }
+    }
+
+    static void refuse(WorkerConnection connection, String reason) {
+        connection.send(new Frame.Refused(reason));
+        connection.close();
+    }
+}

@@ -1,0 +1,166 @@
+package io.jrun.agent.job;
+
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.LogChunk;
+import io.jrun.agent.proto.LogCredit;
+import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.proto.ToAgent;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import org.jspecify.annotations.Nullable;
+
+/** The gRPC face of the agent: one {@link Job} per control stream, found by its run id from the log stream. */
+public final class JobService extends AgentGrpc.AgentImplBase implements AutoCloseable {
+    private final AgentOptions options;
+    private final ConcurrentMap<String, Job> jobs = new ConcurrentHashMap<>();
+
+    /** A service without jobs. */
+    public JobService(AgentOptions options) {
+        this.options = options;
+    }
+
+    @Override
+    public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
+        return new ControlStream((ServerCallStreamObserver<FromAgent>) toCoordinator);
+    }
+
+    @Override
+    public StreamObserver<LogCredit> logs(StreamObserver<LogChunk> toConsole) {
+        return new LogStream((ServerCallStreamObserver<LogChunk>) toConsole);
+    }
+
+    /** Kills the workers of all jobs and waits until they are reaped, at most a few seconds. */
+    @Override
+    public void close() {
+        List<Job> open = List.copyOf(jobs.values());
+        open.forEach(Job::end);
+        open.forEach(Job::awaitEnd);
+    }
+
+    private Job open(OpenJob request, ServerCallStreamObserver<FromAgent> out) {
+        if (!request.getJrunVersion().equals(options.version())) {
+            throw Status.FAILED_PRECONDITION
+                    .withDescription("this node's agent is jrun " + options.version() + ", the launcher is jrun "
+                            + request.getJrunVersion() + "; install the same version on all nodes")
+                    .asRuntimeException();
+        }
+        Job job = new Job(request, options, out, ended -> jobs.remove(request.getRunId(), ended));
+        if (jobs.putIfAbsent(request.getRunId(), job) != null) {
+            throw Status.ALREADY_EXISTS
+                    .withDescription("a job with the run id '" + request.getRunId()
+                            + "' is running on this agent; choose another --run-id")
+                    .asRuntimeException();
+        }
+        try {
+            job.open();
+            return job;
+        } catch (IOException e) {
+            jobs.remove(request.getRunId(), job);
+            throw Status.FAILED_PRECONDITION
+                    .withDescription(e.getMessage())
+                    .withCause(e)
+                    .asRuntimeException();
+        }
+    }
+
+    /** The coordinator's side of one job. gRPC calls it from one thread at a time. */
+    private final class ControlStream implements StreamObserver<ToAgent> {
+        private final ServerCallStreamObserver<FromAgent> out;
+        private @Nullable Job job;
+
+        ControlStream(ServerCallStreamObserver<FromAgent> out) {
+            this.out = out;
+            out.setOnCancelHandler(this::end);
+        }
+
+        @Override
+        public void onNext(ToAgent message) {
+            if (job != null) {
+                job.handle(message);
+                return;
+            }
+            try {
+                if (!message.hasOpenJob()) {
+                    throw Status.FAILED_PRECONDITION
+                            .withDescription("the first message of a control stream must be OpenJob, this one is "
+                                    + message.getMessageCase())
+                            .asRuntimeException();
+                }
+                job = open(message.getOpenJob(), out);
+            } catch (StatusRuntimeException e) {
+                out.onError(e);
+            }
+        }
+
+        @Override
+        public void onError(Throwable lost) {
+            end();
+        }
+
+        @Override
+        public void onCompleted() {
+            if (job == null) {
+                out.onCompleted();
+            }
+            end();
+        }
+
+        private void end() {
+            Job current = job;
+            if (current != null) {
+                current.end();
+            }
+        }
+    }
+
+    private final class LogStream implements StreamObserver<LogCredit> {
+        private final ServerCallStreamObserver<LogChunk> out;
+        private @Nullable Job job;
+
+        LogStream(ServerCallStreamObserver<LogChunk> out) {
+            this.out = out;
+            out.setOnCancelHandler(this::end);
+        }
+
+        @Override
+        public void onNext(LogCredit credit) {
+            if (job == null) {
+                job = jobs.get(credit.getRunId());
+                if (job == null) {
+                    out.onError(Status.NOT_FOUND
+                            .withDescription("no job '" + credit.getRunId() + "' is running on this agent")
+                            .asRuntimeException());
+                    return;
+                }
+                job.feed().attach(out::onNext);
+            }
+            job.feed().grant(credit.getBytes());
+        }
+
+        @Override
+        public void onError(Throwable lost) {
+            end();
+        }
+
+        @Override
+        public void onCompleted() {
+            end();
+            out.onCompleted();
+        }
+
+        private void end() {
+            Job current = job;
+            if (current != null) {
+                current.feed().close();
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+package io.jrun.agent.job;
+
+import com.google.protobuf.ByteString;
+import io.jrun.agent.control.WorkerConnection;
+import io.jrun.agent.proto.Endpoint;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.PeerTable;
+import io.jrun.agent.proto.StoreReply;
+import io.jrun.agent.proto.StoreRequest;
+import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.FrameCodec;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+/**
+ * What this node's workers say to their agent in one round, and what they are told: collects the joins, relays the store,
+ * passes on who left and why the round failed, also to those who connect later. Confined to the job's thread.
+ */
+final class Rendezvous {
+    private final Launch launch;
+    private final String runId;
+    private final Bytes secret;
+    private final Outbox out;
+    private final Set<Integer> ranks;
+    private final Map<WorkerConnection, Integer> rankOf = new HashMap<>();
+    private final Map<Integer, WorkerConnection> connectionOf = new HashMap<>();
+    private final Map<WorkerConnection, List<Frame.FromWorker>> beforeStart = new HashMap<>();
+    private final Map<Integer, Endpoint> joins = new TreeMap<>();
+    private final List<Frame.FromAgent> forLatecomers = new ArrayList<>();
+
+    Rendezvous(Launch launch, String runId, Bytes secret, Outbox out) {
+        this.launch = launch;
+        this.runId = runId;
+        this.secret = secret;
+        this.out = out;
+        this.ranks = launch.getWorkersList().stream().map(WorkerSpec::getRank).collect(Collectors.toUnmodifiableSet());
+    }
+
+    void received(WorkerConnection connection, Frame.FromWorker frame, Map<Integer, Long> pids) {
+        if (beforeStart.containsKey(connection)) {
+            beforeStart.get(connection).add(frame);
+            return;
+        }
+        switch (frame) {
+            case Frame.Hello hello -> hello(connection, hello, pids);
+            case Frame.Join(int tcpPort) -> join(connection, tcpPort, pids);
+            case Frame.StoreRequest request -> store(connection, request);
+            case Frame.Leaving() -> leaving(connection);
+        }
+    }
+
+    /** A worker may be quicker to say Hello than its fork is to be reported; then it has to wait here. */
+    void workerKnown(Map<Integer, Long> pids) {
+        Map<WorkerConnection, List<Frame.FromWorker>> waiting = new HashMap<>(beforeStart);
+        beforeStart.clear();
+        waiting.forEach((connection, frames) -> frames.forEach(frame -> received(connection, frame, pids)));
+    }
+
+    void complete(PeerTable table) {
+        if (table.getRound() != launch.getRound()) {
+            return;
+        }
+        List<Frame.Peer> peers = table.getPeersList().stream()
+                .map(peer -> new Frame.Peer(
+                        peer.getRank(),
+                        peer.getNodeRank(),
+                        peer.getLocalRank(),
+                        peer.getHost(),
+                        peer.getAddress(),
+                        peer.getTcpPort(),
+                        peer.getPid()))
+                .toList();
+        tellAll(new Frame.PeerTable(launch.getRound(), secret, peers));
+    }
+
+    void storeReply(StoreReply reply) {
+        WorkerConnection connection = connectionOf.get(reply.getRank());
+        if (connection != null && reply.getRound() == launch.getRound()) {
+            connection.sendEncoded(reply.getFrame().toByteArray());
+        }
+    }
+
+    void rankLeft(int rank, String how) {
+        Frame.RankLeft left = new Frame.RankLeft(rank, how);
+        forLatecomers.add(left);
+        connectionOf.forEach((other, connection) -> {
+            if (other != rank) {
+                connection.send(left);
+            }
+        });
+    }
+
+    void abort(String cause) {
+        Frame.Abort abort = new Frame.Abort(cause);
+        forLatecomers.add(abort);
+        tellAll(abort);
+    }
+
+    void tellAll(Frame.FromAgent frame) {
+        connectionOf.values().forEach(connection -> connection.send(frame));
+    }
+
+    void ended(WorkerConnection connection, String problem) {
+        beforeStart.remove(connection);
+        Integer rank = rankOf.remove(connection);
+        if (rank != null) {
+            connectionOf.remove(rank, connection);
+        }
+        if (!problem.isEmpty()) {
+            out.notice((rank == null
+                            ? "a control connection that named no rank"
+                            : "the control connection of rank " + rank)
+                    + " was closed: " + problem);
+        }
+    }
+
+    void close() {
+        rankOf.keySet().forEach(WorkerConnection::close);
+        beforeStart.keySet().forEach(WorkerConnection::close);
+    }
+
+    private void hello(WorkerConnection connection, Frame.Hello hello, Map<Integer, Long> pids) {
+        String problem = problemWith(hello, pids);
+        if (problem.isEmpty() && rankOf.containsKey(connection)) {
+            problem = "this connection has said Hello before";
+        }
+        if (!problem.isEmpty()) {
+            Job.refuse(connection, problem);
+            return;
+        }
+        if (!pids.containsKey(hello.rank())) {
+            beforeStart.put(connection, new ArrayList<>(List.of(hello)));
+            return;
+        }
+        rankOf.put(connection, hello.rank());
+        connectionOf.put(hello.rank(), connection);
+        forLatecomers.forEach(connection::send);
+    }
+
+    private String problemWith(Frame.Hello hello, Map<Integer, Long> pids) {
+        if (hello.protocolVersion() != FrameCodec.PROTOCOL_VERSION) {
+            return "the worker's jrun-comm speaks control protocol " + hello.protocolVersion() + ", this agent "
+                    + FrameCodec.PROTOCOL_VERSION + "; is an older jrun-comm.jar first on the class path?";
+        }
+        if (!hello.runId().equals(runId) || hello.round() != launch.getRound()) {
+            return "this agent runs round " + launch.getRound() + " of job " + runId + ", not round " + hello.round()
+                    + " of job " + hello.runId();
+        }
+        if (!ranks.contains(hello.rank())) {
+            return "rank " + hello.rank() + " does not run on this node in round " + launch.getRound();
+        }
+        Long pid = pids.get(hello.rank());
+        if (pid != null && pid != hello.pid()) {
+            return "rank " + hello.rank() + " is process " + pid + ", not " + hello.pid()
+                    + "; a wrapper script must exec the program that joins";
+        }
+        return connectionOf.containsKey(hello.rank()) ? "rank " + hello.rank() + " is connected already" : "";
+    }
+
+    private void join(WorkerConnection connection, int tcpPort, Map<Integer, Long> pids) {
+        Integer rank = rankOf.get(connection);
+        if (rank == null) {
+            Job.refuse(connection, "Join before Hello");
+            return;
+        }
+        if (joins.containsKey(rank)) {
+            Job.refuse(connection, "rank " + rank + " has joined round " + launch.getRound() + " before");
+            return;
+        }
+        joins.put(
+                rank,
+                Endpoint.newBuilder()
+                        .setRank(rank)
+                        .setTcpPort(tcpPort)
+                        .setPid(pids.getOrDefault(rank, 0L))
+                        .build());
+        if (joins.size() == ranks.size()) {
+            out.send(FromAgent.newBuilder()
+                    .setJoined(Joined.newBuilder().setRound(launch.getRound()).addAllEndpoints(joins.values()))
+                    .build());
+        }
+    }
+
+    private void store(WorkerConnection connection, Frame.StoreRequest request) {
+        Integer rank = rankOf.get(connection);
+        if (rank == null) {
+            Job.refuse(connection, "StoreRequest before Hello");
+            return;
+        }
+        out.send(FromAgent.newBuilder()
+                .setStoreRequest(StoreRequest.newBuilder()
+                        .setRank(rank)
+                        .setRound(launch.getRound())
+                        .setFrame(ByteString.copyFrom(FrameCodec.encode(request))))
+                .build());
+    }
+
+    private void leaving(WorkerConnection connection) {
+        Integer rank = rankOf.get(connection);
+        if (rank == null) {
+            Job.refuse(connection, "Leaving before Hello");
+            return;
+        }
+        out.send(FromAgent.newBuilder()
+                .setWorkerLeaving(WorkerLeaving.newBuilder().setRank(rank).setRound(launch.getRound()))
+                .build());
+    }
+}

@@ -1,0 +1,5 @@
+/** What an agent does for one job: rounds of workers, between the coordinator's stream and the workers' sockets. Entry: {@link io.jrun.agent.job.JobService}. */
+@NullMarked
+package io.jrun.agent.job;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,172 @@
+package io.jrun.agent.log;
+
+import com.google.protobuf.ByteString;
+import io.jrun.agent.proto.LogChunk;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The console's reader of the log files. Sends whole lines of all streams in turn while the reader's credit is positive, so
+ * that credit may be overdrawn by one piece but a line is not torn; remembers a position per file and nothing else, so a
+ * reader that stops costs no memory and holds up nobody. One thread, from {@link #attach} to {@link #close}.
+ */
+public final class ConsoleFeed implements AutoCloseable {
+    private final Consumer<String> notice;
+    private final List<Source> sources = new ArrayList<>();
+    private long credit;
+    private boolean changed;
+    private boolean closed;
+    private @Nullable Thread thread;
+
+    /** A feed without sources or reader; {@code notice} takes a sentence when a file cannot be read back. */
+    public ConsoleFeed(Consumer<String> notice) {
+        this.notice = notice;
+    }
+
+    /** Adds a stream that the console shall see. */
+    public synchronized void add(int rank, int round, boolean stderr, LogFile file) {
+        LogChunk header = LogChunk.newBuilder()
+                .setRank(rank)
+                .setRound(round)
+                .setStderr(stderr)
+                .build();
+        sources.add(new Source(header, file));
+        changed();
+    }
+
+    /** Says that some file has grown or ended. Cheap, called for every write. */
+    public synchronized void changed() {
+        changed = true;
+        notifyAll();
+    }
+
+    /** Lets the reader have more. */
+    public synchronized void grant(long bytes) {
+        credit += bytes;
+        changed();
+    }
+
+    /**
+     * Starts to send, on a thread of this feed.
+     *
+     * @throws IllegalStateException if there is a reader already: two would each see half
+     */
+    public synchronized void attach(Consumer<LogChunk> reader) {
+        if (thread != null) {
+            throw new IllegalStateException("this job's log stream is already being read");
+        }
+        thread = Thread.ofPlatform().daemon().name("jrun-console-feed").start(() -> run(reader));
+    }
+
+    /** Stops sending; what was not yet sent stays in the files. */
+    @Override
+    public synchronized void close() {
+        closed = true;
+        notifyAll();
+    }
+
+    private void run(Consumer<LogChunk> reader) {
+        while (awaitChange()) {
+            boolean progress = true;
+            while (progress) {
+                progress = false;
+                for (Source source : openSources()) {
+                    progress |= sendOne(source, reader);
+                }
+            }
+        }
+    }
+
+    /** Waits for news; false when closed. The wait ends with every write, grant and end of a stream, and with the feed. */
+    private synchronized boolean awaitChange() {
+        try {
+            while (!closed && !changed) {
+                wait();
+            }
+        } catch (InterruptedException e) {
+            closed = true;
+        }
+        changed = false;
+        return !closed;
+    }
+
+    private synchronized List<Source> openSources() {
+        return closed ? List.of() : List.copyOf(sources);
+    }
+
+    private boolean sendOne(Source source, Consumer<LogChunk> reader) {
+        if (!hasCredit()) {
+            return false;
+        }
+        Optional<LogChunk> chunk = next(source);
+        if (chunk.isEmpty()) {
+            return false;
+        }
+        spend(chunk.get().getData().size());
+        if (chunk.get().getLast()) {
+            remove(source);
+        }
+        reader.accept(chunk.get());
+        return true;
+    }
+
+    private Optional<LogChunk> next(Source source) {
+        try {
+            return source.next();
+        } catch (IOException e) {
+            notice.accept("the console misses the rest of " + source.file.path() + ": " + e.getMessage());
+            return Optional.of(source.last());
+        }
+    }
+
+    private synchronized boolean hasCredit() {
+        return credit > 0 && !closed;
+    }
+
+    private synchronized void spend(long bytes) {
+        credit -= bytes;
+    }
+
+    private synchronized void remove(Source source) {
+        sources.remove(source);
+        source.close();
+    }
+
+    /** One stream of one worker; confined to the feed's thread once it was added. */
+    private static final class Source {
+        private final LogChunk header;
+        private final LogFile file;
+        private @Nullable LineCutter cutter;
+
+        Source(LogChunk header, LogFile file) {
+            this.header = header;
+            this.file = file;
+        }
+
+        Optional<LogChunk> next() throws IOException {
+            boolean ended = file.isEnded(); // read first: an end seen here means that the cutter sees every byte
+            if (cutter == null) {
+                cutter = new LineCutter(file);
+            }
+            Optional<ByteString> piece = cutter.next();
+            if (piece.isPresent()) {
+                return Optional.of(header.toBuilder().setData(piece.get()).build());
+            }
+            return ended ? Optional.of(last()) : Optional.empty();
+        }
+
+        LogChunk last() {
+            return header.toBuilder().setLast(true).build();
+        }
+
+        void close() {
+            if (cutter != null) {
+                cutter.close();
+            }
+        }
+    }
+}

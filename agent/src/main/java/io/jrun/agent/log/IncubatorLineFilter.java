@@ -1,0 +1,67 @@
+package io.jrun.agent.log;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Passes a byte stream on, less the first line that is exactly the JVM's notice about the Vector API, which cannot be
+ * switched off. Holds back at most that line's length, and nothing once the line was seen. Confined to one thread.
+ */
+public final class IncubatorLineFilter {
+    /** Where bytes go. */
+    public interface Sink {
+        /** Takes {@code length} bytes from {@code offset}. */
+        void write(byte[] bytes, int offset, int length) throws IOException;
+    }
+
+    private static final byte[] LINE =
+            "WARNING: Using incubator modules: jdk.incubator.vector\n".getBytes(StandardCharsets.US_ASCII);
+
+    private final Sink sink;
+    private int matched; // bytes of LINE seen at the start of the current line and not yet passed on; -1 inside another
+    // line
+    private boolean dropped;
+
+    /** A filter in front of {@code sink}. */
+    public IncubatorLineFilter(Sink sink) {
+        this.sink = sink;
+    }
+
+    /** Takes the next bytes of the stream. */
+    public void write(byte[] bytes, int length) throws IOException {
+        int start = 0;
+        for (int i = 0; i < length && !dropped; i++) {
+            if (matched >= 0 && bytes[i] == LINE[matched]) {
+                start = matchOne(bytes, start, i);
+            } else {
+                releaseHeld();
+                matched = bytes[i] == '\n' ? 0 : -1;
+            }
+        }
+        sink.write(bytes, start, length - start);
+    }
+
+    /** The stream has ended: passes on what was held back. */
+    public void end() throws IOException {
+        releaseHeld();
+    }
+
+    private int matchOne(byte[] bytes, int start, int at) throws IOException {
+        if (matched == 0) {
+            sink.write(bytes, start, at - start);
+        }
+        matched++;
+        if (matched == LINE.length) {
+            dropped = true;
+            matched = 0;
+        }
+        return at + 1;
+    }
+
+    private void releaseHeld() throws IOException {
+        if (matched > 0) {
+            sink.write(LINE, 0, matched);
+            matched = 0;
+        }
+    }
+}

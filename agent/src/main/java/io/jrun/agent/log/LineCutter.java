@@ -1,0 +1,90 @@
+package io.jrun.agent.log;
+
+import com.google.protobuf.ByteString;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.StandardOpenOption;
+import java.util.Optional;
+
+/**
+ * Reads a growing log file in pieces that end at the end of a line. A line longer than {@value #MAX_LINE_BYTES} bytes comes
+ * in several pieces of that size; a last line without a newline is given one. Every byte is read at most twice. Confined to
+ * one thread.
+ */
+final class LineCutter implements AutoCloseable {
+    /** Enough to make a piece worth its message. */
+    static final int PIECE_BYTES = 1 << 16;
+
+    /** Lines up to here stay whole; what is longer is no text, and memory has to be bounded. */
+    static final int MAX_LINE_BYTES = 1 << 20;
+
+    private final LogFile file;
+    private final FileChannel channel;
+    private long position; // first byte not yet given out
+    private long scanned; // no newline between position and here
+    private boolean midLine;
+
+    LineCutter(LogFile file) throws IOException {
+        this.file = file;
+        this.channel = FileChannel.open(file.path(), StandardOpenOption.READ);
+    }
+
+    /** The next piece, or empty if no line is complete yet. After {@link LogFile#isEnded}, empty means: all was given. */
+    Optional<ByteString> next() throws IOException {
+        boolean ended = file.isEnded(); // before the size, which is final once this is true
+        long size = file.size();
+        while (scanned < size && scanned - position < MAX_LINE_BYTES) {
+            byte[] window = read(scanned, (int) Math.min(PIECE_BYTES, size - scanned));
+            int newline = lastNewline(window);
+            if (newline >= 0) {
+                return Optional.of(give(scanned + newline + 1, false));
+            }
+            scanned += window.length;
+        }
+        if (scanned - position >= MAX_LINE_BYTES) {
+            return Optional.of(give(position + MAX_LINE_BYTES, true));
+        }
+        if (ended && (position < size || midLine)) {
+            return Optional.of(give(size, false).concat(ByteString.copyFromUtf8("\n")));
+        }
+        return Optional.empty();
+    }
+
+    private ByteString give(long end, boolean inMidLine) throws IOException {
+        ByteString piece = ByteString.copyFrom(read(position, Math.toIntExact(end - position)));
+        position = end;
+        scanned = end;
+        midLine = inMidLine;
+        return piece;
+    }
+
+    private byte[] read(long from, int length) throws IOException {
+        ByteBuffer buffer = ByteBuffer.allocate(length);
+        while (buffer.hasRemaining()) {
+            if (channel.read(buffer, from + buffer.position()) < 0) {
+                throw new IOException(file.path() + " has been shortened by somebody: byte "
+                        + (from + buffer.position()) + " of " + file.size() + " is gone");
+            }
+        }
+        return buffer.array();
+    }
+
+    private static int lastNewline(byte[] bytes) {
+        for (int i = bytes.length - 1; i >= 0; i--) {
+            if (bytes[i] == '\n') {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    @Override
+    public void close() {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            // A channel that was only read from has nothing to lose.
+        }
+    }
+}

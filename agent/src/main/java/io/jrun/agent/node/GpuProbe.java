@@ -1,0 +1,105 @@
+package io.jrun.agent.node;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Which NVIDIA devices a program started here would see. */
+final class GpuProbe {
+    private static final long NVIDIA_SMI_SECONDS = 10;
+    private static final Pattern GPU = Pattern.compile("GPU (\\d+):.*");
+    private static final Pattern MIG = Pattern.compile("\\s+MIG .*\\(UUID: (MIG-[^)]+)\\).*");
+
+    private final Path root;
+    private final Map<String, String> environment;
+
+    GpuProbe(Path root, Map<String, String> environment) {
+        this.root = root;
+        this.environment = environment;
+    }
+
+    List<String> visible() {
+        List<String> devices = deviceFiles();
+        String inContainer = environment.getOrDefault("NVIDIA_VISIBLE_DEVICES", "");
+        if (devices.isEmpty() || inContainer.equals("none") || inContainer.equals("void")) {
+            return List.of();
+        }
+        String chosen = environment.get("CUDA_VISIBLE_DEVICES");
+        if (chosen != null) {
+            return chosen(chosen);
+        }
+        List<String> listed = listed();
+        return listed.isEmpty() ? devices : listed;
+    }
+
+    /** CUDA's own rule: the list ends at the first entry that names no device. */
+    static List<String> chosen(String value) {
+        List<String> devices = new ArrayList<>();
+        for (String entry : value.split(",", -1)) {
+            String device = entry.strip();
+            if (device.isEmpty() || device.startsWith("-")) {
+                break;
+            }
+            devices.add(device);
+        }
+        return devices;
+    }
+
+    /** Reads the output of {@code nvidia-smi -L}: indices, or the UUIDs of MIG slices where a GPU is cut into such. */
+    static List<String> parseListing(List<String> lines) {
+        List<String> devices = new ArrayList<>();
+        String wholeGpu = "";
+        for (String line : lines) {
+            Matcher gpu = GPU.matcher(line);
+            Matcher mig = MIG.matcher(line);
+            if (gpu.matches()) {
+                wholeGpu = gpu.group(1);
+                devices.add(wholeGpu);
+            } else if (mig.matches()) {
+                devices.remove(wholeGpu);
+                devices.add(mig.group(1));
+            }
+        }
+        return devices;
+    }
+
+    private List<String> deviceFiles() {
+        List<String> devices = new ArrayList<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(root.resolve("dev"), "nvidia[0-9]*")) {
+            for (Path _ : files) {
+                devices.add(Integer.toString(devices.size())); // CUDA numbers what it can see from 0
+            }
+        } catch (IOException e) {
+            return List.of();
+        }
+        return devices;
+    }
+
+    private static List<String> listed() {
+        try {
+            Process process = new ProcessBuilder("nvidia-smi", "-L")
+                    .redirectError(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            process.getOutputStream().close();
+            if (!process.waitFor(NVIDIA_SMI_SECONDS, TimeUnit.SECONDS)) {
+                process.destroyForcibly(); // a hanging driver; the device files have to do
+                return List.of();
+            }
+            String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            return parseListing(output.lines().toList());
+        } catch (IOException e) {
+            return List.of();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return List.of();
+        }
+    }
+}

@@ -1,0 +1,53 @@
+package io.jrun.agent.node;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.OptionalLong;
+
+/** The kernel's count of processes it killed for memory in this process's cgroup; absent where none can be read. */
+public final class OomKills {
+    private OomKills() {}
+
+    /** The counter now: {@code oom_kill} of cgroup v2's memory.events or v1's memory.oom_control. */
+    public static OptionalLong count(Path root) {
+        try {
+            for (String line : Files.readAllLines(root.resolve("proc/self/cgroup"))) {
+                String[] fields = line.split(":", 3);
+                OptionalLong count = fields.length == 3 ? countOf(root, fields[1], fields[2]) : OptionalLong.empty();
+                if (count.isPresent()) {
+                    return count;
+                }
+            }
+        } catch (IOException e) {
+            return OptionalLong.empty();
+        }
+        return OptionalLong.empty();
+    }
+
+    private static OptionalLong countOf(Path root, String controller, String group) throws IOException {
+        String relative = group.replaceFirst("^/+", "");
+        Path mount = root.resolve("sys/fs/cgroup");
+        return switch (controller) {
+            case "" -> read(mount, relative, "memory.events");
+            case "memory" -> read(mount.resolve("memory"), relative, "memory.oom_control");
+            default -> OptionalLong.empty();
+        };
+    }
+
+    /** Inside a container the group named in /proc is not visible and the mount's root is the container's own group. */
+    private static OptionalLong read(Path mount, String group, String name) throws IOException {
+        for (Path file : new Path[] {mount.resolve(group).resolve(name), mount.resolve(name)}) {
+            if (!Files.isReadable(file)) {
+                continue;
+            }
+            for (String line : Files.readAllLines(file)) {
+                if (line.startsWith("oom_kill ")) {
+                    return OptionalLong.of(
+                            Long.parseLong(line.substring("oom_kill ".length()).strip()));
+                }
+            }
+        }
+        return OptionalLong.empty();
+    }
+}

@@ -1,0 +1,71 @@
+package io.jrun.agent.worker;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.jrun.agent.proto.ErrorRecord;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * Reads what a worker wrote about its own end: jrun's runtime and torch's {@code @record} use one format, {@code
+ * {"message": {"message": ..., "extraInfo": {"java_callstack" or "py_callstack": ..., "timestamp": "<unix seconds>"}}}},
+ * and torch also writes {@code {"message": "text"}}. Source: torch/distributed/elastic/multiprocessing/errors.
+ */
+final class ErrorRecords {
+    /** A stack trace is a few kB; a file of another kind must not fill the report. */
+    private static final int MAX_BYTES = 1 << 20;
+
+    private static final int MAX_TEXT = 64 << 10;
+
+    private ErrorRecords() {}
+
+    static Optional<ErrorRecord> read(Path file) {
+        byte[] bytes = head(file);
+        if (bytes.length == 0) {
+            return Optional.empty();
+        }
+        try {
+            return Optional.of(parse(new ObjectMapper().readTree(bytes)));
+        } catch (JsonProcessingException e) {
+            String text = new String(bytes, StandardCharsets.UTF_8).strip();
+            return Optional.of(ErrorRecord.newBuilder()
+                    .setMessage("(not in torch's error-file format) " + cut(text))
+                    .build());
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static byte[] head(Path file) {
+        if (!Files.isRegularFile(file)) {
+            return new byte[0];
+        }
+        try (var in = Files.newInputStream(file)) {
+            return in.readNBytes(MAX_BYTES);
+        } catch (IOException e) {
+            return new byte[0];
+        }
+    }
+
+    private static ErrorRecord parse(JsonNode root) {
+        JsonNode message = root.path("message");
+        JsonNode extra = message.path("extraInfo");
+        String text = message.isObject() ? message.path("message").asText() : message.asText();
+        String stack =
+                extra.path("java_callstack").asText(extra.path("py_callstack").asText());
+        return ErrorRecord.newBuilder()
+                .setMessage(cut(text.isEmpty() ? root.toString() : text))
+                .setStack(cut(stack))
+                .setTimeMillis(
+                        extra.path("time_millis").asLong(extra.path("timestamp").asLong() * 1000))
+                .build();
+    }
+
+    private static String cut(String text) {
+        return text.length() <= MAX_TEXT ? text : text.substring(0, MAX_TEXT) + " ...";
+    }
+}

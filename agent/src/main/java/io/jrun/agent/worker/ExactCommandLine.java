@@ -1,0 +1,27 @@
+package io.jrun.agent.worker;
+
+import java.util.List;
+import org.apache.commons.exec.CommandLine;
+
+/**
+ * A command line that reaches exec(2) as it was given. Commons Exec trims arguments, rewrites slashes of the executable and
+ * may add quotes, which suits a line typed by hand and not a vector of arguments.
+ */
+final class ExactCommandLine extends CommandLine {
+    private final List<String> words;
+
+    ExactCommandLine(List<String> words) {
+        super(words.getFirst());
+        this.words = List.copyOf(words);
+    }
+
+    @Override
+    public String[] getArguments() {
+        return words.subList(1, words.size()).toArray(String[]::new);
+    }
+
+    @Override
+    public String[] toStrings() {
+        return words.toArray(String[]::new);
+    }
+}

@@ -1,0 +1,89 @@
+package io.jrun.agent.worker;
+
+import io.jrun.agent.proto.JavaProgram;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.WorkerSpec;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * JVM options that let N workers share one node. They come first on the command line, and HotSpot lets the last of equal
+ * options win, so {@code --jvm-opts} overrides each; the one exception, the choice of collector, is left out when the user
+ * made one, since two of them stop the JVM.
+ */
+public final class JvmDefaults {
+    /** All local heaps together; the rest is for native memory (tensors), code and the page cache. */
+    private static final double HEAP_PERCENT = 50;
+
+    private static final String VECTOR_MODULE = "--add-modules=jdk.incubator.vector";
+
+    private JvmDefaults() {}
+
+    static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
+        int workers = Math.max(1, launch.getWorkersCount());
+        List<String> options = new ArrayList<>();
+        options.add("-XX:MaxRAMPercentage=" + String.format(Locale.ROOT, "%.2f", HEAP_PERCENT / workers));
+        if (!choosesCollector(launch, context)) {
+            options.addAll(collector(context.node().cores() / workers));
+        }
+        options.add(VECTOR_MODULE);
+        options.add("--enable-native-access=ALL-UNNAMED");
+        options.add("--sun-misc-unsafe-memory-access=allow");
+        options.add("-XX:-UsePerfData");
+        options.add("-Dorg.bytedeco.javacpp.maxphysicalbytes=0"); // its default bound makes big models fail
+        String logDir = literal(context.rankLogDir(launch.getRestartCount(), worker.getRank()));
+        options.add("-XX:ErrorFile=" + logDir + "/hs_err_pid%p.log");
+        options.add("-XX:HeapDumpPath=" + logDir);
+        context.options().workerArchive().ifPresent(archive -> {
+            options.add("-XX:SharedArchiveFile=" + archive);
+            options.add("-Xlog:disable"); // an archive that does not fit is a slower start, not a message
+            options.add("-Xlog:all=error:stderr");
+        });
+        return options;
+    }
+
+    /** Whether the incubator line on this worker's stderr is our doing: jrun adds the module and the user does not. */
+    public static boolean addsVectorModule(Launch launch) {
+        return launch.getProgram().hasJava()
+                && launch.getProgram().getJava().getJvmOptionsList().stream()
+                        .noneMatch(option -> option.contains("jdk.incubator.vector"));
+    }
+
+    /** With one core per worker, parallel collector threads would only take turns with the other workers. */
+    private static List<String> collector(int coresPerWorker) {
+        if (coresPerWorker < 2) {
+            return List.of("-XX:+UseSerialGC");
+        }
+        return List.of(
+                "-XX:+UseG1GC",
+                "-XX:ParallelGCThreads=" + coresPerWorker,
+                "-XX:ConcGCThreads=" + Math.max(1, coresPerWorker / 4));
+    }
+
+    private static boolean choosesCollector(Launch launch, LaunchContext context) {
+        JavaProgram program = launch.getProgram().getJava();
+        if (program.getJvmOptionsList().stream().anyMatch(JvmDefaults::mayChooseCollector)) {
+            return true;
+        }
+        for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")) {
+            String value = launch.getEnvOrDefault(name, context.inherited().getOrDefault(name, ""));
+            if (List.of(value.split("\\s+", -1)).stream().anyMatch(JvmDefaults::mayChooseCollector)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean mayChooseCollector(String option) {
+        return (option.startsWith("-XX:+Use") && option.endsWith("GC"))
+                || option.startsWith("@")
+                || option.startsWith("-XX:Flags=");
+    }
+
+    /** HotSpot expands %p in these paths. */
+    private static String literal(Path path) {
+        return path.toString().replace("%", "%%");
+    }
+}

@@ -1,0 +1,29 @@
+package io.jrun.agent.worker;
+
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.node.Node;
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * What a node adds to a coordinator's {@code Launch} when it composes its workers' commands and environments.
+ *
+ * @param node the machine
+ * @param options the installation
+ * @param runId the job's name
+ * @param runLogDir absolute; the job's log folder on this node, LOG_DIR/RUN_ID
+ * @param socket the agent's unix-domain socket
+ * @param inherited the environment that workers start from
+ */
+public record LaunchContext(
+        Node node, AgentOptions options, String runId, Path runLogDir, Path socket, Map<String, String> inherited) {
+    /** Copies the map. */
+    public LaunchContext {
+        inherited = Map.copyOf(inherited);
+    }
+
+    /** Where everything about one rank of one attempt is written: {@code attempt-0/rank-0003}. */
+    public Path rankLogDir(int attempt, int rank) {
+        return runLogDir.resolve("attempt-" + attempt).resolve("rank-%04d".formatted(rank));
+    }
+}

@@ -1,0 +1,62 @@
+package io.jrun.agent.worker;
+
+import io.jrun.agent.proto.JavaProgram;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.WorkerSpec;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * The command line of a worker, as a pure function. The class path is jrun's runtime first, then the user's: a fat jar
+ * that carries another jrun does no harm.
+ */
+public final class WorkerCommand {
+    /** Wraps the user's main class; in jrun-comm. */
+    public static final String WORKER_MAIN = "io.jrun.comm.worker.WorkerMain";
+
+    private WorkerCommand() {}
+
+    /** Program and arguments of one worker, {@code ${rank}} and {@code ${local_rank}} filled in. */
+    public static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
+        Program program = launch.getProgram();
+        List<String> command = switch (program.getKindCase()) {
+            case JAVA -> java(program.getJava(), launch, worker, context);
+            case EXECUTABLE -> new ArrayList<>(List.of(program.getExecutable().getPath()));
+            case KIND_NOT_SET ->
+                throw new IllegalArgumentException(
+                        "the launch of round " + launch.getRound() + " names neither a Java program nor an executable");
+        };
+        for (String argument : program.getArgsList()) {
+            command.add(expand(argument, worker));
+        }
+        return command;
+    }
+
+    private static List<String> java(JavaProgram program, Launch launch, WorkerSpec worker, LaunchContext context) {
+        List<String> command = new ArrayList<>();
+        String home = program.getJavaHome().isEmpty() ? System.getProperty("java.home") : program.getJavaHome();
+        command.add(Path.of(home, "bin", "java").toString());
+        command.addAll(JvmDefaults.compose(launch, worker, context));
+        command.addAll(program.getManifestOptionsList());
+        command.addAll(program.getJvmOptionsList());
+        command.add("-cp");
+        command.add(classPath(program, context));
+        command.add(WORKER_MAIN);
+        command.add(program.getMainClass());
+        return command;
+    }
+
+    private static String classPath(JavaProgram program, LaunchContext context) {
+        Stream<String> runtime = context.options().runtimeClassPath().stream().map(Path::toString);
+        return Stream.concat(runtime, program.getClassPathList().stream()).collect(Collectors.joining(":"));
+    }
+
+    private static String expand(String argument, WorkerSpec worker) {
+        return argument.replace("${rank}", Integer.toString(worker.getRank()))
+                .replace("${local_rank}", Integer.toString(worker.getLocalRank()));
+    }
+}

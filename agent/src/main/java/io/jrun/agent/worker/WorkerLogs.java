@@ -1,0 +1,88 @@
+package io.jrun.agent.worker;
+
+import io.jrun.agent.log.LogFile;
+import io.jrun.agent.log.LogPump;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.apache.commons.exec.ExecuteStreamHandler;
+
+/**
+ * Both output streams of one worker, as Commons Exec's stream handler: stdin is empty, each output has a pump, and after the
+ * exit at most one second goes into draining. Longer than that a pipe is only held by a stranger, for instance a daemon the
+ * worker left behind.
+ */
+public final class WorkerLogs implements ExecuteStreamHandler {
+    private static final long DRAIN_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final WorkerPlan plan;
+    private final Consumer<String> notice;
+    private final LogFile stdout;
+    private final LogFile stderr;
+    private final List<LogPump> pumps = new ArrayList<>();
+    private Runnable onExit = () -> {};
+
+    /** Creates the log folder and both files. */
+    public WorkerLogs(WorkerPlan plan, Runnable onChange, Consumer<String> notice) throws IOException {
+        this.plan = plan;
+        this.notice = notice;
+        Path folder = Files.createDirectories(plan.logDir());
+        Aftermath.clear(folder);
+        this.stdout = new LogFile(folder.resolve("stdout.log"), onChange);
+        this.stderr = new LogFile(folder.resolve("stderr.log"), onChange);
+    }
+
+    /** What the worker wrote to stdout. */
+    public LogFile stdout() {
+        return stdout;
+    }
+
+    /** What the worker wrote to stderr. */
+    public LogFile stderr() {
+        return stderr;
+    }
+
+    /** Ends both files, also where no process ever wrote to them. */
+    void close() {
+        stdout.close();
+        stderr.close();
+    }
+
+    void onExit(Runnable action) {
+        onExit = action;
+    }
+
+    @Override
+    public void setProcessInputStream(OutputStream stdin) throws IOException {
+        stdin.close();
+    }
+
+    @Override
+    public void setProcessOutputStream(InputStream pipe) {
+        pumps.add(new LogPump("jrun-stdout-" + plan.rank(), pipe, stdout, false, notice));
+    }
+
+    @Override
+    public void setProcessErrorStream(InputStream pipe) {
+        pumps.add(new LogPump("jrun-stderr-" + plan.rank(), pipe, stderr, plan.dropIncubatorLine(), notice));
+    }
+
+    @Override
+    public void start() {
+        pumps.forEach(LogPump::start);
+    }
+
+    /** Called by Commons Exec right after waitpid. */
+    @Override
+    public void stop() {
+        onExit.run();
+        long deadline = System.nanoTime() + DRAIN_NANOS;
+        pumps.forEach(pump -> pump.finish(deadline));
+    }
+}

@@ -1,0 +1,29 @@
+package io.jrun.agent.worker;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Everything needed to start one worker.
+ *
+ * @param rank for names and messages
+ * @param command program and arguments
+ * @param environment all of its variables
+ * @param workingDir where it starts
+ * @param logDir the rank's log folder, created if missing
+ * @param dropIncubatorLine whether the JVM's notice about the Vector API is of our making
+ */
+public record WorkerPlan(
+        int rank,
+        List<String> command,
+        Map<String, String> environment,
+        Path workingDir,
+        Path logDir,
+        boolean dropIncubatorLine) {
+    /** Copies list and map. */
+    public WorkerPlan {
+        command = List.copyOf(command);
+        environment = Map.copyOf(environment);
+    }
+}

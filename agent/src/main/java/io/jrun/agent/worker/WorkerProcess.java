@@ -1,0 +1,176 @@
+package io.jrun.agent.worker;
+
+import io.jrun.agent.guard.Guard;
+import io.jrun.agent.proto.ErrorRecord;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.apache.commons.exec.DefaultExecutor;
+import org.apache.commons.exec.ProcessDestroyer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One worker, from fork to waitpid, on a platform thread of its own that lives exactly as long: the kernel's parent-death
+ * signal is bound to the thread that forked. Signals may be sent from any thread; they reach only a process that is not yet
+ * reaped, and one sent before the fork is delivered after it.
+ */
+public final class WorkerProcess {
+    /** Hears of the two events, on the worker's thread. */
+    public interface Listener {
+        /** It runs. */
+        void started(long pid);
+
+        /** It has ended, or could not be started; the last event. */
+        void ended(WorkerEnd end);
+    }
+
+    private static final int SIGKILL = 9;
+
+    private record Signal(int number, boolean toHandlersOnly) {}
+
+    private final WorkerPlan plan;
+    private final WorkerLogs logs;
+    private final ParentDeath parentDeath;
+    private final Guard guard;
+    private final Listener listener;
+
+    private final List<Signal> beforeFork = new ArrayList<>();
+    private @Nullable Process process;
+    private boolean reaped;
+    private boolean stopRequested;
+    private boolean endedAfterStop;
+    private long startNanos;
+    private long endNanos;
+
+    /** A worker that is not yet started. */
+    public WorkerProcess(WorkerPlan plan, WorkerLogs logs, ParentDeath parentDeath, Guard guard, Listener listener) {
+        this.plan = plan;
+        this.logs = logs;
+        this.parentDeath = parentDeath;
+        this.guard = guard;
+        this.listener = listener;
+    }
+
+    /** Forks on a new thread and returns at once. */
+    public void start() {
+        Thread.ofPlatform().name("jrun-worker-" + plan.rank()).daemon().start(this::run);
+    }
+
+    /** Asks the whole process group to end; from now on its end is counted as wanted. */
+    public synchronized void stop(int signal) {
+        stopRequested = true;
+        send(new Signal(signal, false));
+    }
+
+    /** Kills the whole process group. */
+    public synchronized void kill() {
+        stop(SIGKILL);
+    }
+
+    /** Sends a signal to the whole process group, or only to those of its processes that have a handler for it. */
+    public synchronized void signal(int signal, boolean toHandlersOnly) {
+        send(new Signal(signal, toHandlersOnly));
+    }
+
+    private synchronized void send(Signal signal) {
+        if (reaped) {
+            return;
+        }
+        if (process == null) {
+            beforeFork.add(signal);
+        } else if (signal.toHandlersOnly()) {
+            SignalMask.handlers(process.pid(), signal.number())
+                    .forEach(pid -> guard.signalProcess(pid, signal.number()));
+        } else {
+            guard.signalGroup(process.pid(), signal.number());
+        }
+    }
+
+    private void run() {
+        String startError = "";
+        int exitCode = 0;
+        Optional<StartCheck.Failure> failure = StartCheck.check(plan.command(), plan.environment(), plan.workingDir());
+        if (failure.isPresent()) {
+            startError = failure.get().reason();
+            exitCode = failure.get().exitCode();
+        } else {
+            try {
+                exitCode = execute();
+            } catch (IOException e) {
+                startError = reasonOf(e);
+                exitCode = StartCheck.NOT_EXECUTABLE;
+            }
+        }
+        logs.close();
+        listener.ended(end(exitCode, startError));
+    }
+
+    private int execute() throws IOException {
+        DefaultExecutor executor = DefaultExecutor.builder()
+                .setWorkingDirectory(plan.workingDir())
+                .setExecuteStreamHandler(logs)
+                .get();
+        executor.setExitValues(null); // every exit code is an answer, none an exception
+        executor.setProcessDestroyer(new Watch());
+        logs.onExit(this::onExit);
+        startNanos = System.nanoTime();
+        return executor.execute(new ExactCommandLine(parentDeath.wrap(plan.command())), plan.environment());
+    }
+
+    private synchronized void onStart(Process started) {
+        guard.add(started.pid());
+        process = started;
+        beforeFork.forEach(this::send);
+        beforeFork.clear();
+    }
+
+    /** Right after waitpid: no signal may follow, but what the worker left of its group goes with it. */
+    private synchronized void onExit() {
+        endNanos = System.nanoTime();
+        reaped = true;
+        endedAfterStop = stopRequested;
+        if (process != null) {
+            guard.sweep(process.pid());
+        }
+    }
+
+    private synchronized WorkerEnd end(int exitCode, String startError) {
+        Optional<ErrorRecord> error = ErrorRecords.read(plan.logDir().resolve("error.json"));
+        return new WorkerEnd(
+                process == null ? 0 : process.pid(),
+                exitCode,
+                endedAfterStop,
+                process == null ? startError : "",
+                error,
+                Aftermath.tail(logs.stderr().path()),
+                Aftermath.artifacts(plan.logDir()),
+                (endNanos - startNanos) / 1e9);
+    }
+
+    private static String reasonOf(IOException e) {
+        return e.getCause() == null
+                ? String.valueOf(e.getMessage())
+                : e.getMessage() + ": " + e.getCause().getMessage();
+    }
+
+    /** Commons Exec tells its process destroyer of the process right after the fork, and of its end last of all. */
+    private final class Watch implements ProcessDestroyer {
+        @Override
+        public boolean add(Process started) {
+            onStart(started);
+            listener.started(started.pid());
+            return true;
+        }
+
+        @Override
+        public boolean remove(Process ended) {
+            return true;
+        }
+
+        @Override
+        public int size() {
+            return 0;
+        }
+    }
+}
