@@ -1,0 +1,5 @@
+/** Tests of the agent with real processes. */
+@NullMarked
+package io.jrun.agent;
+
+import org.jspecify.annotations.NullMarked;

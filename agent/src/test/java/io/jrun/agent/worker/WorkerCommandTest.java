@@ -1,0 +1,127 @@
+package io.jrun.agent.worker;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.proto.Executable;
+import io.jrun.agent.proto.JavaProgram;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Program;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class WorkerCommandTest {
+    private static final JavaProgram.Builder PROGRAM = JavaProgram.newBuilder()
+            .setJavaHome("/jdk")
+            .addClassPath("train.jar")
+            .addClassPath("lib/more.jar")
+            .setMainClass("com.example.Train");
+
+    @Test
+    void runtimeJarsComeBeforeTheUsers() {
+        List<String> command = java(PROGRAM, 8);
+        int cp = command.indexOf("-cp");
+        assertThat(command.getFirst()).isEqualTo("/jdk/bin/java");
+        assertThat(command.subList(cp, command.size()))
+                .containsExactly(
+                        "-cp",
+                        "/jrun/comm.jar:/jrun/train.jar:train.jar:lib/more.jar",
+                        "io.jrun.comm.worker.WorkerMain",
+                        "com.example.Train",
+                        "--out=3-1",
+                        "${other}");
+    }
+
+    @Test
+    void usersJvmOptionsComeLastAndThereforeWin() {
+        List<String> command = java(
+                PROGRAM.clone()
+                        .addManifestOptions("--add-opens=a/b=ALL-UNNAMED")
+                        .addJvmOptions("-Xmx1g"),
+                8);
+        assertThat(command)
+                .containsSubsequence("-XX:MaxRAMPercentage=25.00", "--add-opens=a/b=ALL-UNNAMED", "-Xmx1g", "-cp");
+    }
+
+    @Test
+    void collectorFitsTheCoresOfOneWorker() {
+        assertThat(java(PROGRAM, 2)).contains("-XX:+UseSerialGC");
+        assertThat(java(PROGRAM, 16)).contains("-XX:+UseG1GC", "-XX:ParallelGCThreads=8", "-XX:ConcGCThreads=2");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"-XX:+UseZGC", "-XX:+UseParallelGC", "@options"})
+    void collectorIsLeftOutWhereTheUserMayHaveChosenOne(String option) {
+        assertThat(java(PROGRAM.clone().addJvmOptions(option), 2)).doesNotContain("-XX:+UseSerialGC");
+    }
+
+    @Test
+    void collectorIsLeftOutWhereTheEnvironmentChoosesOne() {
+        Launch launch = launch(PROGRAM);
+        LaunchContext context = Launches.context(Map.of("JAVA_TOOL_OPTIONS", "-Dx=1 -XX:+UseZGC"), 2);
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), context))
+                .noneMatch(option -> option.startsWith("-XX:+Use"));
+    }
+
+    @Test
+    void crashFilesGoToTheRanksFolder() {
+        assertThat(java(PROGRAM, 8))
+                .contains(
+                        "-XX:ErrorFile=/logs/run/attempt-0/rank-0003/hs_err_pid%p.log",
+                        "-XX:HeapDumpPath=/logs/run/attempt-0/rank-0003");
+    }
+
+    @Test
+    void archiveIsUsedWhenThereIsOne() {
+        Launch launch = launch(PROGRAM);
+        LaunchContext plain = Launches.context(Map.of());
+        LaunchContext context = new LaunchContext(
+                plain.node(),
+                new AgentOptions("1", List.of(), Optional.of(Path.of("/cache/worker.jsa"))),
+                plain.runId(),
+                plain.runLogDir(),
+                plain.socket(),
+                plain.inherited());
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(0), context))
+                .contains("-XX:SharedArchiveFile=/cache/worker.jsa");
+    }
+
+    @Test
+    void foreignProgramIsItsPathAndArguments() {
+        Launch launch = Launches.two()
+                .setProgram(Program.newBuilder()
+                        .setExecutable(Executable.newBuilder().setPath("python3"))
+                        .addArgs("train.py")
+                        .addArgs("${rank}/${local_rank}"))
+                .build();
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(Map.of())))
+                .containsExactly("python3", "train.py", "3/1");
+    }
+
+    @Test
+    void launchWithoutProgramIsRefused() {
+        Launch launch = Launches.two().build();
+        assertThatThrownBy(() -> WorkerCommand.compose(launch, launch.getWorkers(0), Launches.context(Map.of())))
+                .hasMessageContaining("names neither a Java program nor an executable");
+    }
+
+    private static List<String> java(JavaProgram.Builder program, int cores) {
+        Launch launch = launch(program);
+        return WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(Map.of(), cores));
+    }
+
+    private static Launch launch(JavaProgram.Builder program) {
+        return Launches.two()
+                .setProgram(Program.newBuilder()
+                        .setJava(program)
+                        .addArgs("--out=${rank}-${local_rank}")
+                        .addArgs("${other}"))
+                .build();
+    }
+}
