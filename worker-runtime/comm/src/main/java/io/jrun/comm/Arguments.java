@@ -5,6 +5,9 @@ import java.lang.foreign.MemorySegment;
 
 /** Checks of what callers pass, with messages that name the operation and both numbers. */
 final class Arguments {
+    /** A thread other than any caller: memory that it may not touch cannot be handed to a progress thread either. */
+    private static final Thread ANOTHER = Thread.ofPlatform().unstarted(() -> {});
+
     private Arguments() {}
 
     static long blockBytes(OpKind kind, DataType type, long count, int blocks) {
@@ -23,6 +26,12 @@ final class Arguments {
             throw usage(
                     kind,
                     "the " + name + " buffer has " + buffer.byteSize() + " bytes (expected at least " + bytes + ")");
+        }
+        if (!buffer.isAccessibleBy(ANOTHER)) {
+            throw usage(
+                    kind,
+                    "the " + name + " buffer belongs to a confined arena, which progress threads may not touch."
+                            + " Allocate it from Arena.ofShared() or Arena.ofAuto().");
         }
     }
 

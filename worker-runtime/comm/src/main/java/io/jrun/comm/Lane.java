@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.ProgressThread;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -27,7 +28,7 @@ final class Lane {
     private long nextSequence;
     private boolean busy;
     private boolean closed;
-    private @Nullable Thread progress;
+    private @Nullable ProgressThread progress;
 
     Lane(String name) {
         this.name = name;
@@ -93,7 +94,8 @@ final class Lane {
         Operation operation = new Operation(task, nextSequence++);
         queue.add(operation);
         if (progress == null) {
-            progress = Thread.ofPlatform().daemon().name(name).start(this::serve);
+            progress = new ProgressThread(name, this::serve);
+            progress.start();
         }
         changed.signalAll();
         return operation;

@@ -1,0 +1,57 @@
+package io.jrun.comm.kernel;
+
+import static io.jrun.comm.kernel.Memory.ALL;
+
+import io.jrun.comm.ReduceOp;
+import java.lang.foreign.ValueLayout;
+
+/** Plain loops over binary32. */
+final class ScalarF32 implements Kernel {
+    static final ScalarF32 INSTANCE = new ScalarF32();
+
+    private static final long SIZE = Float.BYTES;
+
+    private ScalarF32() {}
+
+    @Override
+    public void combine(ReduceOp op, long a, long b, long out, long count) {
+        long end = count * SIZE;
+        switch (op) {
+            case SUM, AVG -> {
+                for (long i = 0; i < end; i += SIZE) {
+                    set(out + i, get(a + i) + get(b + i));
+                }
+            }
+            case PROD -> {
+                for (long i = 0; i < end; i += SIZE) {
+                    set(out + i, get(a + i) * get(b + i));
+                }
+            }
+            case MIN -> {
+                for (long i = 0; i < end; i += SIZE) {
+                    set(out + i, Math.min(get(a + i), get(b + i)));
+                }
+            }
+            case MAX -> {
+                for (long i = 0; i < end; i += SIZE) {
+                    set(out + i, Math.max(get(a + i), get(b + i)));
+                }
+            }
+        }
+    }
+
+    @Override
+    public void divide(long data, int divisor, long count) {
+        for (long i = 0; i < count * SIZE; i += SIZE) {
+            set(data + i, get(data + i) / divisor);
+        }
+    }
+
+    private static float get(long address) {
+        return ALL.get(ValueLayout.JAVA_FLOAT_UNALIGNED, address);
+    }
+
+    private static void set(long address, float value) {
+        ALL.set(ValueLayout.JAVA_FLOAT_UNALIGNED, address, value);
+    }
+}

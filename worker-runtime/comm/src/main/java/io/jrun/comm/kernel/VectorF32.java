@@ -1,0 +1,65 @@
+package io.jrun.comm.kernel;
+
+import static io.jrun.comm.kernel.Memory.ALL;
+import static io.jrun.comm.kernel.Memory.ORDER;
+
+import io.jrun.comm.ReduceOp;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorSpecies;
+
+/** Vector loops over binary32. */
+final class VectorF32 implements Kernel {
+    static final VectorF32 INSTANCE = new VectorF32();
+
+    private static final VectorSpecies<Float> LANES = FloatVector.SPECIES_PREFERRED;
+    private static final long BYTES = LANES.vectorByteSize();
+    private static final long SIZE = Float.BYTES;
+    private static final Kernel TAIL = ScalarF32.INSTANCE;
+
+    private VectorF32() {}
+
+    @Override
+    public void combine(ReduceOp op, long a, long b, long out, long count) {
+        long end = LANES.loopBound(count) * SIZE;
+        switch (op) {
+            case SUM, AVG -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    put(load(a + i).add(load(b + i)), out + i);
+                }
+            }
+            case PROD -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    put(load(a + i).mul(load(b + i)), out + i);
+                }
+            }
+            case MIN -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    put(load(a + i).min(load(b + i)), out + i);
+                }
+            }
+            case MAX -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    put(load(a + i).max(load(b + i)), out + i);
+                }
+            }
+        }
+        TAIL.combine(op, a + end, b + end, out + end, count - end / SIZE);
+    }
+
+    @Override
+    public void divide(long data, int divisor, long count) {
+        long end = LANES.loopBound(count) * SIZE;
+        for (long i = 0; i < end; i += BYTES) {
+            put(load(data + i).div((float) divisor), data + i);
+        }
+        TAIL.divide(data + end, divisor, count - end / SIZE);
+    }
+
+    private static FloatVector load(long address) {
+        return FloatVector.fromMemorySegment(LANES, ALL, address, ORDER);
+    }
+
+    private static void put(FloatVector vector, long address) {
+        vector.intoMemorySegment(ALL, address, ORDER);
+    }
+}

@@ -1,0 +1,258 @@
+package io.jrun.comm.shm;
+
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.PausePoint;
+import io.jrun.comm.kernel.Memory;
+import io.jrun.comm.kernel.RankOrderFold;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The collectives over shared memory. Whoever has data that others need exposes it in one of three ways, and the others take
+ * it from there:
+ *
+ * <ul>
+ *   <li><em>inline</em>, up to 4 KiB: in the operation's entry; one barrier in all.
+ *   <li><em>registered</em>: it lies in memory that everybody has mapped; nothing is copied, and a second barrier keeps the
+ *       exposing rank from going on while others still read.
+ *   <li><em>staged</em>: chunk by chunk through a staging area of two halves, so that one barrier per chunk is enough: who
+ *       writes a half again has seen everybody arrive at the chunk between, that is, finish reading that half.
+ * </ul>
+ *
+ * <p>Reductions of size N over P ranks: each rank folds 1/P of the elements of all ranks, reading N and writing N bytes
+ * (registered), so the memory moves 2 P N bytes in all and every core takes part. Every element is folded in ascending rank:
+ * results do not depend on the way of exposing, nor on how data is split. Confined to the group's collectives.
+ */
+final class Collectives {
+    /** Half of a staging area: both halves and the caller's buffer share a second-level cache of 1 MiB. */
+    static final long HALF_BYTES = 256 << 10;
+
+    private static final long ALIGNMENT = 64;
+
+    /** Makes the staging areas, collectively, when the first operation needs them. */
+    @FunctionalInterface
+    interface StagingSource {
+        /** The address of each rank's area of {@code bytes}. */
+        long[] create(Call call, long bytes);
+    }
+
+    private final ControlBlock block;
+    private final Steps steps;
+    private final RegisteredMemory memory;
+    private final StagingSource stagingSource;
+    private final PausePoint pause;
+    private final int self;
+    private final int size;
+    private final long[] sources;
+    private final long[] halves;
+    private final long scratch;
+    private final RankOrderFold fold;
+    private long[] staging = {};
+
+    Collectives(
+            GroupContext group,
+            ControlBlock block,
+            Steps steps,
+            RegisteredMemory memory,
+            StagingSource stagingSource,
+            Arena arena) {
+        this.block = block;
+        this.steps = steps;
+        this.memory = memory;
+        this.stagingSource = stagingSource;
+        this.pause = PausePoint.ofRank(group.world().rank());
+        this.self = group.rank();
+        this.size = group.size();
+        this.sources = new long[size];
+        this.halves = new long[size];
+        this.scratch = arena.allocate(2 * RankOrderFold.BLOCK_BYTES, ALIGNMENT).address();
+        this.fold = new RankOrderFold(scratch + RankOrderFold.BLOCK_BYTES);
+    }
+
+    void run(Call call) {
+        long exposed = call.bytes() * blocks(call.kind());
+        boolean inline = exposed <= ControlBlock.INLINE_BYTES;
+        boolean exposes = exposes(self, call);
+        long location = inline || !exposes ? RegisteredMemory.NOWHERE : memory.locate(call.input(), exposed);
+        steps.enter(call, location, inline && exposes ? exposed : 0);
+        pause.reached(call, "enter");
+        if (inline) {
+            for (int peer = 0; peer < size; peer++) {
+                sources[peer] = ControlBlock.data(block.entry(peer, call.sequence()));
+            }
+            take(call, 0, call.bytes(), call.bytes());
+        } else if (findRegistered(call)) {
+            runRegistered(call);
+        } else {
+            runStaged(call);
+        }
+        pause.reached(call, "exit");
+    }
+
+    private boolean exposes(int rank, Call call) {
+        return switch (call.kind()) {
+            case BROADCAST, SCATTER -> rank == call.root();
+            default -> true;
+        };
+    }
+
+    /** How many blocks of {@code count} elements an exposing rank has for the others. */
+    private int blocks(OpKind kind) {
+        return switch (kind) {
+            case REDUCE_SCATTER, SCATTER, ALL_TO_ALL -> size;
+            default -> 1;
+        };
+    }
+
+    /** Fills the sources with everybody's registered data; false if somebody's data is elsewhere. */
+    private boolean findRegistered(Call call) {
+        for (int peer = 0; peer < size; peer++) {
+            if (exposes(peer, call)) {
+                long location = Words.plain(ControlBlock.location(block.entry(peer, call.sequence())));
+                if (location == RegisteredMemory.NOWHERE) {
+                    return false;
+                }
+                sources[peer] = memory.address(peer, location);
+            }
+        }
+        return true;
+    }
+
+    private void runRegistered(Call call) {
+        switch (call.kind()) {
+            case ALL_REDUCE -> reduceSlice(call, sources, self, true, call.bytes());
+            case REDUCE -> reduceSlice(call, sources, call.root(), false, call.bytes());
+            default -> take(call, 0, call.bytes(), call.bytes());
+        }
+        steps.phase(call);
+    }
+
+    private void runStaged(Call call) {
+        if (staging.length == 0) {
+            staging = stagingSource.create(call, 2 * HALF_BYTES);
+        }
+        int blocks = blocks(call.kind());
+        long stride = HALF_BYTES / blocks / ALIGNMENT * ALIGNMENT;
+        long half = 0;
+        for (long offset = 0; offset < call.bytes(); offset += stride) {
+            long length = Math.min(stride, call.bytes() - offset);
+            for (int peer = 0; peer < size; peer++) {
+                halves[peer] = staging[peer] + half;
+            }
+            if (exposes(self, call)) {
+                for (int b = 0; b < blocks; b++) {
+                    copyIn(call.input(), b * call.bytes() + offset, halves[self] + b * stride, length);
+                }
+            }
+            steps.phase(call);
+            takeStaged(call, offset, length, stride);
+            half ^= HALF_BYTES;
+        }
+    }
+
+    private void takeStaged(Call call, long offset, long length, long stride) {
+        switch (call.kind()) {
+            case ALL_REDUCE, REDUCE -> {
+                reduceSlice(call, halves, self, false, length);
+                steps.phase(call);
+                if (call.kind() == OpKind.ALL_REDUCE || self == call.root()) {
+                    gatherSlices(call, offset, length);
+                }
+            }
+            default -> {
+                System.arraycopy(halves, 0, sources, 0, size);
+                take(call, offset, length, stride);
+            }
+        }
+    }
+
+    /**
+     * Folds this rank's slice of everybody's {@code data} into that of {@code target}, and where {@code everywhere} says so
+     * into everybody's.
+     */
+    private void reduceSlice(Call call, long[] data, int target, boolean everywhere, long bytes) {
+        long end = sliceBegin(self + 1, bytes);
+        for (long at = sliceBegin(self, bytes); at < end; at += RankOrderFold.BLOCK_BYTES) {
+            long length = Math.min(RankOrderFold.BLOCK_BYTES, end - at);
+            fold.fold(call.type(), call.op(), data, at, data[target] + at, length);
+            pause.reached(call, "reduce");
+            for (int peer = 0; everywhere && peer < size; peer++) {
+                if (peer != target) {
+                    MemorySegment.copy(Memory.ALL, data[target] + at, Memory.ALL, data[peer] + at, length);
+                }
+            }
+        }
+    }
+
+    private void gatherSlices(Call call, long offset, long bytes) {
+        for (int owner = 0; owner < size; owner++) {
+            long begin = sliceBegin(owner, bytes);
+            copyOut(halves[owner] + begin, call.output(), offset + begin, sliceBegin(owner + 1, bytes) - begin);
+        }
+    }
+
+    /** Where a rank's slice begins: whole cache lines, so that no line has two writers. */
+    private long sliceBegin(int rank, long bytes) {
+        long slice = (Math.ceilDiv(bytes, size) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        return Math.min(bytes, rank * slice);
+    }
+
+    /**
+     * Takes this rank's part of what lies at the sources.
+     *
+     * @param offset of this part in each block of {@code call.bytes()}
+     * @param length of this part
+     * @param stride between the blocks of one source
+     */
+    private void take(Call call, long offset, long length, long stride) {
+        MemorySegment output = call.output();
+        switch (call.kind()) {
+            case BROADCAST -> {
+                if (self != call.root()) {
+                    copyOut(sources[call.root()], output, offset, length);
+                }
+            }
+            case SCATTER -> copyOut(sources[call.root()] + self * stride, output, offset, length);
+            case GATHER -> {
+                if (self == call.root()) {
+                    takeFromAll(call, 0, offset, length);
+                }
+            }
+            case ALL_GATHER -> takeFromAll(call, 0, offset, length);
+            case ALL_TO_ALL -> takeFromAll(call, self * stride, offset, length);
+            case REDUCE_SCATTER -> foldFromAll(call, self * stride, offset, length);
+            case ALL_REDUCE -> foldFromAll(call, 0, offset, length);
+            case REDUCE -> {
+                if (self == call.root()) {
+                    foldFromAll(call, 0, offset, length);
+                }
+            }
+            case BARRIER -> {}
+            case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe() + " is no collective");
+        }
+    }
+
+    private void takeFromAll(Call call, long sourceOffset, long offset, long length) {
+        for (int peer = 0; peer < size; peer++) {
+            copyOut(sources[peer] + sourceOffset, call.output(), peer * call.bytes() + offset, length);
+        }
+    }
+
+    private void foldFromAll(Call call, long sourceOffset, long offset, long length) {
+        for (long at = 0; at < length; at += RankOrderFold.BLOCK_BYTES) {
+            long part = Math.min(RankOrderFold.BLOCK_BYTES, length - at);
+            fold.fold(call.type(), call.op(), sources, sourceOffset + at, scratch, part);
+            copyOut(scratch, call.output(), offset + at, part);
+        }
+    }
+
+    private static void copyIn(MemorySegment from, long offset, long address, long bytes) {
+        MemorySegment.copy(from, offset, Memory.ALL, address, bytes);
+    }
+
+    private static void copyOut(long address, MemorySegment to, long offset, long bytes) {
+        MemorySegment.copy(Memory.ALL, address, to, offset, bytes);
+    }
+}

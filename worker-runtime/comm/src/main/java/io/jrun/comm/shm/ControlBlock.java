@@ -1,0 +1,136 @@
+package io.jrun.comm.shm;
+
+/**
+ * Where things lie in a group's control segment: a header, one slot per rank, one mailbox with
+ * its ring per ordered pair of ranks. A rank
+ * writes its own slot and the outgoing side of its mailboxes; everybody reads. What different ranks write lies 128 bytes
+ * apart, since processors fetch cache lines in pairs.
+ *
+ * <p>A slot has the word of phases and two <em>entries</em>, used by turns: an operation's number, its fingerprint, where
+ * its data is, and the data itself if that is small. Two suffice: who enters operation k+2 has seen everybody enter k+1,
+ * that is, finish reading entry k.
+ */
+final class ControlBlock {
+    /** Data of at most this size travels in the entry itself: one barrier, no staging. */
+    static final int INLINE_BYTES = 4096;
+
+    /** Where the poison's text may be; the text itself is cut to this. */
+    static final int MAX_TEXT_BYTES = 3072;
+
+    private static final long LINE = 128;
+    private static final long HEADER_BYTES = 4096;
+    private static final long ENTRIES = 2 * LINE;
+    private static final long ENTRY_DATA = 40;
+    private static final long ENTRY_BYTES = (ENTRY_DATA + INLINE_BYTES + LINE - 1) / LINE * LINE;
+    private static final long SLOT_BYTES = ENTRIES + 2 * ENTRY_BYTES;
+    private static final long MAILBOX_BYTES = 3 * LINE;
+    private static final long PAGE = 4096;
+
+    /** The chunks in which one rank's messages to another travel. */
+    static final long RING_BYTES = 256 << 10;
+
+    private final long base;
+    private final int size;
+
+    ControlBlock(long base, int size) {
+        this.base = base;
+        this.size = size;
+    }
+
+    /** Header, slots and mailboxes: what every group needs. */
+    static long reservedBytes(int size) {
+        return HEADER_BYTES + size * SLOT_BYTES + (long) size * size * MAILBOX_BYTES;
+    }
+
+    /** The above and the rings of the mailboxes, each of which gets its space with the first message. */
+    static long bytes(int size) {
+        return ringsOffset(size) + (long) size * size * RING_BYTES;
+    }
+
+    /** Counts the ranks that have mapped the block. */
+    long attached() {
+        return base;
+    }
+
+    /** 0: healthy; 1: being written; 2: the text is the group's failure. */
+    long poisonState() {
+        return base + LINE;
+    }
+
+    long poisonLength() {
+        return base + LINE + Integer.BYTES;
+    }
+
+    long poisonText() {
+        return base + 2 * LINE;
+    }
+
+    /** How many sleep on one of this rank's words. */
+    long waiters(int rank) {
+        return slot(rank);
+    }
+
+    /** Counts the phases this rank has finished, over all operations. */
+    long phase(int rank) {
+        return slot(rank) + LINE;
+    }
+
+    /** The entry of an operation: its first word is the operation's number plus one. */
+    long entry(int rank, long sequence) {
+        return slot(rank) + ENTRIES + (sequence & 1) * ENTRY_BYTES;
+    }
+
+    /** Kind, type, reduction and root in one word. */
+    static long fingerprint(long entry) {
+        return entry + 8;
+    }
+
+    static long count(long entry) {
+        return entry + 16;
+    }
+
+    /** Where the data is in registered memory, or {@link RegisteredMemory#NOWHERE}. */
+    static long location(long entry) {
+        return entry + 24;
+    }
+
+    static long data(long entry) {
+        return entry + ENTRY_DATA;
+    }
+
+    /** Chunks written by the sender of this pair. */
+    long written(int source, int destination) {
+        return mailbox(source, destination);
+    }
+
+    /** Chunks read by the receiver of this pair. */
+    long read(int source, int destination) {
+        return mailbox(source, destination) + LINE;
+    }
+
+    /** How many sleep on one of this pair's words. */
+    long mailboxWaiters(int source, int destination) {
+        return mailbox(source, destination) + 2 * LINE;
+    }
+
+    /** Offset of this pair's ring in the segment. */
+    long ringOffset(int source, int destination) {
+        return ringsOffset(size) + ((long) source * size + destination) * RING_BYTES;
+    }
+
+    long ring(int source, int destination) {
+        return base + ringOffset(source, destination);
+    }
+
+    private static long ringsOffset(int size) {
+        return (reservedBytes(size) + PAGE - 1) / PAGE * PAGE;
+    }
+
+    private long slot(int rank) {
+        return base + HEADER_BYTES + rank * SLOT_BYTES;
+    }
+
+    private long mailbox(int source, int destination) {
+        return base + HEADER_BYTES + size * SLOT_BYTES + ((long) source * size + destination) * MAILBOX_BYTES;
+    }
+}

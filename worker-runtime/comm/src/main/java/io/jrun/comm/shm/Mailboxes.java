@@ -1,0 +1,98 @@
+package io.jrun.comm.shm;
+
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.kernel.Memory;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Messages between two ranks: for each direction a ring of four chunks in the control segment. A send returns when its last
+ * chunk is in the ring, where it stays when the sender leaves. Thread-safe for one send and one receive per peer at a time.
+ */
+final class Mailboxes {
+    private static final int CHUNKS = 4;
+    private static final long CHUNK_BYTES = ControlBlock.RING_BYTES / CHUNKS;
+    private static final long CHUNK_HEADER_BYTES = 64;
+    private static final long CHUNK_DATA_BYTES = CHUNK_BYTES - CHUNK_HEADER_BYTES;
+
+    private final Segment control;
+    private final ControlBlock block;
+    private final Waiting waiting;
+    private final MismatchCheck mismatch;
+    private final int self;
+    private final int size;
+    private final Set<Integer> reserved = ConcurrentHashMap.newKeySet();
+
+    Mailboxes(Segment control, ControlBlock block, Waiting waiting, MismatchCheck mismatch, int self, int size) {
+        this.control = control;
+        this.block = block;
+        this.waiting = waiting;
+        this.mismatch = mismatch;
+        this.self = self;
+        this.size = size;
+    }
+
+    void send(Call call) {
+        int peer = call.root();
+        if (!reserved.contains(peer)) {
+            control.reserve(block.ringOffset(self, peer), ControlBlock.RING_BYTES);
+            reserved.add(peer);
+        }
+        long written = Words.acquire(block.written(self, peer));
+        long waiters = block.mailboxWaiters(self, peer);
+        long offset = 0;
+        do {
+            long length = Math.min(CHUNK_DATA_BYTES, call.bytes() - offset);
+            waiting.until(block.read(self, peer), written - CHUNKS + 1, waiters, peer, call);
+            long chunk = block.ring(self, peer) + written % CHUNKS * CHUNK_BYTES;
+            Words.plain(chunk, call.sequence());
+            Words.plain(ControlBlock.fingerprint(chunk), Fingerprint.of(call));
+            Words.plain(ControlBlock.count(chunk), call.count());
+            MemorySegment.copy(call.input(), offset, Memory.ALL, chunk + CHUNK_HEADER_BYTES, length);
+            written++;
+            Waiting.publish(block.written(self, peer), written, waiters);
+            offset += length;
+        } while (offset < call.bytes());
+    }
+
+    void receive(Call call) {
+        int peer = call.root();
+        long waiters = block.mailboxWaiters(peer, self);
+        long read = Words.acquire(block.read(peer, self));
+        long offset = 0;
+        do {
+            long length = Math.min(CHUNK_DATA_BYTES, call.bytes() - offset);
+            waiting.until(block.written(peer, self), read + 1, waiters, peer, call);
+            long chunk = block.ring(peer, self) + read % CHUNKS * CHUNK_BYTES;
+            compare(chunk, call);
+            MemorySegment.copy(Memory.ALL, chunk + CHUNK_HEADER_BYTES, call.output(), offset, length);
+            read++;
+            Waiting.publish(block.read(peer, self), read, waiters);
+            offset += length;
+        } while (offset < call.bytes());
+    }
+
+    /** Wakes everybody who sleeps on a mailbox of this group. */
+    void wakeAll() {
+        for (int source = 0; source < size; source++) {
+            for (int destination = 0; destination < size; destination++) {
+                if (Words.acquireInt(block.mailboxWaiters(source, destination)) != 0) {
+                    Futex.wake(block.written(source, destination));
+                    Futex.wake(block.read(source, destination));
+                }
+            }
+        }
+    }
+
+    /** The two name each other as root, so of the fingerprints only the type is comparable. */
+    private void compare(long chunk, Call call) {
+        long fingerprint = Words.plain(ControlBlock.fingerprint(chunk));
+        long count = Words.plain(ControlBlock.count(chunk));
+        long sequence = Words.plain(chunk);
+        boolean sameType = Fingerprint.type(fingerprint) == call.type();
+        if (!sameType || count != call.count() || sequence != call.sequence()) {
+            throw mismatch.mismatch(call.root(), Fingerprint.describe(sequence, fingerprint, count), call.describe());
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package io.jrun.comm.shm;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.kernel.Memory;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
+
+/** The group's failure in the control block: the first rank that fails writes it, the others find it there. Thread-safe. */
+final class Poison {
+    private static final int HEALTHY = 0;
+    private static final int BEING_WRITTEN = 1;
+    private static final int WRITTEN = 2;
+
+    private final ControlBlock block;
+
+    Poison(ControlBlock block) {
+        this.block = block;
+    }
+
+    /** Writes {@code failure} unless there is one already. */
+    void write(CommException failure) {
+        if (Words.compareAndSet(block.poisonState(), HEALTHY, BEING_WRITTEN)) {
+            byte[] text = (failure.code() + "\n" + failure.getMessage()).getBytes(UTF_8);
+            int length = Math.min(text.length, ControlBlock.MAX_TEXT_BYTES);
+            MemorySegment.copy(text, 0, Memory.ALL, ValueLayout.JAVA_BYTE, block.poisonText(), length);
+            Words.publishInt(block.poisonLength(), length);
+            Words.publishInt(block.poisonState(), WRITTEN);
+        }
+    }
+
+    /** The group's failure, or null. */
+    @Nullable
+    CommException read() {
+        if (Words.acquireInt(block.poisonState()) != WRITTEN) {
+            return null;
+        }
+        byte[] text = new byte[Math.clamp(Words.acquireInt(block.poisonLength()), 0, ControlBlock.MAX_TEXT_BYTES)];
+        MemorySegment.copy(Memory.ALL, ValueLayout.JAVA_BYTE, block.poisonText(), text, 0, text.length);
+        String[] codeAndMessage = new String(text, UTF_8).split("\n", 2);
+        return new CommException(ErrorCode.valueOf(codeAndMessage[0]), codeAndMessage[1]);
+    }
+}

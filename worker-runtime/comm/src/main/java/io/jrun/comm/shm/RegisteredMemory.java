@@ -1,0 +1,59 @@
+package io.jrun.comm.shm;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The regions of memory that every rank of a group has mapped from every other. A place in it is named by region and offset,
+ * which ranks exchange; each finds the peers' bytes through its own mappings. Confined to the group's collectives.
+ */
+final class RegisteredMemory implements AutoCloseable {
+    /** The location of data that is not in registered memory. */
+    static final long NOWHERE = -1;
+
+    private static final int OFFSET_BITS = 44;
+
+    private final List<Region> regions = new ArrayList<>();
+
+    private record Region(List<Segment> byRank, long start, long bytes) {}
+
+    /** Adds the region of the next number, mapped from each rank. */
+    void add(List<Segment> byRank, int self, long bytes) {
+        regions.add(new Region(List.copyOf(byRank), byRank.get(self).address(), bytes));
+    }
+
+    int count() {
+        return regions.size();
+    }
+
+    /** Where {@code bytes} at the start of {@code buffer} are, or {@link #NOWHERE}. */
+    long locate(MemorySegment buffer, long bytes) {
+        if (!buffer.isNative()) {
+            return NOWHERE;
+        }
+        long address = buffer.address();
+        for (int number = 0; number < regions.size(); number++) {
+            Region region = regions.get(number);
+            long offset = address - region.start;
+            if (offset >= 0 && offset + bytes <= region.bytes) {
+                return (long) number << OFFSET_BITS | offset;
+            }
+        }
+        return NOWHERE;
+    }
+
+    /** The address here of what {@code rank} calls {@code location}. */
+    long address(int rank, long location) {
+        Region region = regions.get((int) (location >>> OFFSET_BITS));
+        return region.byRank.get(rank).address() + (location & (1L << OFFSET_BITS) - 1);
+    }
+
+    @Override
+    public void close() {
+        for (Region region : regions) {
+            region.byRank.forEach(Segment::close);
+        }
+        regions.clear();
+    }
+}

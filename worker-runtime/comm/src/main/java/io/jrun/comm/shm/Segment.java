@@ -1,0 +1,162 @@
+package io.jrun.comm.shm;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Optional;
+
+/**
+ * A piece of shared memory: a file in /dev/shm, mapped. A file appears under its name complete: of full size, zeroed, mode
+ * 0600, and locked by its creator for as long as that keeps it open, so that {@link Sweeper} can tell a living one from a
+ * leftover. Memory is used only after space for it was really allocated: a full /dev/shm is an error then, not a crash later.
+ */
+final class Segment implements AutoCloseable {
+    static final Path DIRECTORY = Path.of("/dev/shm");
+    private static final int NO_FILE = -1;
+
+    private final Path path;
+    private final Arena arena;
+    private final MemorySegment memory;
+    private final boolean creator;
+    private int file;
+
+    private Segment(Path path, Arena arena, MemorySegment memory, boolean creator, int file) {
+        this.path = path;
+        this.arena = arena;
+        this.memory = memory;
+        this.creator = creator;
+        this.file = file;
+    }
+
+    /**
+     * Creates the file, or empty if there is one of that name.
+     *
+     * @param reserved how many of the first bytes get their space now; {@link #reserve} is for the rest
+     * @throws CommException SYSTEM with the sizes if /dev/shm has too little room
+     */
+    static Optional<Segment> create(String name, long bytes, long reserved) {
+        int file = checked(Posix.openUnnamed(DIRECTORY.toString()), "create", name);
+        boolean done = false;
+        try {
+            checked(Posix.lock(file), "lock", name);
+            checked(Posix.setLength(file, bytes), "size", name);
+            allocate(file, 0, reserved);
+            int linked = Posix.link(file, DIRECTORY.resolve(name).toString());
+            if (linked == -Posix.EEXIST) {
+                return Optional.empty();
+            }
+            checked(linked, "name", name);
+            Segment segment = map(DIRECTORY.resolve(name), bytes, true, file);
+            done = true;
+            return Optional.of(segment);
+        } finally {
+            if (!done) {
+                int _ = Posix.close(file);
+            }
+        }
+    }
+
+    /** Maps a file that another rank has created; empty if there is none of that name. */
+    static Optional<Segment> open(String name, long bytes) {
+        Path path = DIRECTORY.resolve(name);
+        int file = Posix.open(path.toString());
+        if (file == -Posix.ENOENT) {
+            return Optional.empty();
+        }
+        return Optional.of(map(path, bytes, false, checked(file, "open", name)));
+    }
+
+    long address() {
+        return memory.address();
+    }
+
+    MemorySegment memory() {
+        return memory;
+    }
+
+    /**
+     * Allocates space for a part that {@link #create} did not reserve.
+     *
+     * @throws CommException SYSTEM with the sizes if /dev/shm has too little room
+     */
+    void reserve(long offset, long bytes) {
+        allocate(file, offset, bytes);
+    }
+
+    /** Takes the name away; whoever has mapped it keeps it. Harmless if somebody else has done so. */
+    void unlink() {
+        try {
+            Files.deleteIfExists(path);
+        } catch (IOException e) {
+            throw new CommException(ErrorCode.SYSTEM, "cannot remove " + path + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Gives up the file, and with it a creator's lock; the mapping stays. For segments that have no name any more. */
+    void closeFile() {
+        if (file != NO_FILE) {
+            int _ = Posix.close(file);
+            file = NO_FILE;
+        }
+    }
+
+    /** Unmaps; a creator that still has the file also removes its name. */
+    @Override
+    public void close() {
+        arena.close();
+        if (creator && file != NO_FILE) {
+            unlink();
+        }
+        closeFile();
+    }
+
+    private static Segment map(Path path, long bytes, boolean creator, int file) {
+        Arena arena = Arena.ofShared();
+        Path opened = Path.of("/proc/self/fd/" + file);
+        try (FileChannel channel = FileChannel.open(opened, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            if (channel.size() != bytes) {
+                throw new IOException("it has " + channel.size() + " bytes (expected " + bytes + ")");
+            }
+            MemorySegment memory = channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes, arena);
+            return new Segment(path, arena, memory, creator, file);
+        } catch (IOException e) {
+            arena.close();
+            throw new CommException(ErrorCode.SYSTEM, "cannot map " + path + ": " + e.getMessage(), e);
+        }
+    }
+
+    private static void allocate(int file, long offset, long bytes) {
+        long free = freeBytes();
+        int result = bytes > free ? -Posix.ENOSPC : Posix.allocate(file, offset, bytes);
+        if (result == -Posix.ENOSPC) {
+            throw new CommException(
+                    ErrorCode.SYSTEM,
+                    DIRECTORY + " is full: " + bytes + " bytes of shared memory are needed, " + free
+                            + " are free. Make it larger (docker: --shm-size; mount -o remount,size=... /dev/shm), or use"
+                            + " JRUN_TRANSPORT=tcp.");
+        }
+        checked(result, "allocate space for", bytes + " bytes");
+    }
+
+    private static long freeBytes() {
+        try {
+            return Files.getFileStore(DIRECTORY).getUsableSpace();
+        } catch (IOException e) {
+            throw new CommException(ErrorCode.SYSTEM, "cannot look at " + DIRECTORY + ": " + e.getMessage(), e);
+        }
+    }
+
+    private static int checked(int result, String action, String what) {
+        if (result < 0) {
+            throw new CommException(
+                    ErrorCode.SYSTEM, "cannot " + action + " " + what + " in " + DIRECTORY + ": errno " + -result);
+        }
+        return result;
+    }
+}

@@ -1,0 +1,155 @@
+package io.jrun.comm.shm;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** One rank's end of a group over shared memory: its mappings, and who works on them. */
+final class ShmBackend implements Backend {
+    private static final long MIN_REGION_BYTES = 64;
+
+    private final GroupContext group;
+    private final String namePrefix;
+    private final Segment control;
+    private final ControlBlock block;
+    private final Poison poison;
+    private final Steps steps;
+    private final RegisteredMemory memory = new RegisteredMemory();
+    private final Mailboxes mailboxes;
+    private final Arena arena = Arena.ofShared();
+    private final Collectives collectives;
+    private final Object mappings = new Object();
+    private boolean closed;
+
+    /**
+     * Maps the group's control segment, or makes it if this is the first rank.
+     *
+     * @param namePrefix of the group's segments, the same on all ranks
+     */
+    ShmBackend(GroupContext group, String namePrefix) {
+        this.group = group;
+        this.namePrefix = namePrefix;
+        int size = group.size();
+        this.control = openOrCreate(namePrefix + "control", size);
+        this.block = new ControlBlock(control.address(), size);
+        this.poison = new Poison(block);
+        MismatchCheck mismatch = new MismatchCheck(group, block, poison);
+        Waiting waiting = new Waiting(group, poison, mismatch);
+        this.steps = new Steps(block, waiting, mismatch, group.rank(), size);
+        this.mailboxes = new Mailboxes(control, block, waiting, mismatch, group.rank(), size);
+        this.collectives = new Collectives(group, block, steps, memory, this::makeStaging, arena);
+        if (Words.add(block.attached(), 1) == size) {
+            control.unlink();
+        }
+    }
+
+    @Override
+    public void run(Call call) {
+        switch (call.kind()) {
+            case SEND -> mailboxes.send(call);
+            case RECV -> mailboxes.receive(call);
+            case BROADCAST, ALL_REDUCE, REDUCE, ALL_GATHER, REDUCE_SCATTER, GATHER, SCATTER, ALL_TO_ALL, BARRIER ->
+                collectives.run(call);
+            case ALLOCATE -> throw new IllegalArgumentException("allocate has a method of its own");
+        }
+    }
+
+    @Override
+    public MemorySegment allocate(Call call) {
+        steps.enter(call, RegisteredMemory.NOWHERE, 0);
+        List<Segment> byRank = mapEverywhere(call, Math.max(call.count(), MIN_REGION_BYTES));
+        return byRank.get(group.rank()).memory().asSlice(0, call.count());
+    }
+
+    /** Tells the other ranks of a failure, and wakes whoever sleeps here or there so that they see it. */
+    @Override
+    public void healthChanged() {
+        synchronized (mappings) {
+            if (closed) {
+                return;
+            }
+            CommException cause = group.health().cause();
+            if (cause != null) {
+                poison.write(cause);
+            }
+            for (int rank = 0; rank < group.size(); rank++) {
+                if (Words.acquireInt(block.waiters(rank)) != 0) {
+                    Futex.wake(block.entry(rank, 0));
+                    Futex.wake(block.entry(rank, 1));
+                    Futex.wake(block.phase(rank));
+                }
+            }
+            mailboxes.wakeAll();
+        }
+    }
+
+    @Override
+    public void close() {
+        synchronized (mappings) {
+            closed = true;
+            memory.close();
+            control.close();
+            arena.close();
+        }
+    }
+
+    private long[] makeStaging(Call call, long bytes) {
+        return mapEverywhere(call, bytes).stream().mapToLong(Segment::address).toArray();
+    }
+
+    /** Collective: makes this rank's segment of the next region, and maps everybody's, by rank. */
+    private List<Segment> mapEverywhere(Call call, long bytes) {
+        int region = memory.count();
+        Segment own =
+                Segment.create(regionName(region, group.rank()), bytes, bytes).orElseThrow(() -> taken(region));
+        List<Segment> byRank = new ArrayList<>();
+        boolean done = false;
+        try {
+            steps.phase(call);
+            for (int rank = 0; rank < group.size(); rank++) {
+                String name = regionName(region, rank);
+                byRank.add(
+                        rank == group.rank() ? own : Segment.open(name, bytes).orElseThrow(() -> taken(region)));
+            }
+            steps.phase(call);
+            done = true;
+        } finally {
+            own.unlink();
+            byRank.forEach(done ? Segment::closeFile : Segment::close);
+            if (byRank.size() <= group.rank()) {
+                own.close();
+            }
+        }
+        memory.add(byRank, group.rank(), bytes);
+        return byRank;
+    }
+
+    private CommException taken(int region) {
+        return new CommException(
+                ErrorCode.SYSTEM,
+                "the files of region " + region + " of group " + group.name() + " were changed by somebody else");
+    }
+
+    private String regionName(int region, int rank) {
+        return namePrefix + "region" + region + "-" + rank;
+    }
+
+    private static Segment openOrCreate(String name, int size) {
+        long bytes = ControlBlock.bytes(size);
+        while (true) {
+            // Both are empty only if another rank made it between the two; then the next look finds it.
+            Optional<Segment> found =
+                    Segment.open(name, bytes).or(() -> Segment.create(name, bytes, ControlBlock.reservedBytes(size)));
+            if (found.isPresent()) {
+                return found.get();
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package io.jrun.comm.shm;
+
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.kernel.Memory;
+import java.lang.foreign.MemorySegment;
+
+/** The two ways in which all ranks wait for each other: entering an operation, and finishing a phase of it. */
+final class Steps {
+    private final ControlBlock block;
+    private final Waiting waiting;
+    private final MismatchCheck mismatch;
+    private final int self;
+    private final int size;
+    private long phases;
+
+    Steps(ControlBlock block, Waiting waiting, MismatchCheck mismatch, int self, int size) {
+        this.block = block;
+        this.waiting = waiting;
+        this.mismatch = mismatch;
+        this.self = self;
+        this.size = size;
+    }
+
+    /**
+     * Returns when every rank has entered the operation, and all mean the same.
+     *
+     * @param location of this rank's data in registered memory
+     * @param inlineBytes how much of the input goes into the entry
+     */
+    void enter(Call call, long location, long inlineBytes) {
+        long sequence = call.sequence();
+        long entry = block.entry(self, sequence);
+        Words.plain(ControlBlock.fingerprint(entry), Fingerprint.of(call));
+        Words.plain(ControlBlock.count(entry), call.count());
+        Words.plain(ControlBlock.location(entry), location);
+        if (inlineBytes > 0) {
+            MemorySegment.copy(call.input(), 0, Memory.ALL, ControlBlock.data(entry), inlineBytes);
+        }
+        Waiting.publish(entry, sequence + 1, block.waiters(self));
+        for (int peer = 0; peer < size; peer++) {
+            if (peer != self) {
+                waiting.until(block.entry(peer, sequence), sequence + 1, block.waiters(peer), peer, call);
+                mismatch.compare(peer, call);
+            }
+        }
+    }
+
+    /** Returns when every rank has finished this phase; all ranks go through the same phases of equal operations. */
+    void phase(Call call) {
+        phases++;
+        Waiting.publish(block.phase(self), phases, block.waiters(self));
+        for (int peer = 0; peer < size; peer++) {
+            if (peer != self) {
+                waiting.until(block.phase(peer), phases, block.waiters(peer), peer, call);
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.jrun.comm.shm;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.ProgressThread;
+
+/**
+ * Waits for other ranks' words to grow: spinning, then asleep on a futex. Every wait looks at the group's health, the
+ * control block's poison and its deadline. Thread-safe.
+ *
+ * <p>How long it spins: while there is a core for every local rank, about a millisecond, which no other rank misses; where
+ * ranks outnumber cores, or on a progress thread, whose core the computation may want, about ten microseconds.
+ */
+final class Waiting {
+    private static final int SHORT_SPINS = 200;
+    private static final int LONG_SPINS = 20_000;
+    private static final int SPINS_BETWEEN_CHECKS = 64;
+
+    private final GroupContext group;
+    private final Poison poison;
+    private final MismatchCheck mismatch;
+    private final boolean coreForEachRank;
+
+    Waiting(GroupContext group, Poison poison, MismatchCheck mismatch) {
+        this.group = group;
+        this.poison = poison;
+        this.mismatch = mismatch;
+        this.coreForEachRank = localRanks(group) <= Runtime.getRuntime().availableProcessors();
+    }
+
+    /**
+     * Returns when the word has reached {@code target}.
+     *
+     * @param waiters address of the count of sleepers on this word
+     * @param peer group rank of the one who writes the word
+     */
+    void until(long word, long target, long waiters, int peer, Call call) {
+        for (int spin = 0; spin < SPINS_BETWEEN_CHECKS; spin++) {
+            if (Words.acquire(word) >= target) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
+        int spins = coreForEachRank && !(Thread.currentThread() instanceof ProgressThread) ? LONG_SPINS : SHORT_SPINS;
+        for (int spin = 0; spin < spins; spin++) {
+            if (Words.acquire(word) >= target) {
+                return;
+            }
+            if (spin % SPINS_BETWEEN_CHECKS == 0) {
+                check(word, target, peer, call);
+            }
+            Thread.onSpinWait();
+        }
+        sleepUntil(word, target, waiters, peer, call);
+    }
+
+    private void sleepUntil(long word, long target, long waiters, int peer, Call call) {
+        // Counted before the word is read again: the writer writes the word before it reads the count.
+        int _ = Words.add(waiters, 1);
+        try {
+            for (long seen = Words.acquire(word); seen < target; seen = Words.acquire(word)) {
+                check(word, target, peer, call);
+                Futex.await(word, (int) seen);
+            }
+        } finally {
+            int _ = Words.add(waiters, -1);
+        }
+    }
+
+    /** Grows a word and wakes who sleeps on it. */
+    static void publish(long word, long value, long waiters) {
+        Words.publish(word, value);
+        if (Words.acquireInt(waiters) != 0) {
+            Futex.wake(word);
+        }
+    }
+
+    private void check(long word, long target, int peer, Call call) {
+        if (group.health().isImpaired()) {
+            group.health().check();
+            String how = group.health().departure(peer);
+            // Read after the departure is known: what the peer did before it left is visible now or never.
+            if (how != null && Words.acquire(word) < target) {
+                throw lost(peer, how, call);
+            }
+        }
+        CommException failure = poison.read();
+        if (failure != null) {
+            throw failure;
+        }
+        if (!call.kind().isMessage()) {
+            mismatch.compareEntered(call);
+        }
+        if (call.deadline().passed()) {
+            throw new CommException(
+                    ErrorCode.COLLECTIVE_TIMEOUT,
+                    call.describe() + " on group " + group.name() + " timed out after "
+                            + call.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
+                            + " still waits for " + group.describe(peer)
+                            + ". That rank may be slow, stopped, or somewhere else in its program.");
+        }
+    }
+
+    private CommException lost(int peer, String how, Call call) {
+        return new CommException(
+                ErrorCode.PEER_LOST,
+                group.describe(peer) + " " + how + " while " + group.describe(group.rank()) + " waited for it in "
+                        + call.describe() + " on group " + group.name() + ".");
+    }
+
+    private static int localRanks(GroupContext group) {
+        String host = group.members().get(group.rank()).host();
+        return (int) group.world().peers().stream()
+                .filter(peer -> peer.host().equals(host))
+                .count();
+    }
+}

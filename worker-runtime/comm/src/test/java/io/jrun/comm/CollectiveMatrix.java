@@ -1,0 +1,226 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.function.LongUnaryOperator;
+
+/**
+ * Every operation with every type, reduction and root, checked exactly on integer-valued data that all types represent. The
+ * world, and with it the transport and the number of ranks, is the caller's; so is where buffers live.
+ */
+final class CollectiveMatrix {
+    /** Where the buffers of a run live. */
+    enum Buffers {
+        REGISTERED,
+        HEAP,
+        NATIVE
+    }
+
+    private final ProcessGroup group;
+    private final Buffers kind;
+    private final Arena arena;
+    private final int size;
+    private final int rank;
+    private final MemorySegment registeredInput;
+    private final MemorySegment registeredOutput;
+
+    private CollectiveMatrix(ProcessGroup group, Buffers kind, Arena arena, long maxCount) {
+        this.group = group;
+        this.kind = kind;
+        this.arena = arena;
+        this.size = group.size();
+        this.rank = group.rank();
+        long bytes = kind == Buffers.REGISTERED ? maxCount * Long.BYTES * size : 0;
+        this.registeredInput = group.allocate(bytes);
+        this.registeredOutput = group.allocate(bytes);
+    }
+
+    /** The element counts that matter for {@code size} ranks. */
+    static List<Long> counts(int size) {
+        return new ArrayList<>(new TreeSet<>(List.of(0L, 1L, size - 1L, size + 1L, 1023L, 65537L)));
+    }
+
+    /** Runs everything with the default counts. */
+    static void run(World world, Buffers kind) {
+        run(world.group(), kind, counts(world.size()));
+    }
+
+    /** Runs everything with {@code counts} on {@code group}. */
+    static void run(ProcessGroup group, Buffers kind, List<Long> counts) {
+        long maxCount = counts.stream().mapToLong(Long::longValue).max().orElse(0);
+        try (Arena arena = Arena.ofShared()) {
+            CollectiveMatrix matrix = new CollectiveMatrix(group, kind, arena, maxCount);
+            for (DataType type : DataType.values()) {
+                for (long count : counts) {
+                    matrix.runAll(new Elements(type), count);
+                }
+            }
+        }
+    }
+
+    /** Runs every operation once, as the tests with real processes do. */
+    static void runOnce(World world, Buffers kind) {
+        run(world.group(), kind, List.of(1023L));
+    }
+
+    private void runAll(Elements elements, long count) {
+        for (ReduceOp op : ReduceOp.values()) {
+            allReduce(elements, count, op);
+            reduceScatter(elements, count, op);
+        }
+        int root = (int) (count % size);
+        reduce(elements, count, root);
+        broadcast(elements, count, root);
+        allGather(elements, count);
+        gather(elements, count, root);
+        scatter(elements, count, root);
+        allToAll(elements, count);
+        ring(elements, count);
+        group.barrier();
+    }
+
+    /** Small, different for every rank, operation-proof: the product of five ranks stays exact in 32 bits of float. */
+    private long value(int owner, long i) {
+        return 1 + (owner * 3L + i) % 7;
+    }
+
+    private MemorySegment input(Elements elements, long count) {
+        MemorySegment buffer = buffer(registeredInput, elements, count);
+        for (long i = 0; i < count; i++) {
+            elements.set(buffer, i, value(rank, i), 1);
+        }
+        return buffer;
+    }
+
+    private MemorySegment output(Elements elements, long count) {
+        MemorySegment buffer = buffer(registeredOutput, elements, count);
+        for (long i = 0; i < count; i++) {
+            elements.set(buffer, i, -1, 1);
+        }
+        return buffer;
+    }
+
+    private MemorySegment buffer(MemorySegment registered, Elements elements, long count) {
+        long bytes = count * elements.type().sizeBytes();
+        return switch (kind) {
+            case REGISTERED -> registered.asSlice(0, bytes);
+            case HEAP -> elements.heap((int) count);
+            case NATIVE -> arena.allocate(bytes, 8);
+        };
+    }
+
+    private long reduced(long i, ReduceOp op) {
+        long result = value(0, i);
+        for (int p = 1; p < size; p++) {
+            long next = value(p, i);
+            result = switch (op) {
+                case SUM, AVG -> result + next;
+                case PROD -> result * next;
+                case MIN -> Math.min(result, next);
+                case MAX -> Math.max(result, next);
+            };
+        }
+        return result;
+    }
+
+    /** Compares bit by bit with what {@code expected} gives by index, divided by {@code divisor}. */
+    private void check(
+            Elements elements, MemorySegment actual, long count, LongUnaryOperator expected, int divisor, String what) {
+        MemorySegment wanted = elements.heap((int) count);
+        for (long i = 0; i < count; i++) {
+            elements.set(wanted, i, expected.applyAsLong(i), divisor);
+        }
+        long bytes = count * elements.type().sizeBytes();
+        long at = MemorySegment.mismatch(wanted, 0, bytes, actual, 0, bytes)
+                / elements.type().sizeBytes();
+        if (at >= 0 && bytes > 0 && !elements.get(wanted, at).equals(elements.get(actual, at))) {
+            assertThat(elements.get(actual, at))
+                    .as("%s of %d %s in %s memory, rank %d, element %d", what, count, elements.type(), kind, rank, at)
+                    .isEqualTo(elements.get(wanted, at));
+        }
+    }
+
+    private void checkReduced(
+            Elements elements, MemorySegment actual, long count, long offset, ReduceOp op, String what) {
+        int divisor = op == ReduceOp.AVG ? size : 1;
+        check(elements, actual, count, i -> reduced(offset + i, op), divisor, what + " " + op);
+    }
+
+    private void allReduce(Elements elements, long count, ReduceOp op) {
+        MemorySegment buffer = input(elements, count);
+        group.allReduce(buffer, elements.type(), count, op);
+        checkReduced(elements, buffer, count, 0, op, "allReduce");
+    }
+
+    private void reduce(Elements elements, long count, int root) {
+        MemorySegment buffer = input(elements, count);
+        group.reduce(buffer, elements.type(), count, ReduceOp.SUM, root);
+        LongUnaryOperator expected = i -> rank == root ? reduced(i, ReduceOp.SUM) : value(rank, i);
+        check(elements, buffer, count, expected, 1, "reduce to " + root);
+    }
+
+    private void reduceScatter(Elements elements, long count, ReduceOp op) {
+        MemorySegment input = input(elements, count * size);
+        MemorySegment output = output(elements, count);
+        group.reduceScatter(input, output, elements.type(), count, op);
+        checkReduced(elements, output, count, rank * count, op, "reduceScatter");
+    }
+
+    private void broadcast(Elements elements, long count, int root) {
+        MemorySegment buffer = input(elements, count);
+        group.broadcast(buffer, elements.type(), count, root);
+        check(elements, buffer, count, i -> value(root, i), 1, "broadcast from " + root);
+    }
+
+    private void allGather(Elements elements, long count) {
+        MemorySegment output = output(elements, count * size);
+        group.allGather(input(elements, count), output, elements.type(), count);
+        checkBlocks(elements, output, count, 0, "allGather");
+    }
+
+    private void gather(Elements elements, long count, int root) {
+        MemorySegment output = output(elements, count * size);
+        group.gather(input(elements, count), rank == root ? output : null, elements.type(), count, root);
+        if (rank == root) {
+            checkBlocks(elements, output, count, 0, "gather to " + root);
+        }
+    }
+
+    private void scatter(Elements elements, long count, int root) {
+        MemorySegment output = output(elements, count);
+        MemorySegment input = input(elements, count * size);
+        group.scatter(rank == root ? input : null, output, elements.type(), count, root);
+        check(elements, output, count, i -> value(root, rank * count + i), 1, "scatter from " + root);
+    }
+
+    private void allToAll(Elements elements, long count) {
+        MemorySegment output = output(elements, count * size);
+        group.allToAll(input(elements, count * size), output, elements.type(), count);
+        checkBlocks(elements, output, count, rank * count, "allToAll");
+    }
+
+    private void checkBlocks(Elements elements, MemorySegment output, long count, long sourceOffset, String what) {
+        LongUnaryOperator expected = i -> value((int) (i / count), sourceOffset + i % count);
+        check(elements, output, count * size, expected, 1, what);
+    }
+
+    /** Everybody sends to its successor while it receives from its predecessor. */
+    private void ring(Elements elements, long count) {
+        if (size == 1) {
+            return;
+        }
+        int successor = (rank + 1) % size;
+        int predecessor = (rank + size - 1) % size;
+        MemorySegment output = output(elements, count);
+        Work sent = group.sendAsync(input(elements, count), elements.type(), count, successor);
+        group.recv(output, elements.type(), count, predecessor);
+        sent.await(Duration.ofSeconds(30));
+        check(elements, output, count, i -> value(predecessor, i), 1, "recv from " + predecessor);
+    }
+}
