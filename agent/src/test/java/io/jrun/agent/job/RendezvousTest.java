@@ -1,0 +1,261 @@
+package io.jrun.agent.job;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.jrun.agent.Processes;
+import io.jrun.agent.TestJob;
+import io.jrun.agent.control.TestWorker;
+import io.jrun.agent.proto.AbortRound;
+import io.jrun.agent.proto.CheckpointNow;
+import io.jrun.agent.proto.Endpoint;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Peer;
+import io.jrun.agent.proto.PeerTable;
+import io.jrun.agent.proto.RankLeft;
+import io.jrun.agent.proto.StoreReply;
+import io.jrun.agent.proto.StoreRequest;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.StoreCommand;
+import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The workers are shells that sleep; this JVM speaks on the socket for them. */
+@Timeout(60)
+class RendezvousTest {
+    @TempDir
+    Path folder;
+
+    private TestJob job;
+    private Path socket;
+
+    @BeforeEach
+    void launch() throws IOException {
+        job = TestJob.inProcess(folder);
+        job.open();
+        job.launch(job.shells(2, "echo \"$JRUN_AGENT_SOCKET\"; exec sleep 300"));
+        job.pid(0);
+        job.pid(1);
+        job.awaitStdout(0, "\n");
+        socket = Path.of(job.stdout(0).strip());
+    }
+
+    @AfterEach
+    void close() {
+        job.close();
+        assertThat(socket.getParent()).doesNotExist();
+    }
+
+    @Test
+    void socketFolderIsPrivate() throws IOException {
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(socket.getParent())))
+                .isEqualTo("rwx------");
+        assertThat(socket.toString().length()).isLessThan(108);
+    }
+
+    @Test
+    void joinsOfAllWorkersMakeOneMessageAndTheTableGoesToAll() throws IOException {
+        try (TestWorker zero = hello(0);
+                TestWorker one = hello(1)) {
+            one.send(new Frame.Join(4711));
+            zero.send(new Frame.Join(0));
+            assertThat(job.await(FromAgent::hasJoined, FromAgent::getJoined))
+                    .isEqualTo(Joined.newBuilder()
+                            .setRound(1)
+                            .addEndpoints(Endpoint.newBuilder().setRank(0).setPid(job.pid(0)))
+                            .addEndpoints(Endpoint.newBuilder()
+                                    .setRank(1)
+                                    .setTcpPort(4711)
+                                    .setPid(job.pid(1)))
+                            .build());
+            job.send(ToAgent.newBuilder()
+                    .setPeerTable(PeerTable.newBuilder()
+                            .setRound(1)
+                            .addPeers(Peer.newBuilder()
+                                    .setRank(1)
+                                    .setNodeRank(2)
+                                    .setLocalRank(3)
+                                    .setHost("h")
+                                    .setAddress("127.0.0.1")
+                                    .setTcpPort(4711)
+                                    .setPid(5)))
+                    .build());
+            Frame.PeerTable expected = new Frame.PeerTable(
+                    1, Bytes.ofUtf8("secret"), List.of(new Frame.Peer(1, 2, 3, "h", "127.0.0.1", 4711, 5)));
+            assertThat(zero.await(Frame.PeerTable.class)).isEqualTo(expected);
+            assertThat(one.await(Frame.PeerTable.class)).isEqualTo(expected);
+        }
+    }
+
+    @Test
+    void storeIsRelayedBothWays() throws IOException {
+        try (TestWorker worker = hello(1)) {
+            Frame.StoreRequest request = new Frame.StoreRequest(7, new StoreCommand.Get("key", 100));
+            worker.send(request);
+            StoreRequest relayed = job.await(FromAgent::hasStoreRequest, FromAgent::getStoreRequest);
+            assertThat(relayed.getRank()).isEqualTo(1);
+            assertThat(FrameCodec.read(new DataInputStream(
+                            new ByteArrayInputStream(relayed.getFrame().toByteArray()))))
+                    .isEqualTo(request);
+            Frame.StoreReply reply = new Frame.StoreReply(7, Optional.of(Bytes.ofUtf8("value")), "");
+            job.send(ToAgent.newBuilder()
+                    .setStoreReply(StoreReply.newBuilder()
+                            .setRank(1)
+                            .setRound(1)
+                            .setFrame(ByteString.copyFrom(FrameCodec.encode(reply))))
+                    .build());
+            assertThat(worker.await(Frame.StoreReply.class)).isEqualTo(reply);
+        }
+    }
+
+    @Test
+    void leavingIsReportedAndToldToOthersAlsoToThoseWhoConnectLater() throws IOException {
+        try (TestWorker zero = hello(0)) {
+            zero.send(new Frame.Leaving());
+            assertThat(job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving))
+                    .isEqualTo(WorkerLeaving.newBuilder().setRound(1).build());
+            job.send(ToAgent.newBuilder()
+                    .setRankLeft(RankLeft.newBuilder().setRank(0).setRound(1).setHow("returned from main"))
+                    .build());
+            try (TestWorker one = hello(1)) {
+                assertThat(one.await(Frame.RankLeft.class)).isEqualTo(new Frame.RankLeft(0, "returned from main"));
+            }
+        }
+    }
+
+    @Test
+    void abortAndCheckpointReachConnectedWorkers() throws IOException {
+        try (TestWorker zero = hello(0);
+                TestWorker one = hello(1)) {
+            joinAndWait(zero, one);
+            job.send(ToAgent.newBuilder()
+                    .setCheckpointNow(CheckpointNow.getDefaultInstance())
+                    .build());
+            job.send(ToAgent.newBuilder()
+                    .setAbortRound(AbortRound.newBuilder().setRound(1).setCause("rank 7 died"))
+                    .build());
+            for (TestWorker worker : List.of(zero, one)) {
+                worker.await(Frame.CheckpointNow.class);
+                assertThat(worker.await(Frame.Abort.class).cause()).isEqualTo("rank 7 died");
+            }
+        }
+    }
+
+    @Test
+    void helloOfAnotherProtocolVersionIsRefused() throws IOException {
+        assertRefused(new Frame.Hello(99, job.runId(), 1, 0, job.pid(0)), "speaks control protocol 99");
+    }
+
+    @Test
+    void helloOfAnotherJobOrRoundIsRefused() throws IOException {
+        assertRefused(
+                new Frame.Hello(FrameCodec.PROTOCOL_VERSION, "other", 1, 0, job.pid(0)), "not round 1 of job other");
+        assertRefused(new Frame.Hello(FrameCodec.PROTOCOL_VERSION, job.runId(), 2, 0, job.pid(0)), "not round 2");
+    }
+
+    @Test
+    void helloOfAStrangerIsRefused() throws IOException {
+        assertRefused(
+                new Frame.Hello(FrameCodec.PROTOCOL_VERSION, job.runId(), 1, 5, job.pid(0)),
+                "rank 5 does not run on this node");
+        assertRefused(
+                new Frame.Hello(FrameCodec.PROTOCOL_VERSION, job.runId(), 1, 1, job.pid(0)),
+                "rank 1 is process " + job.pid(1) + ", not " + job.pid(0));
+    }
+
+    @Test
+    void secondConnectionOfARankIsRefused() throws IOException {
+        try (TestWorker zero = hello(0)) {
+            zero.send(new Frame.StoreRequest(1, new StoreCommand.Delete("x")));
+            job.await(FromAgent::hasStoreRequest, FromAgent::getStoreRequest);
+            assertRefused(
+                    new Frame.Hello(FrameCodec.PROTOCOL_VERSION, job.runId(), 1, 0, job.pid(0)), "connected already");
+        }
+    }
+
+    @Test
+    void joinBeforeHelloIsRefused() throws IOException {
+        assertRefused(new Frame.Join(1), "Join before Hello");
+    }
+
+    @Test
+    void garbageClosesThatConnectionAndNothingElse() throws IOException {
+        byte[][] garbage = {
+            {0x7f, 0, 0, 0},
+            {0, 0, 0, 1, 99},
+            {0, 0, 0, 3, 1, 2, 3},
+            "GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.US_ASCII),
+            FrameCodec.encode(new Frame.Abort("an agent's frame"))
+        };
+        try (TestWorker good = hello(0)) {
+            for (byte[] bytes : garbage) {
+                try (TestWorker bad = new TestWorker(socket)) {
+                    bad.sendRaw(bytes);
+                    bad.awaitEnd();
+                }
+            }
+            good.send(new Frame.Leaving());
+            job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving);
+        }
+        String notice =
+                job.await(FromAgent::hasNotice, message -> message.getNotice().getText());
+        assertThat(notice).isNotEmpty();
+        assertThat(Processes.isAlive(job.pid(0))).isTrue();
+    }
+
+    @Test
+    void workerThatDoesNotReadHoldsUpNobody() throws IOException {
+        try (TestWorker deaf = hello(0);
+                TestWorker one = hello(1)) {
+            joinAndWait(deaf, one);
+            byte[] big = FrameCodec.encode(new Frame.StoreReply(1, Optional.of(Bytes.of(new byte[1 << 20])), ""));
+            for (int i = 0; i < 100; i++) {
+                job.send(ToAgent.newBuilder()
+                        .setStoreReply(
+                                StoreReply.newBuilder().setRank(0).setRound(1).setFrame(ByteString.copyFrom(big)))
+                        .build());
+            }
+            one.send(new Frame.Leaving());
+            assertThat(job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving)
+                            .getRank())
+                    .isEqualTo(1);
+        }
+    }
+
+    private void joinAndWait(TestWorker zero, TestWorker one) throws IOException {
+        zero.send(new Frame.Join(0));
+        one.send(new Frame.Join(0));
+        job.await(FromAgent::hasJoined, FromAgent::getJoined);
+    }
+
+    private TestWorker hello(int rank) throws IOException {
+        TestWorker worker = new TestWorker(socket);
+        worker.send(new Frame.Hello(FrameCodec.PROTOCOL_VERSION, job.runId(), 1, rank, job.pid(rank)));
+        return worker;
+    }
+
+    private void assertRefused(Frame first, String reason) throws IOException {
+        try (TestWorker worker = new TestWorker(socket)) {
+            worker.send(first);
+            assertThat(worker.await(Frame.Refused.class).reason()).contains(reason);
+            worker.awaitEnd();
+        }
+    }
+}

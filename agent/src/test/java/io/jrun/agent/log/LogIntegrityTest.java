@@ -1,0 +1,125 @@
+package io.jrun.agent.log;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.jrun.agent.ConsoleReader;
+import io.jrun.agent.Processes;
+import io.jrun.agent.TestJob;
+import io.jrun.agent.proto.Executable;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Program;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(120)
+class LogIntegrityTest {
+    private static final int WRITERS = 8;
+    private static final int LINES = 300;
+
+    @TempDir
+    Path folder;
+
+    @Test
+    void nothingIsTornOrLostOfEightWriters() throws Exception {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            job.launch(writers(job));
+            try (ConsoleReader console = new ConsoleReader(job, 1 << 18, true)) {
+                for (int rank = 0; rank < WRITERS; rank++) {
+                    byte[] expected = LogWriterMain.expected(rank, LINES);
+                    assertThat(job.exited(rank).getExitCode()).isZero();
+                    assertThat(console.awaitEnd(rank, false)).isEqualTo(ByteString.copyFrom(expected));
+                    assertThat(Files.readAllBytes(job.rankDir(rank).resolve("stdout.log")))
+                            .isEqualTo(Arrays.copyOf(expected, expected.length - 1));
+                }
+            }
+        }
+    }
+
+    @Test
+    void readerThatStopsHoldsUpNeitherWorkersNorControl() throws Exception {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            job.launch(writers(job));
+            try (ConsoleReader console = new ConsoleReader(job, 1, false)) {
+                for (int rank = 0; rank < WRITERS; rank++) {
+                    assertThat(job.exited(rank).getExitCode()).isZero();
+                }
+                assertThat(console.bytes()).isLessThanOrEqualTo(LineCutter.MAX_LINE_BYTES);
+                console.grant(1 << 30);
+                for (int rank = 0; rank < WRITERS; rank++) {
+                    assertThat(console.awaitEnd(rank, false))
+                            .isEqualTo(ByteString.copyFrom(LogWriterMain.expected(rank, LINES)));
+                }
+            }
+        }
+    }
+
+    @Test
+    void consoleShowsLinesWhileTheWorkerRuns() throws Exception {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            job.launch(job.shells(1, "echo early; until [ -e '" + folder + "/go' ]; do sleep 0.05; done; printf late"));
+            try (ConsoleReader console = new ConsoleReader(job, 1000, true)) {
+                console.awaitBytes("early\n".length());
+                Files.createFile(folder.resolve("go"));
+                assertThat(console.awaitEnd(0, false).toStringUtf8()).isEqualTo("early\nlate\n");
+                assertThat(console.awaitEnd(0, true)).isEqualTo(ByteString.EMPTY);
+            }
+        }
+    }
+
+    @Test
+    void consoleSeesOnlyTheStreamsItAskedFor() throws Exception {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            Launch.Builder launch = job.shells(2, "echo out; echo err >&2");
+            launch.getWorkersBuilder(0).setConsoleStderr(false);
+            launch.getWorkersBuilder(1).setConsoleStdout(false).setConsoleStderr(false);
+            job.launch(launch);
+            try (ConsoleReader console = new ConsoleReader(job, 1000, true)) {
+                console.awaitEnd(0, false);
+                job.exited(0);
+                job.exited(1);
+                assertThat(console.streams()).containsExactly("0.out");
+                assertThat(job.stderr(1)).isEqualTo("err\n");
+            }
+        }
+    }
+
+    @Test
+    void fullDiskDoesNotStopTheWorker() throws IOException {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            Files.createDirectories(job.rankDir(0));
+            Files.createSymbolicLink(job.rankDir(0).resolve("stdout.log"), Path.of("/dev/full"));
+            job.launch(job.shells(1, "head -c 1000000 /dev/zero; echo done >&2"));
+            assertThat(job.exited(0).getExitCode()).isZero();
+            String notice = job.await(
+                    message ->
+                            message.hasNotice() && message.getNotice().getText().contains("output is lost"),
+                    message -> message.getNotice().getText());
+            assertThat(notice).contains("stdout.log cannot be written (No space left on device)");
+            assertThat(Processes.isAlive(job.pid(0))).isFalse();
+        }
+    }
+
+    private static Launch.Builder writers(TestJob job) {
+        return job.launch(WRITERS)
+                .setProgram(Program.newBuilder()
+                        .setExecutable(Executable.newBuilder().setPath(System.getProperty("java.home") + "/bin/java"))
+                        .addArgs("-XX:+UseSerialGC")
+                        .addArgs("-XX:TieredStopAtLevel=1")
+                        .addArgs("-cp")
+                        .addArgs(System.getProperty("java.class.path"))
+                        .addArgs(LogWriterMain.class.getName())
+                        .addArgs("${rank}")
+                        .addArgs(Integer.toString(LINES)));
+    }
+}
