@@ -28,7 +28,7 @@ public final class Guard implements AutoCloseable {
             while read -r verb group signal; do
               case $verb in
                 add) groups="$groups$group " ;;
-                del) groups="${groups%% "$group" *} ${groups#* "$group" }" ;;
+                del) case $groups in *" $group "*) groups="${groups%% "$group" *} ${groups#* "$group" }" ;; esac ;;
                 group) kill -s "$signal" -- "-$group" || kill -s "$signal" "$group" ;;
                 process) kill -s "$signal" "$group" ;;
                 sweep) kill -s 9 -- "-$group" ;;

@@ -39,7 +39,8 @@ final class Job {
     private final OpenJob request;
     private final AgentOptions options;
     private final Consumer<Job> onEnd;
-    private final Outbox out;
+    private final Outbox<FromAgent> out;
+    private final Notices notices;
     private final ConsoleFeed feed;
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
     private final Mailbox mailbox;
@@ -66,26 +67,18 @@ final class Job {
         this.onEnd = onEnd;
         this.request = request;
         this.options = options;
-        this.out = new Outbox(stream);
-        this.feed = new ConsoleFeed(out::notice);
+        this.out = new Outbox<>(stream);
+        this.notices = new Notices(out);
+        this.feed = new ConsoleFeed(notices);
         this.mailbox = new Mailbox(this::fail);
     }
 
     /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
     void open() throws IOException {
         ParentDeath parentDeath = ParentDeath.find();
+        MasterPort masterPort = request.getReserveMasterPort() ? MasterPort.reserve(request.getMasterPort()) : null;
         ControlSocket socket = ControlSocket.bind();
-        Guard guard = Guard.start(socket.folder());
-        MasterPort masterPort = null;
-        try {
-            if (request.getReserveMasterPort()) {
-                masterPort = MasterPort.reserve(request.getMasterPort());
-            }
-        } catch (IOException e) {
-            socket.close();
-            guard.close();
-            throw e;
-        }
+        Guard guard = startGuard(socket);
         Node node = NodeProbe.probeHere();
         LaunchContext context = new LaunchContext(
                 node, options, request.getRunId(), Path.of(request.getLogDir()), socket.path(), System.getenv());
@@ -94,7 +87,7 @@ final class Job {
                 socket,
                 guard,
                 masterPort,
-                new Round.Surroundings(context, secret, parentDeath, guard, feed, mailbox, out));
+                new Round.Surroundings(context, secret, parentDeath, guard, feed, mailbox, out, notices));
         socket.start(new SocketEvents());
         out.send(FromAgent.newBuilder()
                 .setJobOpened(JobOpened.newBuilder()
@@ -104,6 +97,15 @@ final class Job {
                         .setCores(node.cores())
                         .addAllGpus(node.gpus()))
                 .build());
+    }
+
+    private static Guard startGuard(ControlSocket socket) throws IOException {
+        try {
+            return Guard.start(socket.folder());
+        } catch (IOException e) {
+            socket.close();
+            throw e;
+        }
     }
 
     ConsoleFeed feed() {
@@ -198,7 +200,7 @@ final class Job {
                 resources.close();
             }
         } catch (IOException e) {
-            out.notice("the agent's socket folder could not be removed: " + e.getMessage());
+            notices.accept("the agent's socket folder could not be removed: " + e.getMessage());
         }
         onEnd.accept(this);
         out.complete();
@@ -230,7 +232,7 @@ final class Job {
         @Override
         public void acceptEnded(String problem) {
             if (!problem.isEmpty()) {
-                out.notice("workers can no longer reach their agent: " + problem);
+                notices.accept("workers can no longer reach their agent: " + problem);
             }
         }
     }

@@ -122,12 +122,12 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     }
 
     private final class LogStream implements StreamObserver<LogCredit> {
-        private final ServerCallStreamObserver<LogChunk> out;
+        private final Outbox<LogChunk> out;
         private @Nullable Job job;
 
-        LogStream(ServerCallStreamObserver<LogChunk> out) {
-            this.out = out;
-            out.setOnCancelHandler(this::end);
+        LogStream(ServerCallStreamObserver<LogChunk> stream) {
+            this.out = new Outbox<>(stream);
+            stream.setOnCancelHandler(this::end);
         }
 
         @Override
@@ -135,12 +135,12 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
             if (job == null) {
                 job = jobs.get(credit.getRunId());
                 if (job == null) {
-                    out.onError(Status.NOT_FOUND
+                    out.fail(Status.NOT_FOUND
                             .withDescription("no job '" + credit.getRunId() + "' is running on this agent")
                             .asRuntimeException());
                     return;
                 }
-                job.feed().attach(out::onNext);
+                job.feed().attach(out::send, out::complete);
             }
             job.feed().grant(credit.getBytes());
         }
@@ -153,7 +153,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         @Override
         public void onCompleted() {
             end();
-            out.onCompleted();
+            out.complete();
         }
 
         private void end() {

@@ -1,39 +1,37 @@
 package io.jrun.agent.job;
 
 import io.grpc.stub.ServerCallStreamObserver;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Notice;
 
-/** The way to the coordinator; serialises senders and drops what comes after the stream's end. Never waits. */
-final class Outbox {
-    private final ServerCallStreamObserver<FromAgent> stream;
+/** One response stream: serialises its senders and drops what comes after the stream's end. Never waits. */
+final class Outbox<M> {
+    private final ServerCallStreamObserver<M> stream;
     private boolean ended;
 
-    Outbox(ServerCallStreamObserver<FromAgent> stream) {
+    Outbox(ServerCallStreamObserver<M> stream) {
         this.stream = stream;
     }
 
-    synchronized void send(FromAgent message) {
-        if (!ended && !stream.isCancelled()) {
+    synchronized void send(M message) {
+        if (isOpen()) {
             stream.onNext(message);
         }
     }
 
-    void notice(String text) {
-        send(FromAgent.newBuilder().setNotice(Notice.newBuilder().setText(text)).build());
-    }
-
     synchronized void complete() {
-        if (!ended && !stream.isCancelled()) {
+        if (isOpen()) {
             stream.onCompleted();
         }
         ended = true;
     }
 
     synchronized void fail(Throwable cause) {
-        if (!ended && !stream.isCancelled()) {
+        if (isOpen()) {
             stream.onError(cause);
         }
         ended = true;
+    }
+
+    private boolean isOpen() {
+        return !ended && !stream.isCancelled();
     }
 }

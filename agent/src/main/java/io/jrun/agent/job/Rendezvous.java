@@ -30,7 +30,8 @@ final class Rendezvous {
     private final Launch launch;
     private final String runId;
     private final Bytes secret;
-    private final Outbox out;
+    private final Outbox<FromAgent> out;
+    private final Notices notices;
     private final Set<Integer> ranks;
     private final Map<WorkerConnection, Integer> rankOf = new HashMap<>();
     private final Map<Integer, WorkerConnection> connectionOf = new HashMap<>();
@@ -38,11 +39,12 @@ final class Rendezvous {
     private final Map<Integer, Endpoint> joins = new TreeMap<>();
     private final List<Frame.FromAgent> forLatecomers = new ArrayList<>();
 
-    Rendezvous(Launch launch, String runId, Bytes secret, Outbox out) {
+    Rendezvous(Launch launch, String runId, Bytes secret, Outbox<FromAgent> out, Notices notices) {
         this.launch = launch;
         this.runId = runId;
         this.secret = secret;
         this.out = out;
+        this.notices = notices;
         this.ranks = launch.getWorkersList().stream().map(WorkerSpec::getRank).collect(Collectors.toUnmodifiableSet());
     }
 
@@ -117,7 +119,7 @@ final class Rendezvous {
             connectionOf.remove(rank, connection);
         }
         if (!problem.isEmpty()) {
-            out.notice((rank == null
+            notices.accept((rank == null
                             ? "a control connection that named no rank"
                             : "the control connection of rank " + rank)
                     + " was closed: " + problem);

@@ -44,7 +44,8 @@ final class Round {
             Guard guard,
             ConsoleFeed feed,
             Mailbox mailbox,
-            Outbox out) {}
+            Outbox<FromAgent> out,
+            Notices notices) {}
 
     private static final int SIGUSR1 = 10;
     private static final int SIGUSR2 = 12;
@@ -63,14 +64,15 @@ final class Round {
     Round(Launch launch, Surroundings around) {
         this.launch = launch;
         this.around = around;
-        this.rendezvous = new Rendezvous(launch, around.context().runId(), around.secret(), around.out());
+        this.rendezvous =
+                new Rendezvous(launch, around.context().runId(), around.secret(), around.out(), around.notices());
     }
 
     void start() {
         if (launch.getRestartCount() == 0) {
             WorkerEnvironment.chosenThreads(launch, around.context())
-                    .ifPresent(threads -> around.out()
-                            .notice(
+                    .ifPresent(threads -> around.notices()
+                            .accept(
                                     "OMP_NUM_THREADS=%d for each worker (%d usable cores, %d local workers); set it to choose otherwise"
                                             .formatted(
                                                     threads,
@@ -94,7 +96,7 @@ final class Round {
                 JvmDefaults.addsVectorModule(launch));
         WorkerLogs logs;
         try {
-            logs = new WorkerLogs(plan, around.feed()::changed, around.out()::notice);
+            logs = new WorkerLogs(plan, around.feed()::changed, around.notices());
         } catch (IOException e) {
             exited(
                     worker,

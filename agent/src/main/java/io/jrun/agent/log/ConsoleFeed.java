@@ -53,13 +53,14 @@ public final class ConsoleFeed implements AutoCloseable {
     /**
      * Starts to send, on a thread of this feed.
      *
+     * @param onClose runs after the last chunk, once this feed is closed
      * @throws IllegalStateException if there is a reader already: two would each see half
      */
-    public synchronized void attach(Consumer<LogChunk> reader) {
+    public synchronized void attach(Consumer<LogChunk> reader, Runnable onClose) {
         if (thread != null) {
             throw new IllegalStateException("this job's log stream is already being read");
         }
-        thread = Thread.ofPlatform().daemon().name("jrun-console-feed").start(() -> run(reader));
+        thread = Thread.ofPlatform().daemon().name("jrun-console-feed").start(() -> run(reader, onClose));
     }
 
     /** Stops sending; what was not yet sent stays in the files. */
@@ -69,7 +70,7 @@ public final class ConsoleFeed implements AutoCloseable {
         notifyAll();
     }
 
-    private void run(Consumer<LogChunk> reader) {
+    private void run(Consumer<LogChunk> reader, Runnable onClose) {
         while (awaitChange()) {
             boolean progress = true;
             while (progress) {
@@ -79,6 +80,8 @@ public final class ConsoleFeed implements AutoCloseable {
                 }
             }
         }
+        closeSources();
+        onClose.run();
     }
 
     /** Waits for news; false when closed. The wait ends with every write, grant and end of a stream, and with the feed. */
@@ -121,6 +124,11 @@ public final class ConsoleFeed implements AutoCloseable {
             notice.accept("the console misses the rest of " + source.file.path() + ": " + e.getMessage());
             return Optional.of(source.last());
         }
+    }
+
+    private synchronized void closeSources() {
+        sources.forEach(Source::close);
+        sources.clear();
     }
 
     private synchronized boolean hasCredit() {

@@ -40,6 +40,7 @@ public final class WorkerProcess {
     private boolean reaped;
     private boolean stopRequested;
     private boolean endedAfterStop;
+    private int waitStatus;
     private long startNanos;
     private long endNanos;
 
@@ -89,24 +90,24 @@ public final class WorkerProcess {
 
     private void run() {
         String startError = "";
-        int exitCode = 0;
+        int startExitCode = 0;
         Optional<StartCheck.Failure> failure = StartCheck.check(plan.command(), plan.environment(), plan.workingDir());
         if (failure.isPresent()) {
             startError = failure.get().reason();
-            exitCode = failure.get().exitCode();
+            startExitCode = failure.get().exitCode();
         } else {
             try {
-                exitCode = execute();
-            } catch (IOException e) {
-                startError = reasonOf(e);
-                exitCode = StartCheck.NOT_EXECUTABLE;
+                execute();
+            } catch (IOException | RuntimeException | Error e) {
+                startError = reasonOf(e); // whatever it is, "no more threads" too, the job must hear of it
+                startExitCode = StartCheck.NOT_EXECUTABLE;
             }
         }
         logs.close();
-        listener.ended(end(exitCode, startError));
+        listener.ended(end(startError, startExitCode));
     }
 
-    private int execute() throws IOException {
+    private void execute() throws IOException {
         DefaultExecutor executor = DefaultExecutor.builder()
                 .setWorkingDirectory(plan.workingDir())
                 .setExecuteStreamHandler(logs)
@@ -115,7 +116,7 @@ public final class WorkerProcess {
         executor.setProcessDestroyer(new Watch());
         logs.onExit(this::onExit);
         startNanos = System.nanoTime();
-        return executor.execute(new ExactCommandLine(parentDeath.wrap(plan.command())), plan.environment());
+        executor.execute(new ExactCommandLine(parentDeath.wrap(plan.command())), plan.environment());
     }
 
     private synchronized void onStart(Process started) {
@@ -131,15 +132,16 @@ public final class WorkerProcess {
         reaped = true;
         endedAfterStop = stopRequested;
         if (process != null) {
+            waitStatus = process.exitValue();
             guard.sweep(process.pid());
         }
     }
 
-    private synchronized WorkerEnd end(int exitCode, String startError) {
+    private synchronized WorkerEnd end(String startError, int startExitCode) {
         Optional<ErrorRecord> error = ErrorRecords.read(plan.logDir().resolve("error.json"));
         return new WorkerEnd(
                 process == null ? 0 : process.pid(),
-                exitCode,
+                process == null ? startExitCode : waitStatus,
                 endedAfterStop,
                 process == null ? startError : "",
                 error,
@@ -148,10 +150,8 @@ public final class WorkerProcess {
                 (endNanos - startNanos) / 1e9);
     }
 
-    private static String reasonOf(IOException e) {
-        return e.getCause() == null
-                ? String.valueOf(e.getMessage())
-                : e.getMessage() + ": " + e.getCause().getMessage();
+    private static String reasonOf(Throwable e) {
+        return e.getCause() == null ? e.toString() : e + ": " + e.getCause().getMessage();
     }
 
     /** Commons Exec tells its process destroyer of the process right after the fork, and of its end last of all. */
