@@ -1,0 +1,131 @@
+package io.jrun.train;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.bytedeco.javacpp.Loader;
+import org.bytedeco.openblas.global.openblas;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Brings libtorch into this JVM. Call {@link #load()} before anything else of {@code org.bytedeco.pytorch} is touched;
+ * every class of this module that needs torch does so itself.
+ *
+ * <p>Why it is needed: the presets unpack their libraries one by one while they load, {@code libtorch.so} before
+ * {@code libtorch_cpu.so}. With an empty cache on a machine that has a system libtorch the dynamic linker then takes the
+ * system's {@code libtorch_cpu.so}, and the process dies in a static initialiser once the right one follows. So all
+ * libraries are unpacked first, under a file lock, which also keeps many workers that start together from unpacking
+ * 450 MB each.
+ *
+ * <p>The cache is {@code -Dorg.bytedeco.javacpp.cachedir} if set, else {@link NativeCache#defaultDirectory() a directory of
+ * this user on this node}. All methods are thread-safe and idempotent.
+ */
+public final class Libtorch {
+    private static final String CACHE_PROPERTY = "org.bytedeco.javacpp.cachedir";
+    /** Unpacking takes about 2 s; a full disk or a stopped neighbour must not hold a worker for ever. */
+    private static final Duration LOCK_DEADLINE = Duration.ofMinutes(5);
+
+    /** In dependency order: a library's RUNPATH is $ORIGIN, so what it needs must lie beside it when it is opened. */
+    private static final List<String> LIBRARIES = List.of(
+            "libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so", "libjnitorch.so", "libjnitorch_gloo.so");
+
+    private static boolean isLoaded;
+
+    private Libtorch() {}
+
+    /**
+     * Unpacks what is missing in the cache and loads libtorch.
+     *
+     * @throws UncheckedIOException if the cache cannot be written; the message names it
+     */
+    public static synchronized void load() {
+        if (isLoaded) {
+            return;
+        }
+        NativeCache cache = openCache();
+        Path marker = cache.marker(libraryArchive());
+        if (Files.exists(marker)) {
+            // Warm: only compares sizes and times (37 ms), without holding up the neighbours.
+            unpack();
+            Loader.load(torch.class);
+        } else {
+            // Cold: the lock is held over the load too, since the BLAS is unpacked by its own loader.
+            cache.locked(LOCK_DEADLINE, () -> {
+                unpack();
+                Loader.load(torch.class);
+                cache.write(marker);
+            });
+        }
+        isLoaded = true;
+    }
+
+    /**
+     * Sets how many threads one operation may use in this process, for both of the pools that libtorch carries: its own
+     * (OpenMP) and its BLAS library's. Two spinning pools on the same cores slow a step down tenfold, so they are only
+     * ever set together.
+     *
+     * @param count at least 1
+     */
+    public static void setThreads(int count) {
+        if (count < 1) {
+            throw new IllegalArgumentException("thread count must be at least 1, was " + count);
+        }
+        load();
+        torch.set_num_threads(count);
+        openblas.blas_set_num_threads(count);
+    }
+
+    /** Fills this node's cache, so that workers which start afterwards find it warm; prints where it is. */
+    public static void main(String[] args) throws IOException {
+        load();
+        System.out.println(Loader.getCacheDir());
+    }
+
+    private static NativeCache openCache() {
+        String chosen = System.getProperty(CACHE_PROPERTY);
+        Path directory = chosen == null ? NativeCache.defaultDirectory() : Path.of(chosen);
+        System.setProperty(CACHE_PROPERTY, directory.toString());
+        return NativeCache.open(directory);
+    }
+
+    private static void unpack() {
+        for (String library : LIBRARIES) {
+            try {
+                if (Loader.cacheResource(Loader.class, resource(library)) == null) {
+                    throw new IllegalStateException(missing(library));
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(
+                        "cannot unpack " + library + " into " + System.getProperty(CACHE_PROPERTY)
+                                + ": " + e.getMessage() + ". It needs about 450 MB there; free space or choose another"
+                                + " place with -D" + CACHE_PROPERTY + "=DIR.",
+                        e);
+            }
+        }
+    }
+
+    /** The jar that the libraries are in: a rebuilt or replaced jar gets a cache check of its own. */
+    private static Path libraryArchive() {
+        URL url = Loader.class.getResource(resource("libtorch_cpu.so"));
+        if (url == null) {
+            throw new IllegalStateException(missing("libtorch_cpu.so"));
+        }
+        String text = url.toString();
+        int bang = text.indexOf("!/");
+        return Path.of(URI.create(bang < 0 ? text : text.substring("jar:".length(), bang)));
+    }
+
+    private static String resource(String library) {
+        return "/org/bytedeco/pytorch/" + Loader.getPlatform() + "/" + library;
+    }
+
+    private static String missing(String library) {
+        return library + " for " + Loader.getPlatform() + " is not on the class path."
+                + " Start the program with jrun, or add org.bytedeco:pytorch with the classifier of this platform.";
+    }
+}

@@ -1,0 +1,163 @@
+package io.jrun.train.checkpoint;
+
+import io.jrun.train.Libtorch;
+import io.jrun.train.ModuleTensors;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.NavigableSet;
+import java.util.OptionalLong;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Optimizer;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Checkpoints of one run, each a folder {@code step-00000100} with {@code model.safetensors} and
+ * {@code optimizer.safetensors}. A folder appears under that name only when all of it is on disk, so a run that is
+ * killed while saving leaves its earlier checkpoints as they were. The newest two are kept.
+ *
+ * <p>Saving is one rank's task (ranks of a DDP model hold equal states); loading is everybody's.
+ */
+public final class CheckpointDirectory {
+    private static final int KEPT = 2;
+    private static final Pattern NAME = Pattern.compile("step-(\\d{8,18})");
+    private static final String MODEL_FILE = "model.safetensors";
+    private static final String OPTIMIZER_FILE = "optimizer.safetensors";
+
+    private final Path folder;
+
+    private CheckpointDirectory(Path folder) {
+        this.folder = folder;
+    }
+
+    /** The checkpoints in {@code folder}, which need not exist yet. */
+    public static CheckpointDirectory of(Path folder) {
+        return new CheckpointDirectory(folder);
+    }
+
+    /**
+     * Saves the state after {@code step} steps and removes all but the newest checkpoints.
+     *
+     * @param metadata the program's own, such as its configuration; returned by {@link #load}
+     * @return the new checkpoint's folder
+     * @throws CheckpointException if it cannot be written; nothing is changed then
+     */
+    public Path save(long step, Module module, Optimizer optimizer, Map<String, String> metadata) {
+        Libtorch.load();
+        Path target = path(step);
+        Path temporary = folder.resolve(
+                "." + target.getFileName() + "." + ProcessHandle.current().pid() + ".tmp");
+        try {
+            Files.createDirectories(temporary);
+            Map<String, String> described = new HashMap<>(metadata);
+            described.put("format", "pt");
+            Safetensors.write(temporary.resolve(MODEL_FILE), ModelState.of(module), described);
+            Map<String, Tensor> state = OptimizerState.of(optimizer, ModuleTensors.parameters(module));
+            Safetensors.write(temporary.resolve(OPTIMIZER_FILE), state, Map.of());
+            state.values().forEach(Tensor::close);
+            publish(temporary, target);
+            prune();
+        } catch (IOException e) {
+            throw new CheckpointException("cannot save " + target + ": " + e, e);
+        } finally {
+            delete(temporary);
+        }
+        return target;
+    }
+
+    /** The newest complete checkpoint's step; empty if there is none. */
+    public OptionalLong latest() {
+        return steps().stream().mapToLong(Long::longValue).max();
+    }
+
+    /**
+     * Puts a checkpoint's values into the module and the optimizer.
+     *
+     * @return the metadata it was saved with
+     * @throws CheckpointException if it does not exist, is damaged, or is of another model
+     */
+    public Map<String, String> load(long step, Module module, Optimizer optimizer) {
+        Path source = path(step);
+        if (!Files.isDirectory(source)) {
+            throw new CheckpointException("there is no checkpoint " + source + ". It has to be visible on every node;"
+                    + " steps found in " + folder + ": " + steps());
+        }
+        Safetensors.Content model = Safetensors.read(source.resolve(MODEL_FILE));
+        Safetensors.Content state = Safetensors.read(source.resolve(OPTIMIZER_FILE));
+        ModelState.load(module, model.tensors());
+        OptimizerState.load(optimizer, ModuleTensors.parameters(module), state.tensors());
+        model.tensors().values().forEach(Tensor::close);
+        state.tensors().values().forEach(Tensor::close);
+        return model.metadata();
+    }
+
+    /** The metadata of a checkpoint, without loading it into anything. */
+    public Map<String, String> metadata(long step) {
+        Safetensors.Content model = Safetensors.read(path(step).resolve(MODEL_FILE));
+        model.tensors().values().forEach(Tensor::close);
+        return model.metadata();
+    }
+
+    private Path path(long step) {
+        return folder.resolve(String.format(Locale.ROOT, "step-%08d", step));
+    }
+
+    private NavigableSet<Long> steps() {
+        NavigableSet<Long> steps = new TreeSet<>();
+        if (Files.isDirectory(folder)) {
+            try (Stream<Path> entries = Files.list(folder)) {
+                entries.forEach(entry -> {
+                    Matcher name = NAME.matcher(String.valueOf(entry.getFileName()));
+                    if (name.matches()) {
+                        steps.add(Long.parseLong(name.group(1)));
+                    }
+                });
+            } catch (IOException | UncheckedIOException e) {
+                throw new CheckpointException("cannot list " + folder + ": " + e, e);
+            }
+        }
+        return steps;
+    }
+
+    private void publish(Path temporary, Path target) throws IOException {
+        AtomicFile.syncFolder(temporary);
+        Path replaced = folder.resolve("." + target.getFileName() + ".replaced");
+        if (Files.exists(target)) {
+            delete(replaced);
+            Files.move(target, replaced, StandardCopyOption.ATOMIC_MOVE);
+        }
+        Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE);
+        AtomicFile.syncFolder(folder);
+        delete(replaced);
+    }
+
+    private void prune() {
+        List<Long> descending = new ArrayList<>(steps().descendingSet());
+        descending.stream().skip(KEPT).forEach(step -> delete(path(step)));
+    }
+
+    /** Best effort: what cannot be deleted is in nobody's way. */
+    private static void delete(Path folder) {
+        if (!Files.exists(folder)) {
+            return;
+        }
+        try (Stream<Path> tree = Files.walk(folder)) {
+            tree.sorted(java.util.Comparator.reverseOrder()).forEach(path -> {
+                boolean _ = path.toFile().delete();
+            });
+        } catch (IOException e) {
+            throw new CheckpointException("cannot delete " + folder + ": " + e, e);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+package io.jrun.train.checkpoint;
+
+import java.io.Serial;
+import org.jspecify.annotations.Nullable;
+
+/** A checkpoint cannot be written, read or applied. The message names the file or tensor, what is wrong and what to do. */
+public final class CheckpointException extends RuntimeException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    CheckpointException(String message) {
+        super(message);
+    }
+
+    CheckpointException(String message, @Nullable Throwable cause) {
+        super(message, cause);
+    }
+}

@@ -1,0 +1,175 @@
+package io.jrun.train.checkpoint;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a safetensors file says about itself: free text metadata, and the tensors in the order of their bytes.
+ * Serialised as the reference writer does: metadata first, compact JSON, padded with spaces to a multiple of 8.
+ */
+record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries) {
+    /** The format's own limit. It also bounds what a file with a senseless length makes us allocate. */
+    static final long MAX_BYTES = 100_000_000;
+
+    static final int LENGTH_BYTES = 8;
+    private static final String METADATA = "__metadata__";
+    private static final Set<String> FIELDS = Set.of("dtype", "shape", "data_offsets");
+
+    SafetensorsHeader {
+        metadata = Map.copyOf(metadata);
+        entries = List.copyOf(entries);
+    }
+
+    /** Bytes of the data section. */
+    long dataBytes() {
+        return entries.isEmpty() ? 0 : entries.getLast().endBytes();
+    }
+
+    byte[] encode() {
+        List<String> members = new ArrayList<>();
+        if (!metadata.isEmpty()) {
+            List<String> pairs = metadata.entrySet().stream()
+                    .sorted(Map.Entry.comparingByKey())
+                    .map(pair -> quote(pair.getKey()) + ":" + quote(pair.getValue()))
+                    .toList();
+            members.add(quote(METADATA) + ":{" + String.join(",", pairs) + "}");
+        }
+        entries.forEach(entry -> members.add(encode(entry)));
+        byte[] text = ("{" + String.join(",", members) + "}").getBytes(StandardCharsets.UTF_8);
+        byte[] padded = Arrays.copyOf(text, (text.length + 7) / 8 * 8);
+        Arrays.fill(padded, text.length, padded.length, (byte) ' ');
+        return padded;
+    }
+
+    private static String encode(TensorEntry entry) {
+        String shape = entry.shape().toString().replace(" ", "");
+        return quote(entry.name()) + ":{\"dtype\":\"" + entry.type() + "\",\"shape\":" + shape + ",\"data_offsets\":["
+                + entry.beginBytes() + "," + entry.endBytes() + "]}";
+    }
+
+    /**
+     * Reads a header and checks every rule of the format.
+     *
+     * @param json text of the header
+     * @param dataBytes length of what follows it in the file
+     * @throws IllegalArgumentException naming the tensor and the rule it breaks
+     */
+    static SafetensorsHeader decode(String json, long dataBytes) {
+        if (!json.startsWith("{")) {
+            throw new IllegalArgumentException("the header does not begin with '{'");
+        }
+        Map<String, String> metadata = new LinkedHashMap<>();
+        List<TensorEntry> entries = new ArrayList<>();
+        JsonReader.readObject(json).forEach((name, value) -> {
+            if (name.equals(METADATA)) {
+                object(name, value).forEach((key, text) -> metadata.put(key, typed(key, text, String.class)));
+            } else {
+                entries.add(entry(name, object(name, value)));
+            }
+        });
+        entries.sort(Comparator.comparingLong(TensorEntry::beginBytes).thenComparingLong(TensorEntry::endBytes));
+        checkCoverage(entries, dataBytes);
+        return new SafetensorsHeader(metadata, entries);
+    }
+
+    private static TensorEntry entry(String name, Map<String, Object> fields) {
+        if (!fields.keySet().equals(FIELDS)) {
+            throw new IllegalArgumentException(
+                    "tensor '" + name + "' must have dtype, shape and data_offsets, but has " + fields.keySet());
+        }
+        String typeName = typed(name, fields.get("dtype"), String.class);
+        ElementType type = ElementType.named(typeName)
+                .orElseThrow(() -> new IllegalArgumentException("tensor '" + name + "' has unknown dtype '" + typeName
+                        + "' (known: " + List.of(ElementType.values()) + ")"));
+        List<Long> shape = longs(name, fields.get("shape"));
+        List<Long> offsets = longs(name, fields.get("data_offsets"));
+        if (offsets.size() != 2 || offsets.get(1) < offsets.get(0)) {
+            throw new IllegalArgumentException(
+                    "tensor '" + name + "' has data_offsets " + offsets + ", expected [begin, end] with begin <= end");
+        }
+        TensorEntry entry = new TensorEntry(name, type, shape, offsets.get(0), offsets.get(1));
+        checkSize(entry);
+        return entry;
+    }
+
+    private static void checkSize(TensorEntry entry) {
+        long bytes = entry.type().sizeBytes();
+        try {
+            for (long size : entry.shape()) {
+                bytes = Math.multiplyExact(bytes, size);
+            }
+        } catch (ArithmeticException e) {
+            throw new IllegalArgumentException(
+                    "tensor '" + entry.name() + "' of shape " + entry.shape() + " has more than 2^63 bytes", e);
+        }
+        if (bytes != entry.sizeBytes()) {
+            throw new IllegalArgumentException("tensor '" + entry.name() + "' of type " + entry.type() + " and shape "
+                    + entry.shape() + " needs " + bytes + " bytes, but its data_offsets hold " + entry.sizeBytes());
+        }
+    }
+
+    /** No overlap, no hole, nothing beyond: otherwise one file could mean different things to different readers. */
+    private static void checkCoverage(List<TensorEntry> entries, long dataBytes) {
+        long end = 0;
+        String before = "the header";
+        for (TensorEntry entry : entries) {
+            if (entry.beginBytes() != end) {
+                String how = entry.beginBytes() < end ? "overlaps " : "leaves a hole after ";
+                throw new IllegalArgumentException("tensor '" + entry.name() + "' begins at byte " + entry.beginBytes()
+                        + " and " + how + before + ", which ends at " + end);
+            }
+            end = entry.endBytes();
+            before = "tensor '" + entry.name() + "'";
+        }
+        if (end != dataBytes) {
+            throw new IllegalArgumentException("the tensors take " + end + " bytes, but the file has " + dataBytes
+                    + " after the header" + (end > dataBytes ? "; it is truncated" : ""));
+        }
+    }
+
+    private static Map<String, Object> object(String name, Object value) {
+        Map<String, Object> object = new LinkedHashMap<>();
+        Map<?, ?> fields = typed(name, value, Map.class);
+        fields.forEach((key, field) -> object.put((String) key, field));
+        return object;
+    }
+
+    private static List<Long> longs(String name, @Nullable Object value) {
+        List<Long> longs = new ArrayList<>();
+        for (Object element : typed(name, value, List.class)) {
+            longs.add(typed(name, element, Long.class));
+        }
+        return longs;
+    }
+
+    private static <T> T typed(String name, @Nullable Object value, Class<T> type) {
+        if (!type.isInstance(value)) {
+            throw new IllegalArgumentException(
+                    "'" + name + "' holds " + value + " where a " + type.getSimpleName() + " belongs");
+        }
+        return type.cast(value);
+    }
+
+    private static String quote(String text) {
+        StringBuilder out = new StringBuilder("\"");
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            switch (c) {
+                case '"', '\\' -> out.append('\\').append(c);
+                case '\n' -> out.append("\\n");
+                case '\r' -> out.append("\\r");
+                case '\t' -> out.append("\\t");
+                default -> out.append(c < ' ' ? String.format(Locale.ROOT, "\\u%04x", (int) c) : String.valueOf(c));
+            }
+        }
+        return out.append('"').toString();
+    }
+}

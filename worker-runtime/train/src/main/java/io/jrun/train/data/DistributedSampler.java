@@ -1,0 +1,100 @@
+package io.jrun.train.data;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.Libtorch;
+import java.util.stream.LongStream;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Divides the sample numbers 0..n-1 among ranks: rank r of R takes every R-th of one common order, beginning at place r.
+ * The order of an epoch is libtorch's {@code randperm} under a generator seeded with seed + epoch, so that it equals that
+ * of {@code torch.utils.data.DistributedSampler} for equal arguments, on any machine.
+ *
+ * <p>Not thread-safe. The state of a training run is {epoch, samples taken}; nothing else need be saved.
+ */
+public final class DistributedSampler {
+    private final long sampleCount;
+    private final int ranks;
+    private final int rank;
+    private final SamplerOptions options;
+    private long epoch;
+
+    private DistributedSampler(long sampleCount, int ranks, int rank, SamplerOptions options) {
+        if (sampleCount < 0) {
+            throw new IllegalArgumentException("sample count must not be negative, was " + sampleCount);
+        }
+        if (ranks < 1 || rank < 0 || rank >= ranks) {
+            throw new IllegalArgumentException("rank " + rank + " of " + ranks + " ranks does not exist");
+        }
+        this.sampleCount = sampleCount;
+        this.ranks = ranks;
+        this.rank = rank;
+        this.options = options;
+    }
+
+    /** This rank's share among the members of {@code group}. */
+    public static DistributedSampler of(long sampleCount, ProcessGroup group, SamplerOptions options) {
+        return new DistributedSampler(sampleCount, group.size(), group.rank(), options);
+    }
+
+    /** The share of {@code rank} among {@code ranks}. */
+    public static DistributedSampler of(long sampleCount, int ranks, int rank, SamplerOptions options) {
+        return new DistributedSampler(sampleCount, ranks, rank, options);
+    }
+
+    /**
+     * Chooses the epoch whose order {@link #indices()} gives. Without it every epoch has the order of epoch 0.
+     *
+     * @param newEpoch at least 0
+     */
+    public void setEpoch(long newEpoch) {
+        if (newEpoch < 0) {
+            throw new IllegalArgumentException("epoch must not be negative, was " + newEpoch);
+        }
+        epoch = newEpoch;
+    }
+
+    /** How many samples this rank takes per epoch. */
+    public long size() {
+        return switch (options.remainder()) {
+            case REPEAT -> Math.ceilDiv(sampleCount, ranks);
+            case DROP -> sampleCount / ranks;
+            case EXACT -> Math.ceilDiv(Math.max(0, sampleCount - rank), ranks);
+        };
+    }
+
+    /** This rank's sample numbers of the epoch, in order. */
+    public LongStream indices() {
+        long size = size();
+        if (size == 0) {
+            return LongStream.empty();
+        }
+        if (!options.shuffle()) {
+            return places(size);
+        }
+        long[] order = permutation();
+        return places(size).map(place -> order[(int) place]);
+    }
+
+    /** Where this rank's samples stand in the common order; beyond its end it begins again. */
+    private LongStream places(long size) {
+        return LongStream.range(0, size).map(i -> (rank + i * ranks) % sampleCount);
+    }
+
+    private long[] permutation() {
+        Libtorch.load();
+        try (PointerScope _ = new PointerScope()) {
+            Tensor permutation = torch.randperm(
+                    sampleCount,
+                    new GeneratorOptional(torch.createCPUGenerator(options.seed() + epoch)),
+                    new TensorOptions(torch.ScalarType.Long));
+            long[] order = new long[Math.toIntExact(sampleCount)];
+            permutation.data_ptr_long().get(order);
+            return order;
+        }
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * Which samples each rank sees. Entry class: {@link io.jrun.train.data.DistributedSampler}, after torch's
+ * {@code torch/utils/data/distributed.py}.
+ */
+@NullMarked
+package io.jrun.train.data;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,70 @@
+package io.jrun.train.ddp;
+
+import io.jrun.comm.DataType;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+
+/**
+ * Which parameters are reduced together, in the order in which the buckets are reduced. A pure function of its arguments,
+ * so that all ranks come to the same plan.
+ *
+ * @param buckets parameter numbers; each parameter is in exactly one bucket
+ */
+record BucketPlan(List<List<Integer>> buckets) {
+    BucketPlan {
+        buckets = buckets.stream().map(List::copyOf).toList();
+    }
+
+    /** What the plan depends on. */
+    record Item(DataType type, long bytes) {}
+
+    /**
+     * Fills buckets in {@code order}. A bucket holds one element type and is full once it has reached its limit, so one
+     * parameter may carry it beyond; each type's first bucket has {@code firstBytes}, all others {@code laterBytes}.
+     * Buckets are ordered by their last parameter: that is when they become ready. Source: c10d reducer.cpp,
+     * {@code compute_bucket_assignment_by_size}.
+     */
+    static BucketPlan of(List<Item> items, List<Integer> order, long firstBytes, long laterBytes) {
+        Map<DataType, Filling> open = new EnumMap<>(DataType.class);
+        List<Filling> full = new ArrayList<>();
+        Map<DataType, Long> limits = new EnumMap<>(DataType.class);
+        for (int place = 0; place < order.size(); place++) {
+            int parameter = order.get(place);
+            Item item = items.get(parameter);
+            Filling bucket = open.computeIfAbsent(item.type(), _ -> new Filling());
+            bucket.add(parameter, item.bytes(), place);
+            if (bucket.bytes >= limits.getOrDefault(item.type(), firstBytes)) {
+                full.add(bucket);
+                open.remove(item.type());
+                limits.put(item.type(), laterBytes);
+            }
+        }
+        full.addAll(open.values());
+        full.sort(Comparator.comparingInt(bucket -> bucket.lastPlace));
+        return new BucketPlan(full.stream().map(bucket -> bucket.members).toList());
+    }
+
+    /** The order to begin with: a backward pass meets the layers from last to first. */
+    static List<Integer> reverseRegistration(int parameterCount) {
+        return IntStream.range(0, parameterCount)
+                .map(i -> parameterCount - 1 - i)
+                .boxed()
+                .toList();
+    }
+
+    private static final class Filling {
+        private final List<Integer> members = new ArrayList<>();
+        private long bytes;
+        private int lastPlace;
+
+        void add(int parameter, long parameterBytes, int place) {
+            members.add(parameter);
+            bytes += parameterBytes;
+            lastPlace = place;
+        }
+    }
+}

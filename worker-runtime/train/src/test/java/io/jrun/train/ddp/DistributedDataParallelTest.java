@@ -1,0 +1,358 @@
+package io.jrun.train.ddp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.LocalWorld;
+import io.jrun.train.Libtorch;
+import io.jrun.train.ModuleTensors;
+import io.jrun.train.TensorMemory;
+import io.jrun.train.TinyGpt;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.assertj.core.data.Offset;
+import org.bytedeco.pytorch.BatchNorm1dImpl;
+import org.bytedeco.pytorch.BatchNormOptions;
+import org.bytedeco.pytorch.LinearImpl;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+class DistributedDataParallelTest {
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    /** y = a*x, or b*x, or both: what is used is chosen per pass. */
+    private static final class TwoPaths extends Module {
+        final Tensor a = TensorMemory.own(register_parameter("a", torch.ones(3)));
+        final Tensor b = TensorMemory.own(register_parameter("b", torch.ones(5)));
+        final Tensor never = TensorMemory.own(register_parameter("never", torch.ones(2)));
+
+        Tensor loss(boolean useA, boolean useB, double scale) {
+            Tensor sum = torch.zeros(new long[0]);
+            if (useA) {
+                sum = sum.add(a.sum());
+            }
+            if (useB) {
+                sum = sum.add(b.sum());
+            }
+            return sum.mul(new Scalar(scale));
+        }
+    }
+
+    @Test
+    void constructionGivesEveryRankTheValuesOfRankZero() {
+        AtomicReferenceArray<List<float[]>> values = new AtomicReferenceArray<>(3);
+        LocalWorld.run(3, world -> {
+            TinyGpt model = Training.model(world.rank());
+            try (var _ = new DistributedDataParallel<>(model, world.group())) {
+                values.set(world.rank(), Training.values(model));
+            }
+        });
+        for (int rank = 0; rank < 3; rank++) {
+            assertThat(values.get(rank)).usingRecursiveComparison().isEqualTo(Training.values(Training.model(0)));
+        }
+    }
+
+    @Test
+    void differentShapesAreNamedOnEveryRank() {
+        AtomicReferenceArray<String> messages = new AtomicReferenceArray<>(3);
+        LocalWorld.run(3, world -> {
+            try {
+                new DistributedDataParallel<>(new TinyGpt(1, world.rank() == 2 ? 16 : 8, 4), world.group());
+            } catch (DdpException e) {
+                messages.set(world.rank(), String.valueOf(e.getMessage()));
+            }
+        });
+        for (int rank = 0; rank < 3; rank++) {
+            assertThat(messages.get(rank))
+                    .contains("'token.weight' Float[50, 8] on rank 0")
+                    .contains("'token.weight' Float[50, 16] on rank 2");
+        }
+    }
+
+    @Test
+    void aMissingParameterIsNamed() {
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    Module model = new Module();
+                    model.register_parameter("a", torch.ones(1));
+                    if (world.rank() == 0) {
+                        model.register_parameter("b", torch.ones(1));
+                    }
+                    new DistributedDataParallel<>(model, world.group());
+                }))
+                .isInstanceOf(DdpException.class)
+                .hasMessageContaining("'b' Float[1] on rank 0 but nothing more on rank 1");
+    }
+
+    @Test
+    void aModelWithoutParametersIsRejected() {
+        assertThatThrownBy(() -> LocalWorld.run(1, world -> new DistributedDataParallel<>(new Module(), world.group())))
+                .isInstanceOf(DdpException.class)
+                .hasMessageContaining("no parameter that requires a gradient");
+    }
+
+    @Test
+    void anUnusedParameterIsAnErrorThatNamesIt() {
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    TwoPaths module = new TwoPaths();
+                    var model = new DistributedDataParallel<>(module, world.group());
+                    try (Step step = model.step()) {
+                        step.backward(module.loss(true, true, 1));
+                    }
+                }))
+                .hasMessageContaining("1 of 3 parameters got no gradient")
+                .hasMessageContaining("never")
+                .hasMessageContaining("findUnusedParameters");
+    }
+
+    @Test
+    void anUnusedParameterOnOneRankOnlyIsAnErrorOnBoth() {
+        AtomicReferenceArray<String> messages = new AtomicReferenceArray<>(2);
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    TinyGpt module = Training.model(1);
+                    var model = new DistributedDataParallel<>(module, world.group());
+                    Tensor loss = world.rank() == 0 ? module.lossOfEmbeddings() : Training.loss(module, 0, 1);
+                    try (Step step = model.step()) {
+                        step.backward(loss);
+                    } catch (RuntimeException e) {
+                        messages.set(world.rank(), String.valueOf(e.getMessage()));
+                        throw e;
+                    }
+                }))
+                .isInstanceOf(RuntimeException.class);
+        assertThat(messages.get(0)).contains("rank 0").contains("place.weight");
+        assertThat(messages.get(1)).contains("rank 0").contains("place.weight");
+    }
+
+    @Test
+    void plainBackwardThatLeavesAParameterOutFailsAtTheEndOfTheStep() {
+        assertThatThrownBy(() -> LocalWorld.run(1, world -> {
+                    TwoPaths module = new TwoPaths();
+                    var model = new DistributedDataParallel<>(module, world.group());
+                    try (Step _ = model.step()) {
+                        module.loss(true, true, 1).backward();
+                    }
+                }))
+                .isInstanceOf(DdpException.class)
+                .hasMessageContaining("never");
+    }
+
+    @Test
+    void unusedParametersAreFoundWhenAsked() {
+        LocalWorld.run(2, world -> {
+            TwoPaths module = new TwoPaths();
+            DdpOptions options =
+                    DdpOptions.DEFAULT.withFindUnusedParameters(true).withBuckets(1, 1);
+            try (var model = new DistributedDataParallel<>(module, world.group(), options)) {
+                for (int pass = 0; pass < 3; pass++) {
+                    module.zero_grad(true);
+                    try (Step step = model.step()) {
+                        // Rank 0 uses a and b, rank 1 only a.
+                        step.backward(module.loss(true, world.rank() == 0, 1 + world.rank()));
+                    }
+                    assertThat(first(module.a)).isEqualTo(1.5f);
+                    assertThat(first(module.b))
+                            .as("mean with a rank that did not use it")
+                            .isEqualTo(0.5f);
+                    assertThat(module.never.grad().defined())
+                            .as("used by nobody")
+                            .isFalse();
+                }
+            }
+        });
+    }
+
+    @Test
+    void noSyncAddsUpAndTheNextPassReducesTheSum() {
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            Tensor bias =
+                    Objects.requireNonNull(ModuleTensors.parameters(module).get("head.bias"));
+            try (var model = new DistributedDataParallel<>(module, world.group())) {
+                for (int pass = 0; pass < 2; pass++) {
+                    module.zero_grad(true);
+                    try (Step step = model.step()) {
+                        try (NoSync _ = model.noSync()) {
+                            step.backward(Training.loss(module, 0, world.rank()));
+                        }
+                        Tensor own = bias.grad().clone();
+                        step.backward(Training.loss(module, 1, world.rank()));
+                        float[] expected = expectedMean();
+                        float[] actual = new float[expected.length];
+                        bias.grad().data_ptr_float().get(actual);
+                        assertThat(actual).containsExactly(expected, Offset.offset(1e-6f));
+                        assertThat(own.equal(bias.grad())).isFalse();
+                    }
+                }
+            }
+        });
+    }
+
+    private static float[] expectedMean() {
+        TinyGpt serial = Training.model(1);
+        for (int rank = 0; rank < 2; rank++) {
+            for (int step = 0; step < 2; step++) {
+                Training.loss(serial, step, rank).div(new Scalar(2.0)).backward();
+            }
+        }
+        Tensor gradient = Objects.requireNonNull(
+                        ModuleTensors.parameters(serial).get("head.bias"))
+                .grad();
+        float[] values = new float[Math.toIntExact(gradient.numel())];
+        gradient.data_ptr_float().get(values);
+        return values;
+    }
+
+    @Test
+    void everyGradientIsHomeInTheBucketsAfterEveryPass() {
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            Map<String, Tensor> parameters = ModuleTensors.parameters(module);
+            try (var model = new DistributedDataParallel<>(module, world.group())) {
+                long[] homes = new long[parameters.size()];
+                for (int pass = 0; pass < 3; pass++) {
+                    module.zero_grad(true);
+                    try (Step step = model.step()) {
+                        step.backward(Training.loss(module, pass, world.rank()));
+                    }
+                    long[] now = parameters.values().stream()
+                            .mapToLong(parameter -> TensorMemory.address(parameter.grad()))
+                            .toArray();
+                    if (pass > 0) {
+                        assertThat(now).isEqualTo(homes);
+                    }
+                    homes = now;
+                }
+            }
+        });
+    }
+
+    @Test
+    void bucketsAreRebuiltOnceInReadyOrder() {
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            try (var model =
+                    new DistributedDataParallel<>(module, world.group(), DdpOptions.DEFAULT.withBuckets(1, 1))) {
+                var registered = model.buckets();
+                assertThat(registered.getFirst()).containsExactly("head.bias");
+                assertThat(registered.getLast()).containsExactly("token.weight");
+                try (Step step = model.step()) {
+                    step.backward(Training.loss(module, 0, world.rank()));
+                }
+                var rebuilt = model.buckets();
+                assertThat(rebuilt).isNotEqualTo(registered).containsExactlyInAnyOrderElementsOf(registered);
+                try (Step step = model.step()) {
+                    step.backward(Training.loss(module, 1, world.rank()));
+                }
+                assertThat(model.buckets()).isEqualTo(rebuilt);
+            }
+        });
+    }
+
+    @Test
+    void allReducesBeginWhileTheBackwardPassStillRuns() {
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            try (var model =
+                    new DistributedDataParallel<>(module, world.group(), DdpOptions.DEFAULT.withBuckets(1000, 4000))) {
+                for (int pass = 0; pass < 3; pass++) {
+                    try (Step step = model.step()) {
+                        step.backward(Training.loss(module, pass, world.rank()));
+                    }
+                }
+                ReductionTimeline timeline = model.lastReduction();
+                assertThat(timeline.launchedNanos()).hasSizeGreaterThan(3).isSorted();
+                assertThat(timeline.launchedNanos().getFirst()).isLessThan(timeline.lastGradientNanos());
+                assertThat(timeline.finishedNanos()).isGreaterThanOrEqualTo(timeline.lastGradientNanos());
+            }
+        });
+    }
+
+    /** A model whose running statistics differ per rank after each forward pass. */
+    private static final class Normed extends Module {
+        final LinearImpl linear = register_module("linear", new LinearImpl(2, 2));
+        final BatchNorm1dImpl norm = register_module("norm", new BatchNorm1dImpl(new BatchNormOptions(2)));
+
+        Tensor loss(Tensor x) {
+            return norm.forward(linear.forward(x)).pow(new Scalar(3)).sum();
+        }
+    }
+
+    @Test
+    void buffersFollowRankZero() {
+        AtomicReferenceArray<Float> means = new AtomicReferenceArray<>(2);
+        LocalWorld.run(2, world -> {
+            Normed module = new Normed();
+            Tensor running =
+                    Objects.requireNonNull(ModuleTensors.buffers(module).get("norm.running_mean"));
+            try (NoGradGuard _ = new NoGradGuard()) {
+                running.fill_(new Scalar(world.rank() + 3.0));
+            }
+            try (var model = new DistributedDataParallel<>(module, world.group())) {
+                assertThat(first(running)).isEqualTo(3f);
+                for (int pass = 0; pass < 2; pass++) {
+                    try (Step step = model.step()) {
+                        step.backward(
+                                module.loss(TinyGpt.tokens(world.rank(), 4, 2).to(torch.ScalarType.Float)));
+                    }
+                }
+                try (Step _ = model.step()) {
+                    means.set(world.rank(), first(running));
+                }
+            }
+        });
+        assertThat(means.get(0)).isEqualTo(means.get(1)).isNotEqualTo(3f);
+    }
+
+    @Test
+    void theModelOutlivesItsWrapperAndTheGroup() {
+        AtomicReferenceArray<TinyGpt> modules = new AtomicReferenceArray<>(2);
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            try (var model = new DistributedDataParallel<>(module, world.group());
+                    Step step = model.step()) {
+                step.backward(Training.loss(module, 0, world.rank()));
+            }
+            modules.set(world.rank(), module);
+        });
+        Tensor a = gradient(modules.get(0));
+        Tensor b = gradient(modules.get(1));
+        assertThat(a.equal(b)).isTrue();
+        Training.loss(modules.get(0), 1, 0).backward();
+        assertThat(gradient(modules.get(0)).equal(b)).isFalse();
+    }
+
+    @Test
+    void aFailedReductionComesOutOfBackwardAsItself() {
+        assertThatThrownBy(() -> LocalWorld.run(1, world -> {
+                    TinyGpt module = Training.model(1);
+                    var model = new DistributedDataParallel<>(module, world.group());
+                    try (Step step = model.step()) {
+                        world.group().abort("enough");
+                        step.backward(Training.loss(module, 0, 0));
+                    }
+                }))
+                .isInstanceOf(CommException.class)
+                .hasMessageContaining("enough");
+    }
+
+    private static Tensor gradient(TinyGpt module) {
+        return Objects.requireNonNull(ModuleTensors.parameters(module).get("head.weight"))
+                .grad();
+    }
+
+    private static float first(Tensor tensor) {
+        Tensor source = tensor.requires_grad() && tensor.is_leaf() ? tensor.grad() : tensor;
+        return source.data_ptr_float().get(0);
+    }
+}
