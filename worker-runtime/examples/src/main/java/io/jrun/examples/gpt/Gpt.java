@@ -1,0 +1,97 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.train.ModuleTensors;
+import java.util.ArrayList;
+import java.util.List;
+import org.bytedeco.pytorch.EmbeddingImpl;
+import org.bytedeco.pytorch.Generator;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.LayerNormImpl;
+import org.bytedeco.pytorch.LinearImpl;
+import org.bytedeco.pytorch.LinearOptions;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A decoder-only transformer over bytes (Radford et al. 2019, GPT-2's layout). Shapes: B batch, S sequence, D width, V
+ * vocabulary.
+ */
+final class Gpt extends Module {
+    /** Tokens are bytes. */
+    static final int VOCABULARY = 256;
+
+    private static final double INITIAL_DEVIATION = 0.02;
+
+    private final GptConfig config;
+    private final EmbeddingImpl token;
+    private final EmbeddingImpl place;
+    private final List<Block> blocks = new ArrayList<>();
+    private final LayerNormImpl norm;
+    private final @Nullable LinearImpl head;
+    private final Tensor places_S;
+
+    Gpt(GptConfig config, long seed) {
+        this.config = config;
+        token = register_module("token", new EmbeddingImpl(VOCABULARY, config.width()));
+        place = register_module("place", new EmbeddingImpl(config.context(), config.width()));
+        for (int i = 0; i < config.layers(); i++) {
+            blocks.add(register_module("block" + i, new Block(config)));
+        }
+        norm = register_module("norm", Block.norm(config.width()));
+        head = config.isTied() ? null : register_module("head", untiedHead(config));
+        places_S = torch.arange(new Scalar(config.context()), new TensorOptions(torch.ScalarType.Long));
+        initialise(seed);
+    }
+
+    private static LinearImpl untiedHead(GptConfig config) {
+        LinearOptions options = new LinearOptions(config.width(), VOCABULARY);
+        options.bias().put(false);
+        return new LinearImpl(options);
+    }
+
+    GptConfig config() {
+        return config;
+    }
+
+    /** Logits [B, S, V] of the byte after each byte of {@code bytes_BS} (Long; S up to the context). */
+    Tensor forward(Tensor bytes_BS) {
+        Tensor x_BSD = token.forward(bytes_BS).add(place.forward(places_S.narrow(0, 0, bytes_BS.size(1))));
+        for (Block block : blocks) {
+            x_BSD = block.forward(x_BSD);
+        }
+        Tensor last_BSD = norm.forward(x_BSD);
+        return head == null ? torch.linear(last_BSD, token.weight()) : head.forward(last_BSD);
+    }
+
+    /** Mean cross entropy in nats per byte. */
+    Tensor loss(Tensor bytes_BS, Tensor next_BS) {
+        return torch.cross_entropy_loss(forward(bytes_BS).view(-1, VOCABULARY), next_BS.view(-1));
+    }
+
+    long parameterCount() {
+        return ModuleTensors.parameters(this).values().stream()
+                .mapToLong(Tensor::numel)
+                .sum();
+    }
+
+    /** GPT-2's: matrices normal, those that end a residual branch smaller by sqrt(2 layers), biases 0. */
+    private void initialise(long seed) {
+        Generator generator = torch.createCPUGenerator(seed);
+        double residual = INITIAL_DEVIATION / Math.sqrt(2.0 * config.layers());
+        try (NoGradGuard _ = new NoGradGuard()) {
+            ModuleTensors.parameters(this).forEach((name, tensor) -> {
+                if (tensor.dim() < 2) {
+                    tensor.fill_(new Scalar(name.endsWith("orm.weight") ? 1.0 : 0.0));
+                } else {
+                    boolean endsBranch = name.endsWith("projection.weight") || name.endsWith("down.weight");
+                    tensor.normal_(0, endsBranch ? residual : INITIAL_DEVIATION, new GeneratorOptional(generator));
+                }
+            });
+        }
+    }
+}

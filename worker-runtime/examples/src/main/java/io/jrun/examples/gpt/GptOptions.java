@@ -1,0 +1,129 @@
+package io.jrun.examples.gpt;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What to train, on what, for how long.
+ *
+ * @param data folder, file or zip; empty for the JDK's own sources
+ * @param maxBytes how much of it is read
+ * @param batch sequences per rank and step
+ * @param sample bytes of text to generate at the end
+ * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
+ * @param checkpointEvery steps between checkpoints; 0 for one at the end only
+ */
+record GptOptions(
+        Optional<Path> data,
+        int maxBytes,
+        GptConfig model,
+        int steps,
+        int batch,
+        double learningRate,
+        int warmup,
+        int seed,
+        int threads,
+        int logEvery,
+        int sample,
+        Optional<Path> checkpoint,
+        int checkpointEvery,
+        boolean resume) {
+
+    static final String HELP = """
+            usage: jrun [--nproc-per-node=N] train.jar [options]
+            Trains a byte-level GPT on text with DistributedDataParallel and reports its loss on text it has not seen.
+
+            Data
+              --data=PATH            folder, file or zip of text  Default: the sources of the running JDK (lib/src.zip).
+              --max-bytes=N          how much of it to read  Default: 6000000.
+            Model
+              --layers=N             transformer blocks  Default: 4.
+              --width=N              size of the hidden state  Default: 256.
+              --heads=N              attention heads  Default: 4.
+              --context=N            bytes the model sees at once  Default: 128.
+              --untied               give the output its own matrix instead of the embedding's
+            Training
+              --steps=N              optimizer steps  Default: 400.
+              --batch=N              sequences per rank and step  Default: 8.
+              --lr=X                 peak learning rate  Default: 0.002.
+              --warmup=N             steps until it is reached; a cosine leads down to a tenth of it  Default: 40.
+              --seed=N               of initial values and data order  Default: 1.
+              --threads=N            threads per worker  Default: what jrun chose, else 1.
+              --tiny                 a model and a run of a few seconds, for smoke tests; other options still apply
+            Output
+              --log-every=N          steps between progress lines  Default: 10.
+              --sample=N             print N bytes of generated text at the end  Default: 0.
+              --checkpoint=DIR       save the model and the optimizer there
+              --checkpoint-every=N   and every N steps  Default: 0 (at the end, and when the launcher asks).
+              --resume               go on from the newest checkpoint in DIR, if there is one
+              --help
+
+            Examples
+              jrun --nproc-per-node=2 train.jar
+              jrun --nproc-per-node=2 train.jar --data=book.txt --steps=1000 --checkpoint=out --resume --sample=500
+              java -cp "train.jar:JRUN_HOME/lib/runtime/*" io.jrun.examples.gpt.TrainGpt --tiny
+            """;
+
+    private static final List<String> VALUED = List.of(
+            "--data",
+            "--max-bytes",
+            "--layers",
+            "--width",
+            "--heads",
+            "--context",
+            "--steps",
+            "--batch",
+            "--lr",
+            "--warmup",
+            "--seed",
+            "--threads",
+            "--log-every",
+            "--sample",
+            "--checkpoint",
+            "--checkpoint-every");
+    private static final List<String> FLAGS = List.of("--untied", "--tiny", "--resume", "--help");
+
+    /** Empty if help was asked for. */
+    static Optional<GptOptions> parse(String[] args) {
+        Arguments given = Arguments.parse(args, VALUED, FLAGS);
+        if (given.has("--help")) {
+            return Optional.empty();
+        }
+        boolean tiny = given.has("--tiny");
+        GptConfig model = new GptConfig(
+                given.number("--layers", tiny ? 2 : 4, 1),
+                given.number("--width", tiny ? 64 : 256, 1),
+                given.number("--heads", tiny ? 2 : 4, 1),
+                given.number("--context", tiny ? 64 : 128, 1),
+                !given.has("--untied"));
+        GptOptions options = new GptOptions(
+                given.text("--data").map(Path::of),
+                given.number("--max-bytes", tiny ? 400_000 : 6_000_000, 1),
+                model,
+                given.number("--steps", tiny ? 40 : 400, 0),
+                given.number("--batch", 8, 1),
+                given.positive("--lr", tiny ? 5e-3 : 2e-3),
+                given.number("--warmup", tiny ? 5 : 40, 0),
+                given.number("--seed", 1, 0),
+                given.number("--threads", 0, 0),
+                given.number("--log-every", 10, 1),
+                given.number("--sample", 0, 0),
+                given.text("--checkpoint").map(Path::of),
+                given.number("--checkpoint-every", 0, 0),
+                given.has("--resume"));
+        if (options.checkpoint().isEmpty() && (options.resume() || options.checkpointEvery() > 0)) {
+            throw new UsageException("--resume and --checkpoint-every need --checkpoint=DIR");
+        }
+        return Optional.of(options);
+    }
+
+    /** Linear warm-up, then a cosine from the peak to a tenth of it. */
+    double learningRateAt(long step) {
+        if (step < warmup) {
+            return learningRate * (step + 1) / warmup;
+        }
+        double progress = Math.min(1.0, (step - warmup) / (double) Math.max(1, steps - warmup));
+        return learningRate * (0.1 + 0.45 * (1 + StrictMath.cos(Math.PI * progress)));
+    }
+}
