@@ -1,0 +1,63 @@
+package io.jrun.launcher;
+
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.node.NodeProbe;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.worker.LaunchContext;
+import io.jrun.agent.worker.WorkerCommand;
+import io.jrun.launcher.coordinator.Messages;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.layout.Layout;
+import io.jrun.launcher.layout.Node;
+import io.jrun.launcher.layout.Placement;
+import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.report.DryRun;
+import io.jrun.launcher.report.JobJson;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/** {@code --dry-run}: what would be started where, from the same code that would start it. */
+final class DryRunCommand {
+    private DryRunCommand() {}
+
+    /** The rank map, as a table with short commands or as JSON with whole ones. */
+    static List<String> describe(JobSpec job, Path home) {
+        var here = NodeProbe.probeHere();
+        Node node = new Node(
+                0,
+                here.host(),
+                here.address(),
+                here.cores(),
+                here.gpus(),
+                job.workers().masterPort());
+        RankMap ranks =
+                Layout.place(List.of(node), job.workersPerNode(), job.workers().gpuVisibility());
+        return job.json()
+                ? List.of(JobJson.rankMap(ranks.placements(), commands(job, home, here, ranks)))
+                : DryRun.table(ranks.placements(), shortCommands(job, ranks));
+    }
+
+    private static List<List<String>> commands(JobSpec job, Path home, io.jrun.agent.node.Node here, RankMap ranks) {
+        Path logs = job.logDirectory().resolve(job.runId());
+        LaunchContext context = new LaunchContext(
+                here, AgentOptions.ofHome(home, Version.TEXT), job.runId(), logs, logs.resolve("agent.sock"), Map.of());
+        Launch launch = Messages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0);
+        return launch.getWorkersList().stream()
+                .map(worker -> WorkerCommand.compose(launch, worker, context))
+                .toList();
+    }
+
+    private static List<List<String>> shortCommands(JobSpec job, RankMap ranks) {
+        return ranks.placements().stream()
+                .map(place -> job.program().shortCommand().stream()
+                        .map(word -> expand(word, place))
+                        .toList())
+                .toList();
+    }
+
+    private static String expand(String word, Placement place) {
+        return word.replace("${rank}", Integer.toString(place.rank()))
+                .replace("${local_rank}", Integer.toString(place.localRank()));
+    }
+}

@@ -1,0 +1,109 @@
+package io.jrun.launcher;
+
+import io.jrun.launcher.cli.AgentRequest;
+import io.jrun.launcher.cli.HelpText;
+import io.jrun.launcher.cli.JobRequest;
+import io.jrun.launcher.cli.SubCommand;
+import io.jrun.launcher.cli.Surroundings;
+import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.layout.LayoutException;
+import io.jrun.launcher.process.FastExit;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+
+/** The {@code jrun} command. scripts/jrun starts it with the properties named here. */
+public final class JRunCommand {
+    /** Where jrun is installed. */
+    private static final String HOME_PROPERTY = "jrun.home";
+
+    /** Which of jrun's streams are terminals, as the wrapper has found: "out", "err", both, or neither. */
+    private static final String TERMINAL_PROPERTY = "jrun.tty";
+
+    private static final int EXIT_USAGE = 2;
+    private static final int EXIT_INTERNAL = 70;
+
+    private final Surroundings surroundings;
+    private final Terminal terminal;
+
+    JRunCommand(Surroundings surroundings, Terminal terminal) {
+        this.surroundings = surroundings;
+        this.terminal = terminal;
+    }
+
+    /** Runs a command line and ends the process with its exit code. */
+    public static void main(String[] args) {
+        Path directory = Path.of("").toAbsolutePath();
+        Path home = directory.resolve(System.getProperty(HOME_PROPERTY, "target/jrun"));
+        String terminals = System.getProperty(TERMINAL_PROPERTY, "");
+        boolean colours = System.getenv().getOrDefault("NO_COLOR", "").isEmpty();
+        Terminal terminal = new Terminal(
+                new FileOutputStream(FileDescriptor.out),
+                new FileOutputStream(FileDescriptor.err),
+                colours && terminals.contains("out"),
+                colours && terminals.contains("err"));
+        Surroundings surroundings = new Surroundings(System.getenv(), directory, home);
+        String rehearsal = System.getProperty(Rehearsal.PROPERTY);
+        if (rehearsal != null) {
+            Rehearsal.run(rehearsal, surroundings);
+            return;
+        }
+        FastExit.exit(new JRunCommand(surroundings, terminal).run(Arrays.asList(args)));
+    }
+
+    /** Runs a command line; returns its exit code. */
+    int run(List<String> args) {
+        try {
+            return dispatch(args);
+        } catch (UsageException | LayoutException e) {
+            terminal.say(String.valueOf(e.getMessage()));
+            return EXIT_USAGE;
+        } catch (InterruptedException | IOException | RuntimeException | LinkageError e) {
+            StringWriter stack = new StringWriter();
+            e.printStackTrace(new PrintWriter(stack));
+            terminal.say("internal error, please report it: " + stack);
+            return EXIT_INTERNAL;
+        }
+    }
+
+    private int dispatch(List<String> args) throws IOException, InterruptedException {
+        Optional<SubCommand> subCommand = args.isEmpty() ? Optional.empty() : SubCommand.of(args.getFirst());
+        if (subCommand.isEmpty()) {
+            return run(JobRequest.parse(args, surroundings));
+        }
+        List<String> rest = args.subList(1, args.size());
+        return switch (subCommand.get()) {
+            case VERSION -> version();
+            case COMPLETION -> print(HelpText.completion());
+            case BENCH -> run(JobRequest.parseBench(rest, surroundings));
+            case AGENT -> AgentCommand.run(AgentRequest.parse(rest, surroundings), surroundings.home(), terminal);
+        };
+    }
+
+    private int run(JobRequest request) throws IOException, InterruptedException {
+        return switch (request) {
+            case JobRequest.Help() -> print(HelpText.full());
+            case JobRequest.Version() -> version();
+            case JobRequest.Run(JobSpec job)
+            when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, surroundings.home())));
+            case JobRequest.Run(JobSpec job) -> new JobRun(job, surroundings.home(), terminal).run();
+        };
+    }
+
+    private int version() {
+        return print("jrun " + Version.TEXT + " (Java " + Runtime.version() + ", " + System.getProperty("os.name") + " "
+                + System.getProperty("os.arch") + ")");
+    }
+
+    private int print(String text) {
+        terminal.print(text);
+        return 0;
+    }
+}

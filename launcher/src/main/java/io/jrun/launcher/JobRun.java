@@ -1,0 +1,68 @@
+package io.jrun.launcher;
+
+import com.google.protobuf.ByteString;
+import io.grpc.Channel;
+import io.grpc.inprocess.InProcessChannelBuilder;
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.AgentServer;
+import io.jrun.launcher.console.LogMux;
+import io.jrun.launcher.console.RankPrefix;
+import io.jrun.launcher.coordinator.Coordinator;
+import io.jrun.launcher.coordinator.Coordinator.CoordinatorOptions;
+import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.JobSpec.StandingAgent;
+import io.jrun.launcher.process.SignalHandlers;
+import io.jrun.launcher.report.FailureReport;
+import io.jrun.launcher.report.JobJson;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/** One job from start to exit code, with its agent inside this process or standing beside it. */
+final class JobRun {
+    private final JobSpec job;
+    private final Path home;
+    private final Terminal terminal;
+
+    JobRun(JobSpec job, Path home, Terminal terminal) {
+        this.job = job;
+        this.home = home;
+        this.terminal = terminal;
+    }
+
+    /** Runs the job; returns jrun's exit code. */
+    int run() throws IOException, InterruptedException {
+        long start = System.nanoTime();
+        // With --json, stdout is the machine's: what workers print there goes to stderr.
+        LogMux console = new LogMux(
+                job.json() ? terminal.err() : terminal.out(),
+                terminal.err(),
+                new RankPrefix(
+                        job.console().prefixed(), terminal.outColoured() && !job.json(), terminal.errColoured()));
+        CoordinatorOptions options = new CoordinatorOptions(Version.TEXT, ByteString.copyFrom(SecretFile.random()));
+        Coordinator coordinator = new Coordinator(job, options, console, terminal::say);
+        SignalHandlers.install(job.stop().signals(), coordinator::signal);
+        Outcome outcome = run(coordinator);
+        FailureReport.of(outcome, job.logDirectory().resolve(job.runId())).forEach(terminal::error);
+        if (job.json()) {
+            terminal.print(JobJson.result(job, outcome, (System.nanoTime() - start) / 1e9));
+        }
+        return outcome.exitCode();
+    }
+
+    private Outcome run(Coordinator coordinator) throws IOException, InterruptedException {
+        Optional<StandingAgent> standing = job.agent();
+        if (standing.isPresent()) {
+            return coordinator.run(List.of(StandingAgentChannel.open(standing.get())));
+        }
+        String name = "jrun-" + job.runId();
+        try (AgentServer _ = AgentServer.inProcess(name, AgentOptions.ofHome(home, Version.TEXT))) {
+            // Direct: agent and coordinator only queue what they are told, and the console's reader may block its feed.
+            Channel channel =
+                    InProcessChannelBuilder.forName(name).directExecutor().build();
+            return coordinator.run(List.of(channel));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package io.jrun.launcher;
+
+import io.jrun.agent.AgentSecret;
+import io.jrun.launcher.cli.UsageException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.HexFormat;
+import java.util.Set;
+
+/** Random secrets, and the file in which a standing agent and its users share one. Stateless. */
+final class SecretFile {
+    private static final int SECRET_BYTES = 32;
+
+    private SecretFile() {}
+
+    /** New random bytes from the kernel: SecureRandom's providers take 20 ms to load. */
+    static byte[] random() {
+        try (InputStream in = Files.newInputStream(Path.of("/dev/urandom"))) {
+            return in.readNBytes(SECRET_BYTES);
+        } catch (IOException e) {
+            throw new IllegalStateException("/dev/urandom cannot be read", e);
+        }
+    }
+
+    /** The secret in {@code file}. */
+    static AgentSecret read(Path file) {
+        try {
+            return AgentSecret.of(Files.readString(file).strip().getBytes(StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            throw new UsageException("--secret-file: " + file + " cannot be read: " + e.getMessage() + ".");
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--secret-file: " + file + ": " + e.getMessage() + ".");
+        }
+    }
+
+    /** The secret in {@code file}, which is made with mode 0600 if it is not there. */
+    static AgentSecret readOrCreate(Path file) {
+        if (!Files.exists(file)) {
+            create(file);
+        }
+        return read(file);
+    }
+
+    private static void create(Path file) {
+        var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+        try (var channel =
+                Files.newByteChannel(file, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), mode)) {
+            String text = HexFormat.of().formatHex(random()) + "\n";
+            channel.write(StandardCharsets.US_ASCII.encode(text));
+        } catch (IOException e) {
+            throw new UsageException("--secret-file: " + file + " cannot be made: " + e.getMessage() + ".");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.launcher.cli.Settings.Setting;
+import io.jrun.launcher.job.JobSpec;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the words after {@code jrun} ask for. */
+public sealed interface JobRequest {
+    /** Run (or with --dry-run, show) this job. */
+    record Run(JobSpec job) implements JobRequest {}
+
+    /** Show the help. */
+    record Help() implements JobRequest {}
+
+    /** Show the version. */
+    record Version() implements JobRequest {}
+
+    /**
+     * Reads a command line without a sub-command.
+     *
+     * @throws UsageException in one line, if it cannot be done
+     */
+    static JobRequest parse(List<String> args, Surroundings surroundings) {
+        OptionScanner.Scanned parsed = OptionScanner.scan(args);
+        if (parsed.help()) {
+            return new Help();
+        }
+        if (parsed.version()) {
+            return new Version();
+        }
+        Settings settings = Settings.ofCommandLine(parsed.options());
+        List<String> words = new ArrayList<>(parsed.words());
+        if (settings.has(LaunchOption.FILE)) {
+            addFile(settings, words, surroundings);
+        }
+        settings.addEnvironment(surroundings.environment());
+        if (words.isEmpty()) {
+            throw new UsageException(
+                    "PROGRAM is missing: jrun [options] PROGRAM [args...]; 'jrun --help' shows examples.");
+        }
+        return new Run(
+                new JobSpecBuilder(settings, surroundings).build(words.getFirst(), words.subList(1, words.size())));
+    }
+
+    /**
+     * Reads the command line of {@code jrun bench}: jrun's own options anywhere in it, all else for the benchmark.
+     *
+     * @throws UsageException in one line, if it cannot be done
+     */
+    static JobRequest parseBench(List<String> args, Surroundings surroundings) {
+        BenchArguments bench = BenchArguments.split(args);
+        OptionScanner.Scanned parsed = OptionScanner.scan(bench.own());
+        Settings settings = Settings.ofCommandLine(parsed.options());
+        settings.addEnvironment(surroundings.environment());
+        String jar = surroundings.home().resolve("lib/bench/bench.jar").toString();
+        return new Run(
+                new JobSpecBuilder(settings, surroundings).withoutPrefix().build(jar, bench.programs()));
+    }
+
+    private static void addFile(Settings settings, List<String> words, Surroundings surroundings) {
+        String name = settings.text(LaunchOption.FILE, "");
+        JobFile file = JobFile.read(name, surroundings.resolve(name));
+        file.options().forEach((option, values) -> settings.add(option, new Setting(values, name)));
+        if (words.isEmpty() && !file.program().isEmpty()) {
+            words.add(file.program());
+            words.addAll(file.args());
+        }
+    }
+}

@@ -1,0 +1,249 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.launcher.job.ConsoleSettings;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.JobSpec.StandingAgent;
+import io.jrun.launcher.job.JobSpec.StopPolicy;
+import io.jrun.launcher.job.Program;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.job.WorkerCount;
+import io.jrun.launcher.job.WorkerSettings;
+import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/** Checks {@link Settings} one by one and makes the job of them. Confined to one thread. */
+final class JobSpecBuilder {
+    private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
+    private static final int MAX_WORKERS_PER_NODE = 4096;
+    private static final int MAX_PORT = 65535;
+
+    private final Settings settings;
+    private final Surroundings surroundings;
+    private boolean prefixed = true;
+
+    JobSpecBuilder(Settings settings, Surroundings surroundings) {
+        this.settings = settings;
+        this.surroundings = surroundings;
+    }
+
+    /** The console shows workers' lines as they are. */
+    JobSpecBuilder withoutPrefix() {
+        prefixed = false;
+        return this;
+    }
+
+    JobSpec build(String word, List<String> args) {
+        checkNodes();
+        checkMonitorInterval();
+        Program program = new ProgramFinder(settings, surroundings).find(word, args);
+        return new JobSpec(
+                runId(),
+                program,
+                workersPerNode(),
+                workers(program),
+                logDirectory(),
+                console(),
+                stopPolicy(),
+                settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT)),
+                agent(),
+                settings.isOn(LaunchOption.DRY_RUN),
+                settings.isOn(LaunchOption.JSON));
+    }
+
+    private void checkNodes() {
+        String nodes = settings.text(LaunchOption.NNODES, "1");
+        if (!nodes.equals("1") && !nodes.equals("1:1")) {
+            throw new UsageException(settings.name(LaunchOption.NNODES) + ": '" + nodes
+                    + "': this version of jrun runs on one node; use 1.");
+        }
+        settings.isOn(LaunchOption.STANDALONE);
+    }
+
+    private void checkMonitorInterval() {
+        if (settings.has(LaunchOption.MONITOR_INTERVAL)) {
+            Values.time(settings.text(LaunchOption.MONITOR_INTERVAL, ""), settings.name(LaunchOption.MONITOR_INTERVAL));
+        }
+    }
+
+    private WorkerCount workersPerNode() {
+        String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
+        return switch (text) {
+            case "gpu" -> new WorkerCount.PerGpu();
+            case "cpu" -> new WorkerCount.PerCore();
+            case "auto" -> new WorkerCount.Auto();
+            default -> exactly(text);
+        };
+    }
+
+    private WorkerCount exactly(String text) {
+        String name = settings.name(LaunchOption.NPROC_PER_NODE);
+        try {
+            return new WorkerCount.Exactly(Values.count(text, name, 1, MAX_WORKERS_PER_NODE));
+        } catch (UsageException e) {
+            throw Values.refused(
+                    name, text, "auto, cpu, gpu, or a number of workers from 1 to " + MAX_WORKERS_PER_NODE);
+        }
+    }
+
+    private String runId() {
+        String id = settings.text(LaunchOption.RUN_ID, "");
+        if (id.isEmpty()) {
+            return RunId.generate();
+        }
+        if (!RunId.isUsable(id)) {
+            throw Values.refused(
+                    settings.name(LaunchOption.RUN_ID),
+                    id,
+                    "up to " + RunId.MAX_LENGTH
+                            + " letters, digits, dots, dashes and underscores, a letter or digit first");
+        }
+        return id;
+    }
+
+    private WorkerSettings workers(Program program) {
+        Path directory = surroundings.resolve(settings.text(LaunchOption.WORKDIR, "."));
+        if (!Files.isDirectory(directory)) {
+            throw new UsageException(settings.name(LaunchOption.WORKDIR) + ": "
+                    + settings.text(LaunchOption.WORKDIR, ".") + ": no such folder.");
+        }
+        return new WorkerSettings(
+                environment(),
+                directory,
+                gpuVisibility(program),
+                settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK),
+                settings.text(LaunchOption.ROLE, "default"),
+                settings.has(LaunchOption.MASTER_PORT)
+                        ? Values.count(
+                                settings.text(LaunchOption.MASTER_PORT, ""),
+                                settings.name(LaunchOption.MASTER_PORT),
+                                0,
+                                MAX_PORT)
+                        : 0);
+    }
+
+    private Map<String, String> environment() {
+        Map<String, String> environment = new HashMap<>();
+        String name = settings.name(LaunchOption.ENV);
+        boolean fromVariable = name.contains("JRUN_");
+        for (String text : settings.all(LaunchOption.ENV)) {
+            for (String pair : fromVariable ? Values.shellWords(text, name) : List.of(text)) {
+                int equals = pair.indexOf('=');
+                if (equals < 1) {
+                    throw Values.refused(name, pair, "NAME=VALUE");
+                }
+                environment.put(pair.substring(0, equals), pair.substring(equals + 1));
+            }
+        }
+        return environment;
+    }
+
+    private GpuVisibility gpuVisibility(Program program) {
+        if (!settings.has(LaunchOption.GPU_VISIBILITY)) {
+            return program instanceof Program.JavaProgram || settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK)
+                    ? GpuVisibility.ONE_BY_DEFAULT
+                    : GpuVisibility.ALL;
+        }
+        String text = settings.text(LaunchOption.GPU_VISIBILITY, "");
+        return switch (text) {
+            case "one" -> GpuVisibility.ONE;
+            case "all" -> GpuVisibility.ALL;
+            default -> throw Values.refused(settings.name(LaunchOption.GPU_VISIBILITY), text, "one or all");
+        };
+    }
+
+    private Path logDirectory() {
+        if (settings.has(LaunchOption.LOG_DIR)) {
+            return surroundings.resolve(settings.text(LaunchOption.LOG_DIR, ""));
+        }
+        String state = surroundings.variable("XDG_STATE_HOME", "");
+        if (!state.isEmpty()) {
+            return surroundings.resolve(state).resolve("jrun/logs");
+        }
+        String home = surroundings.variable("HOME", "");
+        if (home.isEmpty()) {
+            throw new UsageException("no folder for log files: HOME and XDG_STATE_HOME are unset. Give --log-dir.");
+        }
+        return surroundings.resolve(home).resolve(".local/state/jrun/logs");
+    }
+
+    private ConsoleSettings console() {
+        return new ConsoleSettings(
+                Values.streams(settings.text(LaunchOption.REDIRECTS, "0"), settings.name(LaunchOption.REDIRECTS)),
+                Values.streams(settings.text(LaunchOption.TEE, "0"), settings.name(LaunchOption.TEE)),
+                ranks(LaunchOption.LOCAL_RANKS_FILTER),
+                ranks(LaunchOption.RANKS_FILTER),
+                prefixed);
+    }
+
+    private Optional<Set<Integer>> ranks(LaunchOption option) {
+        return settings.get(option).map(setting -> Values.ranks(setting.last(), settings.name(option)));
+    }
+
+    private StopPolicy stopPolicy() {
+        int restarts = Values.count(
+                settings.text(LaunchOption.MAX_RESTARTS, "0"),
+                settings.name(LaunchOption.MAX_RESTARTS),
+                0,
+                Integer.MAX_VALUE);
+        Duration grace = Values.time(
+                settings.text(LaunchOption.SHUTDOWN_TIMEOUT, "30"), settings.name(LaunchOption.SHUTDOWN_TIMEOUT));
+        return new StopPolicy(restarts, grace, signals());
+    }
+
+    private Set<StopSignal> signals() {
+        String name = settings.name(LaunchOption.SIGNALS_TO_HANDLE);
+        Set<StopSignal> signals = EnumSet.noneOf(StopSignal.class);
+        for (String part :
+                settings.text(LaunchOption.SIGNALS_TO_HANDLE, DEFAULT_SIGNALS).split(",", -1)) {
+            if (part.strip().equals("SIGQUIT") || part.strip().equals("QUIT")) {
+                throw new UsageException(
+                        name
+                                + ": SIGQUIT cannot be handled: a JVM prints its threads on it and takes no handler. Leave it out.");
+            }
+            signals.add(
+                    StopSignal.of(part).orElseThrow(() -> Values.refused(name, part, "some of " + DEFAULT_SIGNALS)));
+        }
+        return signals;
+    }
+
+    private Duration positiveTime(LaunchOption option) {
+        Duration time = Values.time(settings.text(option, ""), settings.name(option));
+        if (time.isZero()) {
+            throw Values.refused(settings.name(option), settings.text(option, ""), "more than 0");
+        }
+        return time;
+    }
+
+    private Optional<StandingAgent> agent() {
+        if (!settings.has(LaunchOption.AGENT)) {
+            if (settings.has(LaunchOption.SECRET_FILE)) {
+                throw new UsageException(settings.name(LaunchOption.SECRET_FILE) + " goes with --agent; give both.");
+            }
+            return Optional.empty();
+        }
+        String text = settings.text(LaunchOption.AGENT, "");
+        int colon = text.lastIndexOf(':');
+        if (colon < 1) {
+            throw Values.refused(settings.name(LaunchOption.AGENT), text, "HOST:PORT");
+        }
+        int port = Values.count(text.substring(colon + 1), settings.name(LaunchOption.AGENT), 1, MAX_PORT);
+        if (!settings.has(LaunchOption.SECRET_FILE)) {
+            throw new UsageException(
+                    settings.name(LaunchOption.AGENT) + " needs --secret-file, the file that 'jrun agent' was given.");
+        }
+        Path secret = surroundings.resolve(settings.text(LaunchOption.SECRET_FILE, ""));
+        if (!Files.isReadable(secret)) {
+            throw new UsageException(
+                    settings.name(LaunchOption.SECRET_FILE) + ": " + secret + ": no such readable file.");
+        }
+        return Optional.of(new StandingAgent(text.substring(0, colon), port, secret));
+    }
+}

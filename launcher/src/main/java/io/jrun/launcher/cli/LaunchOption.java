@@ -1,0 +1,291 @@
+package io.jrun.launcher.cli;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+
+/**
+ * Every launch option, once: the command line, job files, environment defaults, help and shell completion are all made
+ * from this table, so that none of them can lack an option the others have.
+ */
+public enum LaunchOption {
+    NNODES("--nnodes", "N", "1", Kind.TORCHRUN, OptionGroup.JOB, "Number of nodes. Only 1 in this version."),
+    NPROC_PER_NODE(
+            "--nproc-per-node",
+            "N|auto|cpu|gpu",
+            "1",
+            Kind.TORCHRUN,
+            OptionGroup.JOB,
+            "Workers on each node: a number, gpu (one for each GPU), cpu (one for each usable core), or auto (GPUs if"
+                    + " there are any, else cores)."),
+    STANDALONE(
+            "--standalone",
+            "",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.JOB,
+            "One node, no rendezvous with others. That is what jrun does anyway; refused together with more nodes."),
+    RUN_ID(
+            "--run-id",
+            "ID",
+            "generated",
+            Kind.OWN,
+            OptionGroup.JOB,
+            "Name of this job: letters, digits, dot, dash and underscore. Names its log folder."),
+    MAX_RESTARTS(
+            "--max-restarts",
+            "N",
+            "0",
+            Kind.TORCHRUN,
+            OptionGroup.JOB,
+            "How often all workers are started again after a failure: one counter for the whole job."),
+    TIMEOUT(
+            "--timeout",
+            "TIME",
+            "none",
+            Kind.OWN,
+            OptionGroup.JOB,
+            "End the job after this time with exit code 124. Seconds, or with a unit: 90s, 10m, 2h."),
+    FILE(
+            "-f --file",
+            "PATH",
+            "",
+            Kind.COMMAND_LINE_ONLY,
+            OptionGroup.JOB,
+            "Read options from a YAML or JSON job file: long option names as keys, also program and args. The command"
+                    + " line wins over it."),
+    JAVA(
+            "--java",
+            "PATH",
+            "jrun's own JDK",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "JDK (or its bin/java) that runs the workers."),
+    MAIN_CLASS(
+            "--main-class",
+            "NAME",
+            "from the jar",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "Class to run instead of the jar's Main-Class. PROGRAM may then be a folder of classes too."),
+    CLASSPATH(
+            "--classpath",
+            "PATHS",
+            "",
+            Kind.OWN_LIST,
+            OptionGroup.PROGRAM,
+            "More jars and folders for the workers, after PROGRAM. Separated by ':'; repeatable."),
+    JVM_OPTS(
+            "--jvm-opts",
+            "OPTIONS",
+            "",
+            Kind.OWN_LIST,
+            OptionGroup.PROGRAM,
+            "JVM options of the workers, split like a shell does; they win over jrun's defaults. Repeatable."),
+    ENV(
+            "--env",
+            "NAME=VALUE",
+            "",
+            Kind.OWN_LIST,
+            OptionGroup.PROGRAM,
+            "Environment variable for the workers. Repeatable."),
+    WORKDIR("--workdir", "DIR", "here", Kind.OWN, OptionGroup.PROGRAM, "Working directory of the workers."),
+    NO_JAVA(
+            "--no-java --no-python",
+            "",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.PROGRAM,
+            "PROGRAM is an executable even if it looks like a jar."),
+    GPU_VISIBILITY(
+            "--gpu-visibility",
+            "one|all",
+            "one for jars, all otherwise",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "GPUs a worker sees: its own one, or all of the node (scripts that call set_device(LOCAL_RANK))."),
+    VIRTUAL_LOCAL_RANK(
+            "--virtual-local-rank",
+            "",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.PROGRAM,
+            "Give every worker LOCAL_RANK=0 and only its own GPU."),
+    ROLE("--role", "NAME", "default", Kind.TORCHRUN, OptionGroup.PROGRAM, "Role name, ROLE_NAME of the workers."),
+    MASTER_PORT(
+            "--master-port",
+            "PORT",
+            "a free one",
+            Kind.TORCHRUN,
+            OptionGroup.PROGRAM,
+            "MASTER_PORT of the workers, for programs with a rendezvous of their own; reserved for the job."),
+    LOG_DIR(
+            "--log-dir",
+            "DIR",
+            "~/.local/state/jrun/logs",
+            Kind.TORCHRUN,
+            OptionGroup.OUTPUT,
+            "Log files go to DIR/RUN_ID/attempt-N/rank-NNNN. The default follows XDG_STATE_HOME."),
+    REDIRECTS(
+            "-r --redirects",
+            "STREAMS",
+            "0",
+            Kind.TORCHRUN,
+            OptionGroup.OUTPUT,
+            "Streams that go to files only: 0 none, 1 stdout, 2 stderr, 3 both; or by local rank, as 0:3,11:1."),
+    TEE(
+            "-t --tee",
+            "STREAMS",
+            "0",
+            Kind.TORCHRUN,
+            OptionGroup.OUTPUT,
+            "Streams that go to the console too where --redirects says otherwise; same form."),
+    LOCAL_RANKS_FILTER(
+            "--local-ranks-filter",
+            "RANKS",
+            "all",
+            Kind.TORCHRUN,
+            OptionGroup.OUTPUT,
+            "Local ranks shown on the console, as 0,2-5. Files are written for all."),
+    RANKS_FILTER(
+            "--ranks-filter",
+            "RANKS",
+            "all",
+            Kind.OWN,
+            OptionGroup.OUTPUT,
+            "Global ranks shown on the console, as 0,2-5. Files are written for all."),
+    JSON(
+            "--json",
+            "",
+            "",
+            Kind.OWN,
+            OptionGroup.OUTPUT,
+            "Print the result (or the rank map of --dry-run) as one JSON object on stdout; workers' stdout then goes to"
+                    + " stderr."),
+    SHUTDOWN_TIMEOUT(
+            "--shutdown-timeout",
+            "TIME",
+            "30",
+            Kind.TORCHRUN,
+            OptionGroup.STOPPING,
+            "Grace period between asking workers to stop and SIGKILL, the same for every reason to stop."),
+    SIGNALS_TO_HANDLE(
+            "--signals-to-handle",
+            "NAMES",
+            "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2",
+            Kind.TORCHRUN,
+            OptionGroup.STOPPING,
+            "Signals jrun forwards: TERM, INT and HUP stop the job, USR1 and USR2 ask for a checkpoint. Others of these"
+                    + " five are ignored."),
+    MONITOR_INTERVAL(
+            "--monitor-interval",
+            "SECONDS",
+            "0.1",
+            Kind.TORCHRUN,
+            OptionGroup.STOPPING,
+            "Accepted for torchrun's sake: jrun sees a worker's exit at once and polls nothing."),
+    DRY_RUN(
+            "--dry-run",
+            "",
+            "",
+            Kind.OWN,
+            OptionGroup.OTHER,
+            "Print the rank map (rank, node, local rank, device, command) and start nothing."),
+    AGENT(
+            "--agent",
+            "HOST:PORT",
+            "",
+            Kind.OWN,
+            OptionGroup.OTHER,
+            "Use the agent that 'jrun agent' runs at this loopback address instead of one inside this process."),
+    SECRET_FILE("--secret-file", "PATH", "", Kind.OWN, OptionGroup.OTHER, "File with the secret of --agent.");
+
+    /** Where an option may come from. */
+    private enum Kind {
+        TORCHRUN,
+        OWN,
+        OWN_LIST,
+        COMMAND_LINE_ONLY
+    }
+
+    private final String spacedNames;
+    private final String parameter;
+    private final String defaultText;
+    private final Kind kind;
+    private final OptionGroup group;
+    private final String description;
+
+    LaunchOption(String names, String parameter, String defaultText, Kind kind, OptionGroup group, String description) {
+        this.spacedNames = names;
+        this.parameter = parameter;
+        this.defaultText = defaultText;
+        this.kind = kind;
+        this.group = group;
+        this.description = description;
+    }
+
+    /** The long name with its dashes, as messages show it. */
+    public String longName() {
+        return names().stream()
+                .filter(name -> name.startsWith("--"))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** The key in a job file: the long name without dashes in front. */
+    String key() {
+        return longName().substring(2);
+    }
+
+    /** All names: short, long, and torchrun's where it differs. */
+    List<String> names() {
+        return List.of(spacedNames.split(" "));
+    }
+
+    /** What the value is called, empty for a switch. */
+    String parameter() {
+        return parameter;
+    }
+
+    /** Whether it takes no value. */
+    boolean isSwitch() {
+        return parameter.isEmpty();
+    }
+
+    /** Whether several occurrences add up; else the last one counts. */
+    boolean isList() {
+        return kind == Kind.OWN_LIST;
+    }
+
+    /** The default in words, empty if there is none. */
+    String defaultText() {
+        return defaultText;
+    }
+
+    OptionGroup group() {
+        return group;
+    }
+
+    String description() {
+        return description;
+    }
+
+    /** Whether a job file may set it. */
+    boolean isAllowedInFile() {
+        return kind != Kind.COMMAND_LINE_ONLY;
+    }
+
+    /** The environment variable of jrun that sets its default. */
+    Optional<String> jrunVariable() {
+        return kind == Kind.COMMAND_LINE_ONLY ? Optional.empty() : Optional.of(variable("JRUN_", longName()));
+    }
+
+    /** The environment variable of torchrun that sets its default. */
+    Optional<String> torchVariable() {
+        return kind == Kind.TORCHRUN ? Optional.of(variable("PET_", names().getLast())) : Optional.empty();
+    }
+
+    private static String variable(String prefix, String name) {
+        return prefix + name.substring(2).replace('-', '_').toUpperCase(Locale.ROOT);
+    }
+}

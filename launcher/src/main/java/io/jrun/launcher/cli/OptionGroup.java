@@ -1,0 +1,20 @@
+package io.jrun.launcher.cli;
+
+/** The headings under which {@code jrun --help} lists its options, in order. */
+enum OptionGroup {
+    JOB("Job"),
+    PROGRAM("Program and workers"),
+    OUTPUT("Output"),
+    STOPPING("Stopping"),
+    OTHER("Other");
+
+    private final String heading;
+
+    OptionGroup(String heading) {
+        this.heading = heading;
+    }
+
+    String heading() {
+        return heading;
+    }
+}

@@ -1,0 +1,165 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.launcher.job.Program;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Decides what PROGRAM is and finds it, or says in one line why not. */
+final class ProgramFinder {
+    private final Settings settings;
+    private final Surroundings surroundings;
+
+    ProgramFinder(Settings settings, Surroundings surroundings) {
+        this.settings = settings;
+        this.surroundings = surroundings;
+    }
+
+    /** The program called {@code word}, with its own {@code args}. */
+    Program find(String word, List<String> args) {
+        if (!settings.isOn(LaunchOption.NO_JAVA) && isJava(word)) {
+            return java(word, args);
+        }
+        for (LaunchOption option :
+                List.of(LaunchOption.MAIN_CLASS, LaunchOption.CLASSPATH, LaunchOption.JVM_OPTS, LaunchOption.JAVA)) {
+            if (settings.has(option)) {
+                throw new UsageException(settings.name(option) + " is for jars, but '" + word
+                        + "' is run as an executable. Leave it out, or name a jar.");
+            }
+        }
+        return new Program.Executable(executable(word), args);
+    }
+
+    private boolean isJava(String word) {
+        Path path = surroundings.resolve(word);
+        return word.endsWith(".jar")
+                || isZip(path)
+                || (settings.has(LaunchOption.MAIN_CLASS) && Files.isDirectory(path));
+    }
+
+    private static boolean isZip(Path path) {
+        if (!Files.isRegularFile(path)) {
+            return false;
+        }
+        try (InputStream in = Files.newInputStream(path)) {
+            return Arrays.equals(in.readNBytes(4), new byte[] {'P', 'K', 3, 4});
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private Program java(String word, List<String> args) {
+        Path path = surroundings.resolve(word);
+        JarManifest manifest = Files.isDirectory(path) ? JarManifest.NONE : manifest(word, path);
+        String mainClass =
+                settings.text(LaunchOption.MAIN_CLASS, manifest.mainClass().orElse(""));
+        if (mainClass.isEmpty()) {
+            throw new UsageException(word
+                    + ": the jar's manifest names no Main-Class. Name one with --main-class, or set it in the build.");
+        }
+        List<String> classPath = new ArrayList<>();
+        classPath.add(path.toString());
+        classPath.addAll(manifest.classPath());
+        for (String paths : settings.all(LaunchOption.CLASSPATH)) {
+            Stream.of(paths.split(":"))
+                    .filter(part -> !part.isEmpty())
+                    .forEach(part -> classPath.add(classPathEntry(part)));
+        }
+        return new Program.JavaProgram(
+                path.toString(), javaHome(), classPath, mainClass, manifest.options(), jvmOptions(), args);
+    }
+
+    private JarManifest manifest(String word, Path path) {
+        if (!Files.isRegularFile(path)) {
+            throw new UsageException(word + ": no such file." + Suggestion.didYouMean(word, neighbours(word, path)));
+        }
+        try {
+            return JarManifest.read(path);
+        } catch (IOException e) {
+            throw new UsageException(word + ": not a readable jar (" + e.getMessage()
+                    + "). Build it again, or use --no-java if it is an executable.");
+        }
+    }
+
+    private static List<String> neighbours(String word, Path path) {
+        Path parent = path.getParent();
+        if (parent == null || !Files.isDirectory(parent)) {
+            return List.of();
+        }
+        String front = word.substring(0, word.lastIndexOf('/') + 1);
+        try (Stream<Path> files = Files.list(parent)) {
+            return files.map(file -> front + file.getFileName())
+                    .filter(name -> name.endsWith(".jar"))
+                    .sorted()
+                    .toList();
+        } catch (IOException e) {
+            return List.of();
+        }
+    }
+
+    private String classPathEntry(String part) {
+        Path path = surroundings.resolve(part.endsWith("/*") ? part.substring(0, part.length() - 1) : part);
+        if (!Files.exists(path)) {
+            throw new UsageException(settings.name(LaunchOption.CLASSPATH) + ": " + part + ": no such file or folder.");
+        }
+        return part.endsWith("/*") ? path + "/*" : path.toString();
+    }
+
+    private List<String> jvmOptions() {
+        List<String> options = new ArrayList<>();
+        for (String text : settings.all(LaunchOption.JVM_OPTS)) {
+            options.addAll(Values.shellWords(text, settings.name(LaunchOption.JVM_OPTS)));
+        }
+        return options;
+    }
+
+    private String javaHome() {
+        if (!settings.has(LaunchOption.JAVA)) {
+            return "";
+        }
+        String text = settings.text(LaunchOption.JAVA, "");
+        Path path = surroundings.resolve(text);
+        Path home = path.endsWith("bin/java") ? path.resolve("../..").normalize() : path;
+        if (!Files.isExecutable(home.resolve("bin/java"))) {
+            throw new UsageException(
+                    settings.name(LaunchOption.JAVA) + ": no bin/java in " + text + ". Give the folder of a JDK.");
+        }
+        return home.toString();
+    }
+
+    private String executable(String word) {
+        if (word.contains("/")) {
+            return executableFile(word, surroundings.resolve(word));
+        }
+        for (String folder : surroundings.variable("PATH", "/usr/bin:/bin").split(":", -1)) {
+            Path candidate = surroundings.resolve(folder).resolve(word);
+            if (Files.isRegularFile(candidate) && Files.isExecutable(candidate)) {
+                return candidate.toString();
+            }
+        }
+        Path here = surroundings.resolve(word);
+        if (Files.isRegularFile(here)) {
+            return executableFile(word, here);
+        }
+        throw new UsageException(word + ": no such program on PATH and no such file here."
+                + Suggestion.didYouMean(word, neighbours(word, here)));
+    }
+
+    private static String executableFile(String word, Path path) {
+        if (!Files.isRegularFile(path)) {
+            throw new UsageException(word + ": no such file." + Suggestion.didYouMean(word, neighbours(word, path)));
+        }
+        if (!Files.isExecutable(path)) {
+            String hint = word.endsWith(".py")
+                    ? "run it with 'python3 " + word + "'"
+                    : "chmod +x it, or name its interpreter";
+            throw new UsageException(word + ": not executable; " + hint + ".");
+        }
+        return path.toString();
+    }
+}

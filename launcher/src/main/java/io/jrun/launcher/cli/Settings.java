@@ -1,0 +1,101 @@
+package io.jrun.launcher.cli;
+
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What was asked for, still as text, each with the place it came from. Layers are added from the strongest to the weakest:
+ * command line, job file, JRUN_*, PET_*. Confined to one thread.
+ */
+final class Settings {
+    /**
+     * The text of one option.
+     *
+     * @param values one or more; the last counts unless the option is a list
+     * @param source where it came from, empty for the command line
+     */
+    record Setting(List<String> values, String source) {
+        Setting {
+            values = List.copyOf(values);
+        }
+
+        String last() {
+            return values.getLast();
+        }
+    }
+
+    private final Map<LaunchOption, Setting> settings = new EnumMap<>(LaunchOption.class);
+
+    /** Sets an option unless a stronger layer has done so. */
+    void add(LaunchOption option, Setting setting) {
+        settings.putIfAbsent(option, setting);
+    }
+
+    Optional<Setting> get(LaunchOption option) {
+        return Optional.ofNullable(settings.get(option));
+    }
+
+    boolean has(LaunchOption option) {
+        return settings.containsKey(option);
+    }
+
+    /** The value of an option, or {@code fallback}. */
+    String text(LaunchOption option, String fallback) {
+        Setting setting = settings.get(option);
+        return setting == null ? fallback : setting.last();
+    }
+
+    /** All values of a list option. */
+    List<String> all(LaunchOption option) {
+        Setting setting = settings.get(option);
+        return setting == null ? List.of() : setting.values();
+    }
+
+    /** Whether a switch is on. */
+    boolean isOn(LaunchOption option) {
+        Setting setting = settings.get(option);
+        return setting != null && Values.isTrue(setting.last(), name(option));
+    }
+
+    /** The option's name for a message, with its source if that is not the command line. */
+    String name(LaunchOption option) {
+        Setting setting = settings.get(option);
+        return setting == null || setting.source().isEmpty()
+                ? option.longName()
+                : option.longName() + " (from " + setting.source() + ")";
+    }
+
+    /** The command line's layer from the parser's raw values. */
+    static Settings ofCommandLine(Map<LaunchOption, List<String>> values) {
+        Settings settings = new Settings();
+        values.forEach((option, texts) -> settings.add(option, new Setting(texts, "")));
+        return settings;
+    }
+
+    /** Adds JRUN_* and then PET_* of {@code environment}. */
+    void addEnvironment(Map<String, String> environment) {
+        for (LaunchOption option : LaunchOption.values()) {
+            for (String variable : variables(option, environment)) {
+                String value = environment.get(variable);
+                if (value != null && !value.isEmpty()) {
+                    add(option, new Setting(List.of(value), variable));
+                }
+            }
+        }
+    }
+
+    private static List<String> variables(LaunchOption option, Map<String, String> environment) {
+        List<String> names = new ArrayList<>();
+        option.jrunVariable().ifPresent(names::add);
+        option.torchVariable().ifPresent(names::add);
+        // A worker that starts jrun again has these of its own job, which the inner job must not take for its own.
+        boolean insideWorker = environment.containsKey("JRUN_AGENT_SOCKET");
+        if (insideWorker && (option == LaunchOption.RUN_ID || option == LaunchOption.LOG_DIR)) {
+            names.removeIf(name -> name.startsWith("JRUN_"));
+        }
+        return names;
+    }
+}

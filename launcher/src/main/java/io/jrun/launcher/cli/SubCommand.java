@@ -1,0 +1,49 @@
+package io.jrun.launcher.cli;
+
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+
+/** What jrun does besides running a program, chosen by its first word. */
+public enum SubCommand {
+    /** Prints the version. */
+    VERSION("print jrun's version and the JDK it runs on"),
+    /** Serves other jrun commands on this machine. */
+    AGENT("run a standing agent on the loopback interface (see --agent)"),
+    /** Runs the benchmarks. */
+    BENCH("measure collectives or DDP: 'jrun bench allreduce --nproc-per-node=2'"),
+    /** Prints the completion script. */
+    COMPLETION("print a completion script: source <(jrun completion)");
+
+    private final String description;
+
+    SubCommand(String description) {
+        this.description = description;
+    }
+
+    /** The sub-command that {@code word} is the name of. */
+    public static Optional<SubCommand> of(String word) {
+        return Arrays.stream(values())
+                .filter(command -> command.word().equals(word))
+                .findFirst();
+    }
+
+    static List<String> names() {
+        return Arrays.stream(values()).map(SubCommand::word).toList();
+    }
+
+    static Map<String, String> descriptions() {
+        Map<String, String> descriptions = new LinkedHashMap<>();
+        for (SubCommand command : values()) {
+            descriptions.put("%-10s".formatted(command.word()), command.description);
+        }
+        return descriptions;
+    }
+
+    private String word() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}

@@ -1,0 +1,27 @@
+package io.jrun.launcher.cli;
+
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * What a command line is read in the light of; injected, so that tests choose it.
+ *
+ * @param directory the working directory, absolute
+ * @param home where jrun is installed, the folder with {@code lib/}
+ */
+public record Surroundings(Map<String, String> environment, Path directory, Path home) {
+    public Surroundings {
+        environment = Map.copyOf(environment);
+    }
+
+    /** A variable's value, or {@code fallback} if it is unset or empty. */
+    String variable(String name, String fallback) {
+        String value = environment.get(name);
+        return value == null || value.isEmpty() ? fallback : value;
+    }
+
+    /** {@code text} as an absolute path, seen from the working directory. */
+    Path resolve(String text) {
+        return directory.resolve(text).normalize();
+    }
+}

@@ -1,0 +1,103 @@
+package io.jrun.launcher.console;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * Shows the workers' output. Chunks hold whole lines, so lines of different workers never mix. Thread-safe: chunks come on a
+ * network thread, {@link #awaitDrained} is called by the coordinator's.
+ */
+public final class LogMux {
+    /** One output stream of one worker in one round. */
+    public record Source(int round, int rank, boolean stderr) {}
+
+    private final OutputStream out;
+    private final OutputStream err;
+    private final RankPrefix prefix;
+    private final Set<Source> open = new HashSet<>();
+    private boolean writing;
+    private boolean givenUp;
+    private long chunks;
+
+    /** A mux onto {@code out} and {@code err}, which it flushes after every chunk. */
+    public LogMux(OutputStream out, OutputStream err, RankPrefix prefix) {
+        this.out = out;
+        this.err = err;
+        this.prefix = prefix;
+    }
+
+    /** Announces a stream that will end with a last chunk. */
+    public synchronized void expect(Source source) {
+        open.add(source);
+    }
+
+    /** Shows {@code data}: lines, each with its newline. {@code last}: the stream has ended. Blocks as the terminal does. */
+    public void show(Source source, String host, byte[] data, boolean last) {
+        synchronized (this) {
+            writing = true;
+        }
+        try {
+            write(source.stderr() ? err : out, prefix.apply(source.rank(), host, source.stderr(), data));
+        } finally {
+            chunkDone(source, last);
+        }
+    }
+
+    private synchronized void chunkDone(Source source, boolean last) {
+        writing = false;
+        chunks++;
+        if (last) {
+            open.remove(source);
+        }
+        notifyAll();
+    }
+
+    /** Whoever read our output may be gone; the job, and its log files, go on without. */
+    private static void write(OutputStream stream, byte[] text) {
+        if (text.length == 0) {
+            return;
+        }
+        try {
+            stream.write(text);
+            stream.flush();
+        } catch (IOException e) {
+            // Nobody is left to be told: this stream is how one would tell.
+        }
+    }
+
+    /** A worker that never started has no output to wait for. */
+    public synchronized void forget(int round, int rank) {
+        open.remove(new Source(round, rank, false));
+        open.remove(new Source(round, rank, true));
+        notifyAll();
+    }
+
+    /** Ends {@link #awaitDrained}: the user does not want to wait for a slow terminal. */
+    public synchronized void giveUp() {
+        givenUp = true;
+        notifyAll();
+    }
+
+    /**
+     * Waits until every expected stream has been shown to its end. Returns early when nothing has come for {@code idle} and
+     * nothing is being written: then the rest is not coming.
+     */
+    public synchronized void awaitDrained(Duration idle) throws InterruptedException {
+        long seen = chunks;
+        long deadline = System.nanoTime() + idle.toNanos();
+        while (!open.isEmpty() && !givenUp) {
+            long left = deadline - System.nanoTime();
+            if (chunks != seen || writing) {
+                seen = chunks;
+                deadline = System.nanoTime() + idle.toNanos();
+                left = idle.toNanos();
+            } else if (left <= 0) {
+                return;
+            }
+            wait(Math.max(1, left / 1_000_000));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package io.jrun.launcher.console;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+
+/** Puts {@code [3@node1] } before each line, in a colour of the rank's own where the console is a terminal. Immutable. */
+public final class RankPrefix {
+    private static final int[] COLOURS = {36, 32, 33, 35, 34, 96, 92, 93, 95, 94};
+
+    private final boolean shown;
+    private final boolean colouredOut;
+    private final boolean colouredErr;
+
+    /** With {@code shown} false, lines stay as they are. */
+    public RankPrefix(boolean shown, boolean colouredOut, boolean colouredErr) {
+        this.shown = shown;
+        this.colouredOut = colouredOut;
+        this.colouredErr = colouredErr;
+    }
+
+    /** The lines of {@code data} with the prefix; bytes stay as they are, and a missing last newline is added. */
+    byte[] apply(int rank, String host, boolean stderr, byte[] data) {
+        if (data.length == 0) {
+            return data;
+        }
+        byte[] label = shown ? label(rank, host, stderr ? colouredErr : colouredOut) : new byte[0];
+        ByteArrayOutputStream lines = new ByteArrayOutputStream(data.length + data.length / 8 + 2 * label.length);
+        int start = 0;
+        while (start < data.length) {
+            int end = start;
+            while (end < data.length && data[end] != '\n') {
+                end++;
+            }
+            lines.writeBytes(label);
+            lines.write(data, start, end - start);
+            lines.write('\n');
+            start = end + 1;
+        }
+        return lines.toByteArray();
+    }
+
+    private static byte[] label(int rank, String host, boolean coloured) {
+        String text = "[" + rank + "@" + host + "]";
+        String shownText = coloured ? "\033[" + COLOURS[rank % COLOURS.length] + "m" + text + "\033[0m" : text;
+        return (shownText + " ").getBytes(StandardCharsets.UTF_8);
+    }
+}

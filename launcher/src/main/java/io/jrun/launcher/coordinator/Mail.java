@@ -1,0 +1,16 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.launcher.job.StopSignal;
+
+/** What other threads tell the coordinator. */
+sealed interface Mail {
+    /** An agent's message. */
+    record FromNode(int nodeRank, FromAgent message) implements Mail {}
+
+    /** An agent's control stream has ended. */
+    record NodeBroken(int nodeRank, String why) implements Mail {}
+
+    /** jrun got a signal. */
+    record SignalMail(StopSignal signal) implements Mail {}
+}

@@ -1,0 +1,183 @@
+package io.jrun.launcher.coordinator;
+
+import com.google.protobuf.ByteString;
+import io.jrun.agent.proto.AbortRound;
+import io.jrun.agent.proto.CheckpointNow;
+import io.jrun.agent.proto.ErrorRecord;
+import io.jrun.agent.proto.Executable;
+import io.jrun.agent.proto.GpuVisibility;
+import io.jrun.agent.proto.JobOpened;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.proto.PeerTable;
+import io.jrun.agent.proto.RankLeft;
+import io.jrun.agent.proto.SignalWorkers;
+import io.jrun.agent.proto.StopWorkers;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.launcher.job.ConsoleSettings;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Program;
+import io.jrun.launcher.job.WorkerSettings;
+import io.jrun.launcher.layout.Node;
+import io.jrun.launcher.layout.Placement;
+import io.jrun.launcher.layout.RankMap;
+import java.util.List;
+import java.util.Optional;
+
+/** The agents' protocol, in the launcher's terms. Stateless. */
+public final class Messages {
+    private Messages() {}
+
+    static ToAgent open(JobSpec job, String version, ByteString secret, int nodeRank) {
+        return ToAgent.newBuilder()
+                .setOpenJob(OpenJob.newBuilder()
+                        .setJrunVersion(version)
+                        .setRunId(job.runId())
+                        .setLogDir(job.logDirectory().resolve(job.runId()).toString())
+                        .setJobSecret(secret)
+                        .setReserveMasterPort(nodeRank == 0)
+                        .setMasterPort(job.workers().masterPort()))
+                .build();
+    }
+
+    static Node node(int nodeRank, JobOpened opened) {
+        return new Node(
+                nodeRank,
+                opened.getHost(),
+                opened.getAddress(),
+                opened.getCores(),
+                opened.getGpusList(),
+                opened.getMasterPort());
+    }
+
+    /** The launch of one round on one node; also what {@code --dry-run} composes commands from. */
+    public static Launch launch(JobSpec job, RankMap ranks, Node node, int round, int restartCount) {
+        Node first = ranks.nodes().getFirst();
+        WorkerSettings settings = job.workers();
+        Launch.Builder launch = Launch.newBuilder()
+                .setRound(round)
+                .setRestartCount(restartCount)
+                .setMaxRestarts(job.stop().maxRestarts())
+                .setWorldSize(ranks.worldSize())
+                .setNodeRank(node.nodeRank())
+                .setNodeCount(ranks.nodes().size())
+                .setMasterAddress(first.address())
+                .setMasterPort(first.masterPort())
+                .setRole(settings.role())
+                .setProgram(program(job.program()))
+                .putAllEnv(settings.environment())
+                .setWorkingDir(settings.workingDirectory().toString())
+                .setVirtualLocalRank(settings.virtualLocalRank())
+                .setGpuVisibility(
+                        switch (settings.gpuVisibility()) {
+                            case ONE, ONE_BY_DEFAULT -> GpuVisibility.ONE;
+                            case ALL -> GpuVisibility.ALL;
+                        });
+        for (Placement place : ranks.onNode(node.nodeRank())) {
+            launch.addWorkers(worker(place, job.console()));
+        }
+        return launch.build();
+    }
+
+    private static WorkerSpec worker(Placement place, ConsoleSettings console) {
+        return WorkerSpec.newBuilder()
+                .setRank(place.rank())
+                .setLocalRank(place.localRank())
+                .setConsoleStdout(console.showsStdout(place.rank(), place.localRank()))
+                .setConsoleStderr(console.showsStderr(place.rank(), place.localRank()))
+                .setGpu(place.gpu())
+                .build();
+    }
+
+    private static io.jrun.agent.proto.Program program(Program program) {
+        io.jrun.agent.proto.Program.Builder builder =
+                io.jrun.agent.proto.Program.newBuilder().addAllArgs(program.args());
+        return switch (program) {
+            case Program.JavaProgram java -> builder.setJava(javaProgram(java)).build();
+            case Program.Executable executable ->
+                builder.setExecutable(Executable.newBuilder().setPath(executable.path()))
+                        .build();
+        };
+    }
+
+    private static io.jrun.agent.proto.JavaProgram javaProgram(Program.JavaProgram java) {
+        return io.jrun.agent.proto.JavaProgram.newBuilder()
+                .setJavaHome(java.javaHome())
+                .addAllClassPath(java.classPath())
+                .setMainClass(java.mainClass())
+                .addAllJvmOptions(java.jvmOptions())
+                .addAllManifestOptions(java.manifestOptions())
+                .build();
+    }
+
+    static ToAgent launch(Launch launch) {
+        return ToAgent.newBuilder().setLaunch(launch).build();
+    }
+
+    static ToAgent peers(int round, List<JobAction.Peer> peers) {
+        PeerTable.Builder table = PeerTable.newBuilder().setRound(round);
+        for (JobAction.Peer peer : peers) {
+            table.addPeers(io.jrun.agent.proto.Peer.newBuilder()
+                    .setRank(peer.rank())
+                    .setNodeRank(peer.nodeRank())
+                    .setLocalRank(peer.localRank())
+                    .setHost(peer.host())
+                    .setAddress(peer.address())
+                    .setTcpPort(peer.tcpPort())
+                    .setPid(peer.pid()));
+        }
+        return ToAgent.newBuilder().setPeerTable(table).build();
+    }
+
+    static ToAgent rankLeft(int round, int rank, String how) {
+        return ToAgent.newBuilder()
+                .setRankLeft(RankLeft.newBuilder().setRound(round).setRank(rank).setHow(how))
+                .build();
+    }
+
+    static ToAgent abort(int round, String cause) {
+        return ToAgent.newBuilder()
+                .setAbortRound(AbortRound.newBuilder().setRound(round).setCause(cause))
+                .build();
+    }
+
+    static ToAgent stop(int signal, long graceMillis) {
+        return ToAgent.newBuilder()
+                .setStopWorkers(StopWorkers.newBuilder().setSignal(signal).setGraceMillis((int)
+                        Math.min(graceMillis, Integer.MAX_VALUE)))
+                .build();
+    }
+
+    static ToAgent signal(int signal) {
+        return ToAgent.newBuilder()
+                .setSignalWorkers(SignalWorkers.newBuilder().setSignal(signal))
+                .build();
+    }
+
+    static ToAgent checkpoint() {
+        return ToAgent.newBuilder()
+                .setCheckpointNow(CheckpointNow.getDefaultInstance())
+                .build();
+    }
+
+    static WorkerEnd end(WorkerExited exited, Placement place) {
+        return new WorkerEnd(
+                exited.getRank(),
+                place.localRank(),
+                place.host(),
+                exited.getPid(),
+                exited.getExitCode(),
+                exited.getAfterStop(),
+                exited.getStartError(),
+                exited.hasError() ? Optional.of(error(exited.getError())) : Optional.empty(),
+                exited.getStderrTailList(),
+                exited.getArtifactsList(),
+                exited.getRunSeconds());
+    }
+
+    private static WorkerEnd.WorkerError error(ErrorRecord error) {
+        return new WorkerEnd.WorkerError(error.getMessage(), error.getStack());
+    }
+}

@@ -1,0 +1,22 @@
+package io.jrun.launcher.coordinator;
+
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What became of a job.
+ *
+ * @param cause why it stopped early, empty if all workers succeeded
+ * @param ends how the workers of the last round ended, in the order in which they did
+ * @param restarts how often the workers were started again
+ */
+public record Outcome(Optional<StopCause> cause, List<WorkerEnd> ends, int restarts) {
+    public Outcome {
+        ends = List.copyOf(ends);
+    }
+
+    /** The exit code of jrun. */
+    public int exitCode() {
+        return cause.map(StopCause::exitCode).orElse(0);
+    }
+}

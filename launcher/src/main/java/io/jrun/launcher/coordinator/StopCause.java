@@ -1,0 +1,28 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.job.StopSignal;
+
+/** Why a job stops before all its workers have ended by themselves: the first cause, by the coordinator's order. */
+public sealed interface StopCause {
+    /** A worker failed. */
+    record WorkerFailed(WorkerEnd end) implements StopCause {}
+
+    /** jrun was told to stop. */
+    record Signalled(StopSignal signal) implements StopCause {}
+
+    /** The job's time is over. */
+    record TimedOut() implements StopCause {}
+
+    /** A node's agent is gone. */
+    record NodeLost(String host, String why) implements StopCause {}
+
+    /** The exit code of jrun for this cause. */
+    default int exitCode() {
+        return switch (this) {
+            case WorkerFailed(WorkerEnd end) -> end.exitCode() == 0 ? 1 : end.exitCode() & 0xff;
+            case Signalled(StopSignal signal) -> 128 + signal.number();
+            case TimedOut() -> 124;
+            case NodeLost _ -> 69;
+        };
+    }
+}

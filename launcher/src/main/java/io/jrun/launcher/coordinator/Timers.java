@@ -1,0 +1,39 @@
+package io.jrun.launcher.coordinator;
+
+import java.util.Comparator;
+import java.util.Optional;
+import java.util.PriorityQueue;
+import java.util.function.LongSupplier;
+
+/** Events that come by themselves after a while. Confined to the coordinator's thread. */
+final class Timers {
+    private record Timer(long deadlineNanos, JobEvent event) {}
+
+    private final LongSupplier nanoTime;
+    private final PriorityQueue<Timer> timers =
+            new PriorityQueue<>(Comparator.comparingLong(timer -> timer.deadlineNanos));
+
+    Timers(LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+    }
+
+    void start(JobEvent event, long millis) {
+        timers.add(new Timer(nanoTime.getAsLong() + millis * 1_000_000, event));
+    }
+
+    /** The oldest event whose time has come. */
+    Optional<JobEvent> due() {
+        Timer first = timers.peek();
+        if (first == null || first.deadlineNanos() - nanoTime.getAsLong() > 0) {
+            return Optional.empty();
+        }
+        timers.remove();
+        return Optional.of(first.event());
+    }
+
+    /** Time until the next event, at least 0; very long if there is none. */
+    long nanosLeft() {
+        Timer first = timers.peek();
+        return first == null ? Long.MAX_VALUE : Math.max(0, first.deadlineNanos() - nanoTime.getAsLong());
+    }
+}

@@ -1,0 +1,41 @@
+package io.jrun.launcher.coordinator;
+
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * How one worker ended.
+ *
+ * @param pid 0 if it could not be started
+ * @param exitCode its own, or 128 + signal
+ * @param afterStop it had been told to stop before it ended
+ * @param startError why it could not be started, else empty
+ * @param error its own account
+ * @param stderrTail its last lines on stderr
+ * @param artifacts crash and heap dumps found
+ */
+public record WorkerEnd(
+        int rank,
+        int localRank,
+        String host,
+        long pid,
+        int exitCode,
+        boolean afterStop,
+        String startError,
+        Optional<WorkerError> error,
+        List<String> stderrTail,
+        List<String> artifacts,
+        double runSeconds) {
+    public WorkerEnd {
+        stderrTail = List.copyOf(stderrTail);
+        artifacts = List.copyOf(artifacts);
+    }
+
+    /** What a worker wrote about its own end. */
+    public record WorkerError(String message, String stack) {}
+
+    /** Whether it ended as a program that has done its work. */
+    public boolean isSuccess() {
+        return exitCode == 0 && startError.isEmpty();
+    }
+}

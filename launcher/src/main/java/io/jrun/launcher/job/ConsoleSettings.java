@@ -1,0 +1,35 @@
+package io.jrun.launcher.job;
+
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * What of the workers' output the console shows.
+ *
+ * @param redirects streams that go to files only
+ * @param tee streams that go to the console whatever {@code redirects} says
+ * @param localRanks the local ranks shown, empty for all
+ * @param ranks the global ranks shown, empty for all
+ * @param prefixed whether lines carry rank and host
+ */
+public record ConsoleSettings(
+        StreamChoice redirects,
+        StreamChoice tee,
+        Optional<Set<Integer>> localRanks,
+        Optional<Set<Integer>> ranks,
+        boolean prefixed) {
+    /** Whether stdout of this worker is shown. */
+    public boolean showsStdout(int rank, int localRank) {
+        return isChosen(rank, localRank) && (tee.hasStdout(localRank) || !redirects.hasStdout(localRank));
+    }
+
+    /** Whether stderr of this worker is shown. */
+    public boolean showsStderr(int rank, int localRank) {
+        return isChosen(rank, localRank) && (tee.hasStderr(localRank) || !redirects.hasStderr(localRank));
+    }
+
+    private boolean isChosen(int rank, int localRank) {
+        return ranks.map(chosen -> chosen.contains(rank)).orElse(true)
+                && localRanks.map(chosen -> chosen.contains(localRank)).orElse(true);
+    }
+}

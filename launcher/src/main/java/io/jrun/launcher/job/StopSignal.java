@@ -1,0 +1,47 @@
+package io.jrun.launcher.job;
+
+import java.util.Locale;
+import java.util.Optional;
+
+/** The signals jrun takes for its job. */
+public enum StopSignal {
+    /** The terminal went away. */
+    HUP(1, true),
+    /** Ctrl-C. */
+    INT(2, true),
+    /** A scheduler, or {@code kill}, ends the job. */
+    TERM(15, true),
+    /** A checkpoint is asked for. */
+    USR1(10, false),
+    /** A checkpoint is asked for. */
+    USR2(12, false);
+
+    private final int number;
+    private final boolean endsJob;
+
+    StopSignal(int number, boolean endsJob) {
+        this.number = number;
+        this.endsJob = endsJob;
+    }
+
+    /** Linux' number of it. */
+    public int number() {
+        return number;
+    }
+
+    /** Whether the job ends by it; else it is only passed on. */
+    public boolean endsJob() {
+        return endsJob;
+    }
+
+    /** The signal called {@code SIGTERM} or {@code term}. */
+    public static Optional<StopSignal> of(String name) {
+        String shortName = name.strip().toUpperCase(Locale.ROOT).replaceFirst("^SIG", "");
+        for (StopSignal signal : values()) {
+            if (signal.name().equals(shortName)) {
+                return Optional.of(signal);
+            }
+        }
+        return Optional.empty();
+    }
+}

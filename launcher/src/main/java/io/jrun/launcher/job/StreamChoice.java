@@ -1,0 +1,37 @@
+package io.jrun.launcher.job;
+
+import java.util.Map;
+
+/**
+ * Which output streams something applies to, by local rank.
+ *
+ * @param everywhere bits {@link #STDOUT} and {@link #STDERR} for local ranks not in {@code byLocalRank}
+ */
+public record StreamChoice(int everywhere, Map<Integer, Integer> byLocalRank) {
+    /** The bit of stdout. */
+    public static final int STDOUT = 1;
+
+    /** The bit of stderr. */
+    public static final int STDERR = 2;
+
+    /** No stream of any rank. */
+    public static final StreamChoice NONE = new StreamChoice(0, Map.of());
+
+    public StreamChoice {
+        byLocalRank = Map.copyOf(byLocalRank);
+    }
+
+    /** Whether stdout of {@code localRank} is meant. */
+    public boolean hasStdout(int localRank) {
+        return (bits(localRank) & STDOUT) != 0;
+    }
+
+    /** Whether stderr of {@code localRank} is meant. */
+    public boolean hasStderr(int localRank) {
+        return (bits(localRank) & STDERR) != 0;
+    }
+
+    private int bits(int localRank) {
+        return byLocalRank.getOrDefault(localRank, everywhere);
+    }
+}

@@ -1,0 +1,59 @@
+package io.jrun.launcher.layout;
+
+import io.jrun.launcher.job.WorkerCount;
+import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Places ranks on nodes: in node order, each node's local ranks together. Pure. */
+public final class Layout {
+    private Layout() {}
+
+    /**
+     * The rank map of {@code count} workers on each of {@code nodes}.
+     *
+     * @throws LayoutException if a node lacks the GPUs that were asked for
+     */
+    public static RankMap place(List<Node> nodes, WorkerCount count, GpuVisibility visibility) {
+        List<Placement> placements = new ArrayList<>();
+        for (Node node : nodes) {
+            int slots = slots(node, count);
+            if (visibility == GpuVisibility.ONE && slots > node.gpus().size()) {
+                throw new LayoutException("--gpu-visibility one: " + slots + " workers on " + node.host()
+                        + ", which has " + gpus(node) + ". Lower --nproc-per-node, or use --gpu-visibility all.");
+            }
+            for (int localRank = 0; localRank < slots; localRank++) {
+                String gpu = visibility == GpuVisibility.ALL ? "" : device(node, localRank);
+                placements.add(new Placement(placements.size(), node.nodeRank(), localRank, node.host(), gpu));
+            }
+        }
+        return new RankMap(nodes, placements);
+    }
+
+    private static int slots(Node node, WorkerCount count) {
+        return switch (count) {
+            case WorkerCount.Exactly(int exactly) -> exactly;
+            case WorkerCount.PerCore() -> Math.max(1, node.cores());
+            case WorkerCount.Auto() ->
+                node.gpus().isEmpty() ? Math.max(1, node.cores()) : node.gpus().size();
+            case WorkerCount.PerGpu() -> {
+                if (node.gpus().isEmpty()) {
+                    throw new LayoutException("--nproc-per-node gpu: " + node.host()
+                            + " has no GPU that jrun can see. Use a number, cpu or auto.");
+                }
+                yield node.gpus().size();
+            }
+        };
+    }
+
+    private static String device(Node node, int localRank) {
+        return node.gpus().isEmpty()
+                ? ""
+                : node.gpus().get(localRank % node.gpus().size());
+    }
+
+    private static String gpus(Node node) {
+        int count = node.gpus().size();
+        return count == 0 ? "no GPU" : count == 1 ? "1 GPU" : count + " GPUs";
+    }
+}

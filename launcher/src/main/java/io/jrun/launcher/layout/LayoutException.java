@@ -1,0 +1,13 @@
+package io.jrun.launcher.layout;
+
+import java.io.Serial;
+
+/** The nodes cannot hold what was asked for. The message is one line for the user. */
+public final class LayoutException extends RuntimeException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    LayoutException(String message) {
+        super(message);
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * jrun's own process: the signals it takes and how it ends. Entry classes: {@link io.jrun.launcher.process.SignalHandlers} and
+ * {@link io.jrun.launcher.process.FastExit}.
+ */
+@NullMarked
+package io.jrun.launcher.process;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,153 @@
+package io.jrun.launcher.report;
+
+import io.jrun.launcher.coordinator.ExitWords;
+import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.StopCause;
+import io.jrun.launcher.coordinator.WorkerEnd;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
+import java.util.TreeSet;
+
+/** What the user reads on stderr when a job did not succeed: the first failure, told once, and where to read on. */
+public final class FailureReport {
+    private static final int MAX_STACK_LINES = 40;
+    private static final int KILLED = 128 + 9;
+
+    private final Path jobLogs;
+    private final List<String> lines = new ArrayList<>();
+
+    private FailureReport(Path jobLogs) {
+        this.jobLogs = jobLogs;
+    }
+
+    /**
+     * The lines of the report, empty if the job succeeded.
+     *
+     * @param jobLogs the job's log folder
+     */
+    public static List<String> of(Outcome outcome, Path jobLogs) {
+        FailureReport report = new FailureReport(jobLogs);
+        outcome.cause().ifPresent(cause -> report.tell(cause, outcome));
+        return report.lines;
+    }
+
+    private void tell(StopCause cause, Outcome outcome) {
+        switch (cause) {
+            case StopCause.WorkerFailed(WorkerEnd end) -> failed(end, outcome);
+            case StopCause.Signalled(var signal) -> stopped("stopped by SIG" + signal.name(), outcome);
+            case StopCause.TimedOut() -> stopped("the job took longer than --timeout allows and was stopped", outcome);
+            case StopCause.NodeLost(String host, String why) ->
+                stopped("lost the agent of " + host + ": " + why, outcome);
+        }
+    }
+
+    private void stopped(String what, Outcome outcome) {
+        lines.add("jrun: " + what + " (exit code " + outcome.exitCode() + ")");
+        others(outcome.ends());
+        if (!outcome.ends().isEmpty()) {
+            lines.add("  logs: " + attempt(outcome));
+        }
+    }
+
+    private void failed(WorkerEnd end, Outcome outcome) {
+        lines.add("jrun: first failure: rank " + end.rank() + " on " + end.host() + " " + how(end));
+        if (outcome.restarts() > 0) {
+            lines.add("  the job was restarted " + times(outcome.restarts()) + " before");
+        }
+        end.error().ifPresent(error -> stack(error.message(), error.stack()));
+        if (end.exitCode() == KILLED && !end.afterStop() && end.error().isEmpty()) {
+            lines.add("  if nobody killed it, look for the kernel's out-of-memory killer: dmesg | grep -i oom");
+        }
+        if (!end.stderrTail().isEmpty()) {
+            lines.add("  its last lines on stderr:");
+            end.stderrTail().forEach(line -> lines.add("    | " + line));
+        }
+        end.artifacts().forEach(path -> lines.add("  it left " + path));
+        others(outcome.ends().stream()
+                .filter(other -> other.rank() != end.rank())
+                .toList());
+        lines.add("  logs: " + attempt(outcome).resolve("rank-%04d".formatted(end.rank())));
+    }
+
+    private static String how(WorkerEnd end) {
+        return end.startError().isEmpty()
+                ? ExitWords.sentence(end.exitCode()) + " (pid " + end.pid() + ", after " + seconds(end.runSeconds())
+                        + ")"
+                : "could not be started: " + end.startError();
+    }
+
+    private void stack(String message, String stack) {
+        List<String> text = stack.lines().toList();
+        boolean repeats = !text.isEmpty()
+                && !message.isEmpty()
+                && text.getFirst().startsWith(message.lines().findFirst().orElse(""));
+        if (!repeats) {
+            message.lines().forEach(line -> lines.add("  " + line));
+        }
+        text.stream().limit(MAX_STACK_LINES).forEach(line -> lines.add("  " + line));
+        if (text.size() > MAX_STACK_LINES) {
+            lines.add("  ... " + (text.size() - MAX_STACK_LINES) + " more lines in its error.json");
+        }
+    }
+
+    /** Ranks that ended in the same way share one line. */
+    private void others(List<WorkerEnd> ends) {
+        Map<String, NavigableSet<Integer>> groups = new LinkedHashMap<>();
+        for (WorkerEnd end : ends) {
+            groups.computeIfAbsent(summary(end), _ -> new TreeSet<>()).add(end.rank());
+        }
+        groups.forEach((summary, ranks) -> lines.add("  " + ranks(ranks) + ": " + summary));
+    }
+
+    private static String summary(WorkerEnd end) {
+        if (!end.startError().isEmpty()) {
+            return "could not be started: " + end.startError();
+        }
+        String error = end.error()
+                .map(record -> ", " + record.message().lines().findFirst().orElse(""))
+                .orElse("");
+        return ExitWords.brief(end.exitCode()) + (end.afterStop() ? " after being told to stop" : "") + error;
+    }
+
+    /** "rank 3", or "3 ranks (0-1, 5)". */
+    static String ranks(NavigableSet<Integer> ranks) {
+        if (ranks.size() == 1) {
+            return "rank " + ranks.first();
+        }
+        StringBuilder spans = new StringBuilder();
+        int start = ranks.first();
+        int previous = start;
+        for (int rank : ranks.tailSet(start, false)) {
+            if (rank != previous + 1) {
+                span(spans, start, previous);
+                start = rank;
+            }
+            previous = rank;
+        }
+        span(spans, start, previous);
+        return ranks.size() + " ranks (" + spans + ")";
+    }
+
+    private static void span(StringBuilder spans, int first, int last) {
+        spans.append(spans.isEmpty() ? "" : ", ").append(first);
+        if (last > first) {
+            spans.append('-').append(last);
+        }
+    }
+
+    private Path attempt(Outcome outcome) {
+        return jobLogs.resolve("attempt-" + outcome.restarts());
+    }
+
+    private static String times(int count) {
+        return count == 1 ? "once" : count + " times";
+    }
+
+    private static String seconds(double seconds) {
+        return Math.round(seconds * 10) / 10.0 + " s";
+    }
+}

@@ -1,0 +1,102 @@
+package io.jrun.launcher.report;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jrun.launcher.coordinator.ExitWords;
+import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.StopCause;
+import io.jrun.launcher.coordinator.WorkerEnd;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.layout.Placement;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The machine's view of a job, one JSON object on one line. Loaded only with {@code --json}. */
+public final class JobJson {
+    private JobJson() {}
+
+    /** The result of a job. */
+    public static String result(JobSpec job, Outcome outcome, double seconds) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("runId", job.runId());
+        json.put("exitCode", outcome.exitCode());
+        json.put("restarts", outcome.restarts());
+        json.put("seconds", Math.round(seconds * 1000) / 1000.0);
+        json.put("logDir", job.logDirectory().resolve(job.runId()).toString());
+        outcome.cause().ifPresent(cause -> json.put("cause", cause(cause)));
+        json.put("workers", outcome.ends().stream().map(JobJson::worker).toList());
+        return write(json);
+    }
+
+    /**
+     * The rank map of a dry run.
+     *
+     * @param commands by rank
+     */
+    public static String rankMap(List<Placement> placements, List<List<String>> commands) {
+        List<Map<String, Object>> ranks = new ArrayList<>();
+        for (Placement place : placements) {
+            Map<String, Object> json = new LinkedHashMap<>();
+            json.put("rank", place.rank());
+            json.put("node", place.host());
+            json.put("nodeRank", place.nodeRank());
+            json.put("localRank", place.localRank());
+            json.put("device", place.gpu());
+            json.put("command", commands.get(place.rank()));
+            ranks.add(json);
+        }
+        return write(Map.of("ranks", ranks));
+    }
+
+    private static Map<String, Object> cause(StopCause cause) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        switch (cause) {
+            case StopCause.WorkerFailed(WorkerEnd end) -> {
+                json.put("kind", "workerFailed");
+                json.put("rank", end.rank());
+                json.put("host", end.host());
+                json.put("text", end.startError().isEmpty() ? ExitWords.sentence(end.exitCode()) : end.startError());
+            }
+            case StopCause.Signalled(var signal) -> {
+                json.put("kind", "signal");
+                json.put("text", "SIG" + signal.name());
+            }
+            case StopCause.TimedOut() -> json.put("kind", "timeout");
+            case StopCause.NodeLost(String host, String why) -> {
+                json.put("kind", "agentLost");
+                json.put("host", host);
+                json.put("text", why);
+            }
+        }
+        return json;
+    }
+
+    private static Map<String, Object> worker(WorkerEnd end) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("rank", end.rank());
+        json.put("localRank", end.localRank());
+        json.put("host", end.host());
+        json.put("pid", end.pid());
+        json.put("exitCode", end.exitCode());
+        json.put("stopped", end.afterStop());
+        json.put("seconds", Math.round(end.runSeconds() * 1000) / 1000.0);
+        end.error().ifPresent(error -> json.put("error", error.message()));
+        if (!end.startError().isEmpty()) {
+            json.put("startError", end.startError());
+        }
+        if (!end.artifacts().isEmpty()) {
+            json.put("artifacts", end.artifacts());
+        }
+        return json;
+    }
+
+    private static String write(Object json) {
+        try {
+            return new JsonMapper().writeValueAsString(json);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("maps of plain values could not be written as JSON", e);
+        }
+    }
+}

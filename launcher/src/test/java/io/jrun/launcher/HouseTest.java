@@ -1,0 +1,43 @@
+package io.jrun.launcher;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+
+/** The launcher's place in the house, and the order inside it. */
+@AnalyzeClasses(packages = "io.jrun.launcher", importOptions = ImportOption.DoNotIncludeTests.class)
+class HouseTest {
+    @ArchTest
+    static final ArchRule packagesHaveNoCycles =
+            slices().matching("io.jrun.launcher.(*)..").should().beFreeOfCycles();
+
+    @ArchTest
+    static final ArchRule jobsAreValues = noClasses()
+            .that()
+            .resideInAPackage("..job..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(
+                    "..cli..", "..coordinator..", "..console..", "..report..", "io.jrun.agent..", "io.grpc..");
+
+    @ArchTest
+    static final ArchRule theRulesOfAJobHaveNoInput = noClasses()
+            .that()
+            .haveSimpleNameStartingWith("JobMachine")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.grpc..", "io.jrun.agent..", "java.io..", "java.nio..");
+
+    @ArchTest
+    static final ArchRule onlyOneClassEndsTheProcess = noClasses()
+            .that()
+            .doNotHaveSimpleName("FastExit")
+            .should()
+            .callMethod(System.class, "exit", int.class)
+            .orShould()
+            .callMethod(Runtime.class, "halt", int.class);
+}

@@ -1,0 +1,180 @@
+package io.jrun.launcher.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Program.Executable;
+import io.jrun.launcher.job.Program.JavaProgram;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class JobRequestTest {
+    @TempDir
+    private Path folder;
+
+    private Requests requests;
+
+    @BeforeEach
+    void makeFiles() throws IOException {
+        requests = new Requests(folder);
+    }
+
+    @Test
+    void everythingAfterTheProgramIsTheProgramsOwn() {
+        JobSpec job = requests.run(
+                "--nproc-per-node",
+                "2",
+                "train.jar",
+                "--help",
+                "@file",
+                "--nproc-per-node=9",
+                "--",
+                "-r",
+                "",
+                "version");
+        assertThat(job.program().args())
+                .containsExactly("--help", "@file", "--nproc-per-node=9", "--", "-r", "", "version");
+    }
+
+    @Test
+    void twoDashesEndTheOptions() {
+        assertThat(requests.run("--json", "--", "train.jar", "a").program().args())
+                .containsExactly("a");
+    }
+
+    @Test
+    void lastOccurrenceWinsAndListsAddUp() {
+        JobSpec job = requests.job("--role=a", "--env=A=1", "--role=b", "--env", "B=x y");
+        assertThat(job.workers().role()).isEqualTo("b");
+        assertThat(job.workers().environment()).isEqualTo(Map.of("A", "1", "B", "x y"));
+    }
+
+    @Test
+    void shortOptionsTakeTheirValueEitherWay() {
+        assertThat(requests.job("-r3", "-t", "1").console().redirects().hasStderr(7))
+                .isTrue();
+        assertThat(requests.job("-r3", "-t", "1").console().tee().hasStdout(7)).isTrue();
+    }
+
+    @Test
+    void whatIsPlainlyNotAJarIsAnExecutable() throws IOException {
+        JobSpec job = requests.run("--nproc-per-node", "2", "sh", "-c", "exit 3");
+        assertThat(job.program()).isInstanceOf(Executable.class);
+        assertThat(job.program().path()).endsWith("/sh").startsWith("/");
+        assertThat(job.program().args()).containsExactly("-c", "exit 3");
+    }
+
+    @Test
+    void jarIsKnownByItsContentToo() throws IOException {
+        Files.copy(folder.resolve("train.jar"), folder.resolve("train"));
+        assertThat(requests.run("./train").program()).isInstanceOf(JavaProgram.class);
+    }
+
+    @Test
+    void folderOfClassesRunsWithAMainClass() throws IOException {
+        Files.createDirectories(folder.resolve("classes"));
+        JavaProgram program =
+                (JavaProgram) requests.run("--main-class=app.Main", "classes").program();
+        assertThat(program.mainClass()).isEqualTo("app.Main");
+        assertThat(program.classPath())
+                .containsExactly(folder.resolve("classes").toString());
+    }
+
+    @Test
+    void manifestIsHonoured() throws IOException {
+        requests.jar(
+                "fat.jar",
+                Map.of(
+                        "Main-Class", "app.Main",
+                        "Class-Path", "lib/a.jar b%20c.jar http://elsewhere/x.jar",
+                        "Add-Opens", "java.base/java.lang java.base/java.nio",
+                        "Add-Exports", "java.base/sun.nio.ch",
+                        "Enable-Native-Access", "ALL-UNNAMED"));
+        JavaProgram program = (JavaProgram) requests.run("fat.jar").program();
+        assertThat(program.classPath())
+                .containsExactly(
+                        folder.resolve("fat.jar").toString(),
+                        folder.resolve("lib/a.jar").toString(),
+                        folder.resolve("b c.jar").toString());
+        assertThat(program.manifestOptions())
+                .containsExactly(
+                        "--add-opens=java.base/java.lang=ALL-UNNAMED",
+                        "--add-opens=java.base/java.nio=ALL-UNNAMED",
+                        "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+                        "--enable-native-access=ALL-UNNAMED");
+    }
+
+    @Test
+    void jobFileNamesProgramAndArguments() throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), """
+                program: train.jar
+                args: [--epochs, 3, "x y"]
+                nproc_per_node: 4
+                env:
+                  A: 1
+                  B: true
+                jvm-opts: [-Xmx1g, "-Dq='a b'"]
+                ranks-filter: [0, 3]
+                standalone: true
+                """);
+        JobSpec job = requests.run("--file", "job.yaml", "--nproc-per-node=2");
+        assertThat(job.program().args()).containsExactly("--epochs", "3", "x y");
+        assertThat(job.workersPerNode()).hasToString("Exactly[count=2]");
+        assertThat(job.workers().environment()).isEqualTo(Map.of("A", "1", "B", "true"));
+        assertThat(((JavaProgram) job.program()).jvmOptions()).containsExactly("-Xmx1g", "-Dq=a b");
+        assertThat(job.console().showsStdout(3, 3)).isTrue();
+        assertThat(job.console().showsStdout(1, 1)).isFalse();
+    }
+
+    @Test
+    void programOfTheCommandLineReplacesTheJobFilesWithItsArguments() throws IOException {
+        Files.writeString(folder.resolve("job.json"), "{\"program\": \"other.jar\", \"args\": [\"a\"]}");
+        JobSpec job = requests.run("--file=job.json", "train.jar");
+        assertThat(job.program().path()).endsWith("train.jar");
+        assertThat(job.program().args()).isEmpty();
+    }
+
+    @Test
+    void innerJobDoesNotTakeTheOuterOnesNameAndLogs() {
+        requests.with("JRUN_RUN_ID", "outer").with("JRUN_LOG_DIR", "/outer");
+        assertThat(requests.job().runId()).isEqualTo("outer");
+        requests.with("JRUN_AGENT_SOCKET", "/run/x");
+        assertThat(requests.job().runId()).isNotEqualTo("outer");
+        assertThat(requests.job().logDirectory().toString()).doesNotContain("outer");
+    }
+
+    @Test
+    void generatedRunIdsAreUsableAndDiffer() {
+        String first = RunId.generate();
+        assertThat(RunId.isUsable(first)).as(first).isTrue();
+        assertThat(RunId.generate()).isNotEqualTo(first);
+    }
+
+    @Test
+    void benchKeepsItsOwnOptions() {
+        JobRequest request = JobRequest.parseBench(
+                List.of("allreduce", "--nproc_per_node", "2", "--backend", "jrun,gloo", "--json", "--timeout=60"),
+                benchSurroundings());
+        JobSpec job = ((JobRequest.Run) request).job();
+        assertThat(job.program().args()).containsExactly("allreduce", "--backend", "jrun,gloo", "--json");
+        assertThat(job.workersPerNode()).hasToString("Exactly[count=2]");
+        assertThat(job.json()).isFalse();
+        assertThat(job.console().prefixed()).isFalse();
+    }
+
+    private Surroundings benchSurroundings() {
+        try {
+            Files.createDirectories(folder.resolve("home/lib/bench"));
+            Files.copy(folder.resolve("train.jar"), folder.resolve("home/lib/bench/bench.jar"));
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+        return new Surroundings(Map.of("HOME", folder.toString()), folder, folder.resolve("home"));
+    }
+}

@@ -1,0 +1,289 @@
+package io.jrun.launcher.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Program.JavaProgram;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.job.StreamChoice;
+import io.jrun.launcher.job.WorkerCount;
+import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** For every option: its default, and a value given in each place it may come from. */
+class LaunchOptionTest {
+    /** @param text a value that is not the default */
+    record Case(LaunchOption option, Object byDefault, String text, Object meaning, Function<JobSpec, Object> read) {
+        @Override
+        public String toString() {
+            return option.longName();
+        }
+    }
+
+    @TempDir
+    private Path folder;
+
+    private Requests requests;
+
+    @BeforeEach
+    void makeFiles() throws IOException {
+        requests = new Requests(folder);
+        Files.createDirectories(folder.resolve("work"));
+        Files.createDirectories(folder.resolve("jdk/bin"));
+        Files.writeString(folder.resolve("jdk/bin/java"), "");
+        assertThat(folder.resolve("jdk/bin/java").toFile().setExecutable(true)).isTrue();
+        Files.writeString(folder.resolve("secret"), "x");
+    }
+
+    static Stream<Case> cases() {
+        return Stream.of(
+                new Case(LaunchOption.NNODES, "train.jar", "1:1", "train.jar", LaunchOptionTest::programName),
+                new Case(
+                        LaunchOption.NPROC_PER_NODE,
+                        new WorkerCount.Exactly(1),
+                        "3",
+                        new WorkerCount.Exactly(3),
+                        JobSpec::workersPerNode),
+                new Case(LaunchOption.STANDALONE, "train.jar", "true", "train.jar", LaunchOptionTest::programName),
+                new Case(
+                        LaunchOption.RUN_ID,
+                        true,
+                        "night-7",
+                        false,
+                        job -> !job.runId().equals("night-7")),
+                new Case(LaunchOption.MAX_RESTARTS, 0, "4", 4, job -> job.stop().maxRestarts()),
+                new Case(
+                        LaunchOption.TIMEOUT,
+                        Optional.empty(),
+                        "2m",
+                        Optional.of(Duration.ofMinutes(2)),
+                        JobSpec::timeout),
+                new Case(
+                        LaunchOption.JAVA,
+                        "",
+                        "jdk",
+                        "jdk",
+                        job -> last(java(job).javaHome())),
+                new Case(
+                        LaunchOption.MAIN_CLASS,
+                        "app.Train",
+                        "app.Other",
+                        "app.Other",
+                        job -> java(job).mainClass()),
+                new Case(
+                        LaunchOption.CLASSPATH,
+                        List.of("train.jar"),
+                        "work",
+                        List.of("train.jar", "work"),
+                        job -> java(job).classPath().stream()
+                                .map(LaunchOptionTest::last)
+                                .toList()),
+                new Case(
+                        LaunchOption.JVM_OPTS,
+                        List.of(),
+                        "-Xmx2g '-Da=b c'",
+                        List.of("-Xmx2g", "-Da=b c"),
+                        job -> java(job).jvmOptions()),
+                new Case(
+                        LaunchOption.ENV,
+                        Map.of(),
+                        "A=b=c",
+                        Map.of("A", "b=c"),
+                        job -> job.workers().environment()),
+                new Case(
+                        LaunchOption.WORKDIR,
+                        false,
+                        "work",
+                        true,
+                        job -> job.workers().workingDirectory().endsWith("work")),
+                new Case(LaunchOption.NO_JAVA, true, "true", false, job -> job.program() instanceof JavaProgram),
+                new Case(
+                        LaunchOption.GPU_VISIBILITY,
+                        GpuVisibility.ONE_BY_DEFAULT,
+                        "all",
+                        GpuVisibility.ALL,
+                        job -> job.workers().gpuVisibility()),
+                new Case(
+                        LaunchOption.VIRTUAL_LOCAL_RANK,
+                        false,
+                        "true",
+                        true,
+                        job -> job.workers().virtualLocalRank()),
+                new Case(
+                        LaunchOption.ROLE,
+                        "default",
+                        "actor",
+                        "actor",
+                        job -> job.workers().role()),
+                new Case(
+                        LaunchOption.MASTER_PORT,
+                        0,
+                        "29500",
+                        29500,
+                        job -> job.workers().masterPort()),
+                new Case(
+                        LaunchOption.LOG_DIR,
+                        "logs",
+                        "elsewhere",
+                        "elsewhere",
+                        job -> last(job.logDirectory().toString())),
+                new Case(
+                        LaunchOption.REDIRECTS,
+                        StreamChoice.NONE,
+                        "0:3,11:1",
+                        new StreamChoice(0, Map.of(0, 3, 11, 1)),
+                        job -> job.console().redirects()),
+                new Case(
+                        LaunchOption.TEE,
+                        StreamChoice.NONE,
+                        "2",
+                        new StreamChoice(2, Map.of()),
+                        job -> job.console().tee()),
+                new Case(
+                        LaunchOption.LOCAL_RANKS_FILTER,
+                        Optional.empty(),
+                        "0,2-4",
+                        Optional.of(Set.of(0, 2, 3, 4)),
+                        job -> job.console().localRanks()),
+                new Case(
+                        LaunchOption.RANKS_FILTER,
+                        Optional.empty(),
+                        "10",
+                        Optional.of(Set.of(10)),
+                        job -> job.console().ranks()),
+                new Case(LaunchOption.JSON, false, "true", true, JobSpec::json),
+                new Case(
+                        LaunchOption.SHUTDOWN_TIMEOUT,
+                        Duration.ofSeconds(30),
+                        "1.5",
+                        Duration.ofMillis(1500),
+                        job -> job.stop().gracePeriod()),
+                new Case(
+                        LaunchOption.SIGNALS_TO_HANDLE,
+                        EnumSet.allOf(StopSignal.class),
+                        "SIGTERM,USR1",
+                        EnumSet.of(StopSignal.TERM, StopSignal.USR1),
+                        job -> job.stop().signals()),
+                new Case(LaunchOption.MONITOR_INTERVAL, "train.jar", "5", "train.jar", LaunchOptionTest::programName),
+                new Case(LaunchOption.DRY_RUN, false, "true", true, JobSpec::dryRun),
+                new Case(
+                        LaunchOption.AGENT,
+                        Optional.empty(),
+                        "127.0.0.1:7001",
+                        Optional.of(7001),
+                        job -> job.agent().map(JobSpec.StandingAgent::port)),
+                new Case(
+                        LaunchOption.SECRET_FILE,
+                        Optional.empty(),
+                        "secret",
+                        Optional.of("secret"),
+                        job -> job.agent().map(agent -> last(agent.secretFile().toString()))));
+    }
+
+    @Test
+    void everyOptionHasACase() {
+        assertThat(cases().map(Case::option))
+                .containsExactlyInAnyOrderElementsOf(Arrays.stream(LaunchOption.values())
+                        .filter(option -> option != LaunchOption.FILE)
+                        .toList());
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void defaultHolds(Case given) throws IOException {
+        assertThat(given.read().apply(requests.job())).isEqualTo(given.byDefault());
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void commandLineSetsIt(Case given) throws IOException {
+        String option = given.option().longName() + "=" + given.text();
+        assertThat(given.read().apply(job(given.option(), option))).isEqualTo(given.meaning());
+        String underscored = "--" + given.option().key().replace('-', '_') + "=" + given.text();
+        assertThat(given.read().apply(job(given.option(), underscored))).isEqualTo(given.meaning());
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void jrunVariableSetsIt(Case given) throws IOException {
+        requests.with(given.option().jrunVariable().orElseThrow(), given.text());
+        assertThat(given.read().apply(job(given.option()))).isEqualTo(given.meaning());
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void torchVariableSetsItAndJrunVariableIsStronger(Case given) throws IOException {
+        if (given.option().torchVariable().isEmpty()) {
+            return;
+        }
+        requests.with(given.option().torchVariable().get(), given.text());
+        assertThat(given.read().apply(job(given.option()))).isEqualTo(given.meaning());
+        if (!given.option().isSwitch()) {
+            requests.with(given.option().torchVariable().get(), "unusable");
+            requests.with(given.option().jrunVariable().orElseThrow(), given.text());
+            assertThat(given.read().apply(job(given.option()))).isEqualTo(given.meaning());
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void jobFileSetsItAndIsStrongerThanTheEnvironment(Case given) throws IOException {
+        requests.with(given.option().jrunVariable().orElseThrow(), "unusable");
+        String value = given.option().isSwitch() ? given.text() : "\"" + given.text() + "\"";
+        Files.writeString(folder.resolve("job.yaml"), given.option().key() + ": " + value + "\n");
+        assertThat(given.read().apply(job(given.option(), "--file=job.yaml"))).isEqualTo(given.meaning());
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void commandLineIsStrongerThanTheJobFile(Case given) throws IOException {
+        String other = given.option().isSwitch() ? "false" : "unusable";
+        Files.writeString(folder.resolve("job.yaml"), given.option().key() + ": " + other + "\n");
+        String option = given.option().longName() + "=" + given.text();
+        assertThat(given.read().apply(job(given.option(), "--file=job.yaml", option)))
+                .isEqualTo(given.meaning());
+    }
+
+    /** Some options need a companion to be allowed at all. */
+    private JobSpec job(LaunchOption option, String... options) throws IOException {
+        Stream<String> companion = switch (option) {
+            case AGENT -> Stream.of("--secret-file=secret");
+            case SECRET_FILE -> Stream.of("--agent=127.0.0.1:7001");
+            case NO_JAVA -> {
+                assertThat(folder.resolve("train.jar").toFile().setExecutable(true))
+                        .isTrue();
+                yield Stream.of();
+            }
+            default -> Stream.of();
+        };
+        return requests.job(Stream.concat(Stream.of(options), companion).toArray(String[]::new));
+    }
+
+    private static Object programName(JobSpec job) {
+        return last(job.program().path());
+    }
+
+    private static JavaProgram java(JobSpec job) {
+        return (JavaProgram) job.program();
+    }
+
+    private static String last(String path) {
+        return path.substring(path.lastIndexOf('/') + 1);
+    }
+}

@@ -1,0 +1,113 @@
+package io.jrun.launcher.cli;
+
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Every refusal is one line that says what to do. */
+class UsageErrorTest {
+    @TempDir
+    private Path folder;
+
+    private Requests requests;
+
+    @BeforeEach
+    void makeFiles() throws IOException {
+        requests = new Requests(folder);
+        requests.jar("library.jar", Map.of());
+        Files.writeString(folder.resolve("train.py"), "print()");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        --nproc-per-nod=2 train.jar      | unknown option '--nproc-per-nod'. Did you mean '--nproc-per-node'?
+        --nproc_per_nod=2 train.jar      | unknown option '--nproc_per_nod'. Did you mean '--nproc-per-node'?
+        --zzzzzzzzzz train.jar           | unknown option '--zzzzzzzzzz'. 'jrun --help' lists them.
+        -x train.jar                     | unknown option '-x'. Did you mean '-f'?
+        --nproc train.jar                | unknown option '--nproc'. 'jrun --help' lists them.
+        --hosts=a train.jar              | unknown option '--hosts'. 'jrun --help' lists them.
+        --timeout                        | --timeout needs a value: --timeout=TIME.
+        --timeout --json train.jar       | --timeout needs a value, but '--json' follows: --timeout=TIME.
+        --nproc-per-node=0 train.jar     | --nproc-per-node: '0' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
+        --nproc-per-node=-2 train.jar    | --nproc-per-node: '-2' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
+        --nproc-per-node=two train.jar   | --nproc-per-node: 'two' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
+        --nnodes=2 train.jar             | --nnodes: '2': this version of jrun runs on one node; use 1.
+        --max-restarts=-1 train.jar      | --max-restarts: '-1' is not usable; give a whole number, at least 0.
+        --timeout=0 train.jar            | --timeout: '0' is not usable; give more than 0.
+        --timeout=10d train.jar          | --timeout: '10d' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --run-id=a/b train.jar           | --run-id: 'a/b' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
+        --env=A train.jar                | --env: 'A' is not usable; give NAME=VALUE.
+        -r=4 train.jar                   | --redirects: '4' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        --ranks-filter=5-2 train.jar     | --ranks-filter: '5-2' is not usable; give ranks like 0,2-5.
+        --master-port=70000 train.jar    | --master-port: '70000' is not usable; give a whole number from 0 to 65535.
+        --signals-to-handle=QUIT train.jar  | --signals-to-handle: SIGQUIT cannot be handled: a JVM prints its threads on it and takes no handler. Leave it out.
+        --signals-to-handle=SEGV train.jar  | --signals-to-handle: 'SEGV' is not usable; give some of SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2.
+        --workdir=nowhere train.jar      | --workdir: nowhere: no such folder.
+        --gpu-visibility=two train.jar   | --gpu-visibility: 'two' is not usable; give one or all.
+        --classpath=nowhere train.jar    | --classpath: nowhere: no such file or folder.
+        --java=nowhere train.jar         | --java: no bin/java in nowhere. Give the folder of a JDK.
+        --agent=x train.jar              | --agent: 'x' is not usable; give HOST:PORT.
+        --agent=127.0.0.1:70 train.jar   | --agent needs --secret-file, the file that 'jrun agent' was given.
+        --secret-file=x train.jar        | --secret-file goes with --agent; give both.
+        --json=maybe train.jar           | --json: 'maybe' is not usable; give true or false.
+        --nproc-per-node=2               | PROGRAM is missing: jrun [options] PROGRAM [args...]; 'jrun --help' shows examples.
+        trian.jar                        | trian.jar: no such file. Did you mean 'train.jar'?
+        ./trian.jar                      | ./trian.jar: no such file. Did you mean './train.jar'?
+        library.jar                      | library.jar: the jar's manifest names no Main-Class. Name one with --main-class, or set it in the build.
+        no-such-program                  | no-such-program: no such program on PATH and no such file here.
+        train.py                         | train.py: not executable; run it with 'python3 train.py'.
+        ./train.py                       | ./train.py: not executable; run it with 'python3 ./train.py'.
+        --main-class=A sh                | --main-class is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
+        --jvm-opts=-Xmx1g sh             | --jvm-opts is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
+        --file=job.yaml train.jar        | job.yaml: no such job file.
+        """)
+    void refusalIsOneLineWithASuggestion(String line, String message) {
+        assertThatThrownBy(() -> requests.request(line.split(" ")))
+                .isInstanceOf(UsageException.class)
+                .hasMessage(message);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        nproc_per_nod: 2                 | job.yaml: unknown key 'nproc_per_nod'. Did you mean 'nproc-per-node'?
+        file: other.yaml                 | job.yaml: unknown key 'file'. Did you mean 'role'?
+        nproc-per-node: [2]              | job.yaml: key 'nproc-per-node' must be a single value, not a list.
+        nproc-per-node: {a: 1}           | job.yaml: key 'nproc-per-node' must be a single value, not a map.
+        json: perhaps                    | job.yaml: key 'json' must be true or false, not 'perhaps'.
+        args: all                        | job.yaml: key 'args' must be a list, not 'all'.
+        env: {A: [1]}                    | job.yaml: key 'env.A' must be a single value, not a list.
+        program:                         | job.yaml: key 'program' must be a single value, not nothing.
+        just words                       | job.yaml: a job file is a map of option names, as 'nproc-per-node: 2'.
+        timeout: never                   | --timeout (from job.yaml): 'never' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        """)
+    void refusalOfAJobFileNamesTheKey(String content, String message) throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), content);
+        assertThatThrownBy(() -> requests.request("--file=job.yaml", "train.jar"))
+                .isInstanceOf(UsageException.class)
+                .hasMessage(message);
+    }
+
+    @Test
+    void brokenJobFileNamesTheLine() throws IOException {
+        Files.writeString(folder.resolve("job.json"), "{\n  \"timeout\": 5,\n  oops\n}");
+        assertThatThrownBy(() -> requests.request("--file=job.json", "train.jar"))
+                .isInstanceOf(UsageException.class)
+                .hasMessageStartingWith("job.json: not readable in line 3: ");
+    }
+
+    @Test
+    void refusalNamesTheVariableItComesFrom() {
+        requests.with("PET_NNODES", "2:4");
+        assertThatThrownBy(() -> requests.job())
+                .hasMessage("--nnodes (from PET_NNODES): '2:4': this version of jrun runs on one node; use 1.");
+    }
+}

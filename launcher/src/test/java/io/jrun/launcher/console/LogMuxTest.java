@@ -1,0 +1,99 @@
+package io.jrun.launcher.console;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.console.LogMux.Source;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(30)
+class LogMuxTest {
+    private static final Source OUT = new Source(1, 3, false);
+    private static final Source ERR = new Source(1, 3, true);
+
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+
+    @Test
+    void everyLineCarriesRankAndHost() {
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false));
+        mux.show(OUT, "node1", bytes("a\n\nlast"), false);
+        mux.show(ERR, "node1", bytes("e\n"), false);
+        assertThat(out).hasToString("[3@node1] a\n[3@node1] \n[3@node1] last\n");
+        assertThat(err).hasToString("[3@node1] e\n");
+    }
+
+    @Test
+    void bytesThatAreNoTextPassUnchanged() {
+        LogMux mux = new LogMux(out, err, new RankPrefix(false, false, false));
+        byte[] odd = {(byte) 0xff, 0, (byte) 0xc3, '\r', '\n'};
+        mux.show(OUT, "node1", odd, false);
+        assertThat(out.toByteArray()).isEqualTo(odd);
+    }
+
+    @Test
+    void coloursOnlyWhereAskedFor() {
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, true, false));
+        mux.show(OUT, "n", bytes("x\n"), false);
+        mux.show(ERR, "n", bytes("x\n"), false);
+        assertThat(out.toString(StandardCharsets.UTF_8)).startsWith("\033[35m[3@n]\033[0m x");
+        assertThat(err).hasToString("[3@n] x\n");
+    }
+
+    @Test
+    void drainedMeansThatEveryExpectedStreamHasEnded() throws InterruptedException {
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false));
+        mux.expect(OUT);
+        mux.expect(ERR);
+        Thread feeder = Thread.ofPlatform().start(() -> {
+            mux.show(OUT, "n", bytes("late\n"), true);
+            mux.show(ERR, "n", bytes(""), true);
+        });
+        mux.awaitDrained(Duration.ofSeconds(20));
+        assertThat(out).hasToString("[3@n] late\n");
+        feeder.join();
+    }
+
+    @Test
+    void drainingGivesUpOnSilenceAndOnRequest() throws InterruptedException {
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false));
+        mux.expect(OUT);
+        mux.awaitDrained(Duration.ofMillis(10));
+        mux.giveUp();
+        mux.awaitDrained(Duration.ofDays(1));
+        assertThat(out.size()).isZero();
+    }
+
+    @Test
+    void workerThatNeverStartedIsNotWaitedFor() throws InterruptedException {
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false));
+        mux.expect(OUT);
+        mux.expect(ERR);
+        mux.forget(1, 3);
+        mux.awaitDrained(Duration.ofDays(1));
+        assertThat(out.size()).isZero();
+    }
+
+    @Test
+    void readerThatWentAwayHoldsUpNothing() {
+        OutputStream broken = new OutputStream() {
+            @Override
+            public void write(int b) throws IOException {
+                throw new IOException("Broken pipe");
+            }
+        };
+        LogMux mux = new LogMux(broken, err, new RankPrefix(true, false, false));
+        mux.show(OUT, "n", bytes("x\n"), false);
+        mux.show(ERR, "n", bytes("y\n"), false);
+        assertThat(err).hasToString("[3@n] y\n");
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}

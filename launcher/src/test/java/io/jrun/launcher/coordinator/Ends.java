@@ -1,0 +1,42 @@
+package io.jrun.launcher.coordinator;
+
+import java.util.List;
+import java.util.Optional;
+
+/** Workers' ends for tests. */
+public final class Ends {
+    private Ends() {}
+
+    /** A worker that ended with {@code exitCode}. */
+    public static WorkerEnd of(int rank, int exitCode) {
+        return of(rank, exitCode, false, "");
+    }
+
+    /** A worker that ended with {@code exitCode} after it had been told to stop. */
+    public static WorkerEnd stopped(int rank, int exitCode) {
+        return of(rank, exitCode, true, "");
+    }
+
+    /** A worker that ended with an account of its own. */
+    public static WorkerEnd withError(int rank, int exitCode, boolean stopped, String message) {
+        return of(rank, exitCode, stopped, message);
+    }
+
+    private static WorkerEnd of(int rank, int exitCode, boolean stopped, String message) {
+        return new WorkerEnd(
+                rank,
+                rank,
+                "node1",
+                1000 + rank,
+                exitCode,
+                stopped,
+                "",
+                message.isEmpty()
+                        ? Optional.empty()
+                        : Optional.of(
+                                new WorkerEnd.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
+                List.of(),
+                List.of(),
+                1.25);
+    }
+}

@@ -1,0 +1,63 @@
+package io.jrun.launcher.layout;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.launcher.job.WorkerCount;
+import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class LayoutTest {
+    private static final Node PLAIN = new Node(0, "a", "127.0.0.1", 4, List.of(), 0);
+    private static final Node TWO_GPUS = new Node(0, "a", "127.0.0.1", 8, List.of("0", "1"), 0);
+    private static final Node THREE_GPUS = new Node(1, "b", "127.0.0.2", 8, List.of("0", "1", "2"), 0);
+
+    @Test
+    void ranksFollowNodesAndLocalRanks() {
+        RankMap map =
+                Layout.place(List.of(TWO_GPUS, THREE_GPUS), new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT);
+        assertThat(map.placements())
+                .containsExactly(
+                        new Placement(0, 0, 0, "a", "0"),
+                        new Placement(1, 0, 1, "a", "1"),
+                        new Placement(2, 1, 0, "b", "0"),
+                        new Placement(3, 1, 1, "b", "1"),
+                        new Placement(4, 1, 2, "b", "2"));
+        assertThat(map.onNode(1)).extracting(Placement::rank).containsExactly(2, 3, 4);
+    }
+
+    @Test
+    void autoTakesGpusBeforeCores() {
+        assertThat(place(TWO_GPUS, new WorkerCount.Auto(), GpuVisibility.ALL)).isEqualTo(2);
+        assertThat(place(PLAIN, new WorkerCount.Auto(), GpuVisibility.ALL)).isEqualTo(4);
+        assertThat(place(TWO_GPUS, new WorkerCount.PerCore(), GpuVisibility.ALL))
+                .isEqualTo(8);
+    }
+
+    @Test
+    void workersShareGpusInTurnUnlessOneEachWasAskedFor() {
+        RankMap shared = Layout.place(List.of(TWO_GPUS), new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT);
+        assertThat(shared.placements()).extracting(Placement::gpu).containsExactly("0", "1", "0");
+        assertThatThrownBy(() -> place(TWO_GPUS, new WorkerCount.Exactly(3), GpuVisibility.ONE))
+                .hasMessage("--gpu-visibility one: 3 workers on a, which has 2 GPUs. Lower --nproc-per-node, or use"
+                        + " --gpu-visibility all.");
+    }
+
+    @Test
+    void gpuWithoutAGpuIsRefused() {
+        assertThatThrownBy(() -> place(PLAIN, new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT))
+                .isInstanceOf(LayoutException.class)
+                .hasMessage("--nproc-per-node gpu: a has no GPU that jrun can see. Use a number, cpu or auto.");
+    }
+
+    @Test
+    void workersThatSeeAllGpusHaveNoneOfTheirOwn() {
+        RankMap map = Layout.place(List.of(TWO_GPUS), new WorkerCount.Exactly(2), GpuVisibility.ALL);
+        assertThat(map.placements()).extracting(Placement::gpu).containsOnly("");
+    }
+
+    private static int place(Node node, WorkerCount count, GpuVisibility visibility) {
+        return Layout.place(List.of(node), count, visibility).worldSize();
+    }
+}

@@ -1,0 +1,106 @@
+package io.jrun.launcher.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.coordinator.Ends;
+import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.StopCause;
+import io.jrun.launcher.coordinator.WorkerEnd;
+import io.jrun.launcher.job.StopSignal;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+
+class FailureReportTest {
+    private static final Path LOGS = Path.of("/logs/run");
+
+    @Test
+    void successIsNotReported() {
+        assertThat(report(Optional.empty(), Ends.of(0, 0))).isEmpty();
+    }
+
+    @Test
+    void firstFailureComesWithItsStackOnce() {
+        WorkerEnd first = Ends.withError(1, 1, false, "java.lang.IllegalStateException: boom");
+        assertThat(failed(first, first, Ends.stopped(0, 143)))
+                .containsExactly(
+                        "jrun: first failure: rank 1 on node1 exited with code 1 (pid 1001, after 1.3 s)",
+                        "  java.lang.IllegalStateException: boom",
+                        "  \tat app.Main.main(Main.java:7)",
+                        "  rank 0: SIGTERM (143) after being told to stop",
+                        "  logs: /logs/run/attempt-0/rank-0001");
+    }
+
+    @Test
+    void equalErrorsOfManyRanksAreToldOnceWithTheirCount() {
+        WorkerEnd first = Ends.of(0, 42);
+        WorkerEnd[] ends = new WorkerEnd[10];
+        ends[0] = first;
+        for (int rank = 1; rank < 9; rank++) {
+            ends[rank] = Ends.withError(rank, 1, true, "io.jrun.comm.CommException: rank 0 was lost");
+        }
+        ends[9] = Ends.stopped(9, 143);
+        assertThat(failed(first, ends))
+                .contains(
+                        "  8 ranks (1-8): exit 1 after being told to stop, io.jrun.comm.CommException: rank 0 was lost")
+                .contains("  rank 9: SIGTERM (143) after being told to stop");
+    }
+
+    @Test
+    void killWithoutAnAccountNamesBothReadingsAndTheOomKiller() {
+        WorkerEnd first = Ends.of(0, 137);
+        assertThat(failed(first, first))
+                .contains(
+                        "jrun: first failure: rank 0 on node1 ended by SIGKILL, or the program's own exit 137"
+                                + " (pid 1000, after 1.3 s)",
+                        "  if nobody killed it, look for the kernel's out-of-memory killer: dmesg | grep -i oom");
+    }
+
+    @Test
+    void lastLinesAndCrashFilesAreShown() {
+        WorkerEnd first = new WorkerEnd(
+                0,
+                0,
+                "node1",
+                7,
+                134,
+                false,
+                "",
+                Optional.empty(),
+                List.of("one", "two"),
+                List.of("/logs/hs_err_pid7.log"),
+                0.04);
+        assertThat(failed(first, first))
+                .contains("  its last lines on stderr:", "    | one", "    | two", "  it left /logs/hs_err_pid7.log");
+    }
+
+    @Test
+    void otherCausesAreNamedWithTheExitCode() {
+        assertThat(report(Optional.of(new StopCause.Signalled(StopSignal.INT)), Ends.stopped(0, 130)))
+                .containsExactly(
+                        "jrun: stopped by SIGINT (exit code 130)",
+                        "  rank 0: SIGINT (130) after being told to stop",
+                        "  logs: /logs/run/attempt-0");
+        assertThat(report(Optional.of(new StopCause.TimedOut()), Ends.stopped(0, 143)))
+                .startsWith("jrun: the job took longer than --timeout allows and was stopped (exit code 124)");
+        assertThat(report(Optional.of(new StopCause.NodeLost("node2", "reset"))))
+                .containsExactly("jrun: lost the agent of node2: reset (exit code 69)");
+    }
+
+    @Test
+    void rankListsAreSpans() {
+        assertThat(FailureReport.ranks(new TreeSet<>(List.of(0, 1, 2, 5, 7, 8))))
+                .isEqualTo("6 ranks (0-2, 5, 7-8)");
+        assertThat(FailureReport.ranks(new TreeSet<>(List.of(4)))).isEqualTo("rank 4");
+    }
+
+    private static List<String> failed(WorkerEnd first, WorkerEnd... ends) {
+        return report(Optional.of(new StopCause.WorkerFailed(first)), ends);
+    }
+
+    private static List<String> report(Optional<StopCause> cause, WorkerEnd... ends) {
+        return FailureReport.of(new Outcome(cause, List.of(ends), 0), LOGS);
+    }
+}
