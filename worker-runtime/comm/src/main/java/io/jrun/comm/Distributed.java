@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.control.AgentChannel;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.ControlListener;
@@ -37,7 +38,7 @@ public final class Distributed {
 
     private static World alone() {
         WorldIdentity identity = WorldIdentity.alone();
-        GroupRegistry registry = new GroupRegistry(Transports.of(TransportKind.SHM, 1));
+        GroupRegistry registry = new GroupRegistry(Transports.of(TransportKind.SHM, 1, AlgorithmSelector.BY_SIZE));
         Peer self = new Peer(
                 0,
                 0,
@@ -52,7 +53,8 @@ public final class Distributed {
 
     private static World join(WorkerEnvironment environment) {
         WorldIdentity identity = environment.identity();
-        GroupRegistry registry = new GroupRegistry(Transports.of(environment.transport(), identity.nodeCount()));
+        GroupRegistry registry = new GroupRegistry(
+                Transports.of(environment.transport(), identity.nodeCount(), environment.algorithms()));
         ServerSocketChannel listener = Transports.needsListener(environment.transport(), identity.nodeCount())
                 ? listen(identity.nodeCount() == 1)
                 : null;

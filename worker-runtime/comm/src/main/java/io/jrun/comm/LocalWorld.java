@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.local.LocalHub;
@@ -99,7 +100,7 @@ public final class LocalWorld {
         Optional<ServerSocketChannel> listener =
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
         WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener);
-        GroupRegistry registry = new GroupRegistry(Transports.of(options.transport(), 1));
+        GroupRegistry registry = new GroupRegistry(Transports.of(options.transport(), 1, AlgorithmSelector.BY_SIZE));
         GroupOptions groupOptions = new GroupOptions(options.timeout(), options.deterministic());
         try (World world = new World(identity, context, hub.connect(rank, registry), registry, groupOptions)) {
             runBody(world);

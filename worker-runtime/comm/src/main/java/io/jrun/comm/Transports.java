@@ -1,7 +1,9 @@
 package io.jrun.comm;
 
 import io.jrun.comm.GroupRegistry.FactorySource;
+import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.shm.ShmBackendFactory;
+import io.jrun.comm.tcp.TcpBackendFactory;
 
 /** Chooses a world's data plane; the one place that knows them all. */
 final class Transports {
@@ -12,7 +14,8 @@ final class Transports {
         return kind == TransportKind.TCP || (kind == TransportKind.AUTO && nodeCount > 1);
     }
 
-    static FactorySource of(TransportKind kind, int nodeCount) {
+    /** @param algorithms how the TCP data plane chooses */
+    static FactorySource of(TransportKind kind, int nodeCount, AlgorithmSelector algorithms) {
         if (kind == TransportKind.SHM && nodeCount > 1) {
             throw new CommException(
                     ErrorCode.USAGE,
@@ -20,7 +23,7 @@ final class Transports {
                             + " nodes: shared memory ends at the node. Use auto or tcp.");
         }
         if (needsListener(kind, nodeCount)) {
-            throw new CommException(ErrorCode.USAGE, "the TCP transport is not built into this version");
+            return world -> TcpBackendFactory.start(world, algorithms);
         }
         return ShmBackendFactory::new;
     }

@@ -1,9 +1,11 @@
 package io.jrun.comm;
 
+import io.jrun.comm.collective.AlgorithmSelector;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +15,12 @@ import org.jspecify.annotations.Nullable;
  * @param round of the rendezvous
  */
 record WorkerEnvironment(
-        WorldIdentity identity, Path agentSocket, int round, TransportKind transport, GroupOptions groupOptions) {
+        WorldIdentity identity,
+        Path agentSocket,
+        int round,
+        TransportKind transport,
+        AlgorithmSelector algorithms,
+        GroupOptions groupOptions) {
 
     /**
      * Reads the variables; null if no agent started this process and none is needed.
@@ -38,7 +45,12 @@ record WorkerEnvironment(
                 reader.text("JRUN_RUN_ID"),
                 reader.number("TORCHELASTIC_RESTART_COUNT"));
         return new WorkerEnvironment(
-                identity, Path.of(socket), reader.number("JRUN_ROUND"), reader.transport(), reader.groupOptions());
+                identity,
+                Path.of(socket),
+                reader.number("JRUN_ROUND"),
+                reader.transport(),
+                reader.algorithms(),
+                reader.groupOptions());
     }
 
     private record Reader(Map<String, String> variables) {
@@ -82,6 +94,10 @@ record WorkerEnvironment(
                     throw new CommException(
                             ErrorCode.USAGE, "JRUN_TRANSPORT is '" + value + "' (expected auto, shm or tcp)");
             };
+        }
+
+        AlgorithmSelector algorithms() {
+            return AlgorithmSelector.of(Optional.ofNullable(variables.get("JRUN_ALGORITHM")));
         }
 
         GroupOptions groupOptions() {

@@ -1,0 +1,104 @@
+package io.jrun.comm.collective;
+
+import static io.jrun.comm.collective.Algorithm.CHAIN;
+import static io.jrun.comm.collective.Algorithm.DIRECT;
+import static io.jrun.comm.collective.Algorithm.DISSEMINATION;
+import static io.jrun.comm.collective.Algorithm.HALVING_DOUBLING;
+import static io.jrun.comm.collective.Algorithm.PAIRWISE;
+import static io.jrun.comm.collective.Algorithm.RECURSIVE_DOUBLING;
+import static io.jrun.comm.collective.Algorithm.RING;
+import static io.jrun.comm.collective.Algorithm.TREE;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.OpKind;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Chooses the algorithm of a call from what all ranks know alike: the kind, the bytes and the group size. Immutable.
+ *
+ * <p>The sizes at which one algorithm takes over from the next are where fixed cost per message (about 20 us between two
+ * processes of one machine) and cost per byte are of one order; they need not be exact.
+ */
+public final class AlgorithmSelector {
+    /** Chooses by kind, bytes and group size alone. */
+    public static final AlgorithmSelector BY_SIZE = new AlgorithmSelector(Optional.empty());
+
+    /** Up to here the number of steps is all that counts. */
+    static final long SMALL_BYTES = 8 * 1024;
+    /** From here on a pipeline of segments pays. */
+    static final long LARGE_BYTES = 512 * 1024;
+    /** Beyond this many ranks, one message to everybody costs more than log2(N) steps. */
+    static final int MANY_RANKS = 16;
+
+    private final Optional<Algorithm> override;
+
+    private AlgorithmSelector(Optional<Algorithm> override) {
+        this.override = override;
+    }
+
+    /**
+     * A selector for the setting JRUN_ALGORITHM.
+     *
+     * @param setting the name of an algorithm, used wherever an operation has it; absent or empty: choose by size
+     * @throws CommException USAGE if there is no such algorithm
+     */
+    public static AlgorithmSelector of(Optional<String> setting) {
+        return new AlgorithmSelector(setting.filter(name -> !name.isBlank()).map(AlgorithmSelector::parse));
+    }
+
+    private static Algorithm parse(String name) {
+        for (Algorithm algorithm : Algorithm.values()) {
+            if (algorithm.label().equals(name.strip())) {
+                return algorithm;
+            }
+        }
+        throw new CommException(
+                ErrorCode.USAGE,
+                "JRUN_ALGORITHM: unknown algorithm '" + name + "' (expected one of " + Algorithm.labels()
+                        + "). Unset it to choose by size.");
+    }
+
+    /**
+     * The algorithm of one call.
+     *
+     * @param bytes of one rank's block; of the whole buffer for in-place kinds
+     * @param deterministic reductions are folded in rank order; this is stronger than a setting
+     */
+    public Algorithm choose(OpKind kind, long bytes, int size, boolean deterministic) {
+        if (deterministic && kind.reduces()) {
+            return DIRECT;
+        }
+        return override.filter(candidates(kind)::contains).orElseGet(() -> bySize(kind, bytes, size));
+    }
+
+    /** What there is for a kind. */
+    static List<Algorithm> candidates(OpKind kind) {
+        return switch (kind) {
+            case ALL_REDUCE -> List.of(RING, HALVING_DOUBLING, RECURSIVE_DOUBLING, DIRECT);
+            case REDUCE -> List.of(TREE, RING, DIRECT);
+            case REDUCE_SCATTER, ALL_GATHER -> List.of(RING, DIRECT);
+            case BROADCAST -> List.of(TREE, CHAIN);
+            case GATHER, SCATTER -> List.of(TREE, DIRECT);
+            case ALL_TO_ALL -> List.of(PAIRWISE);
+            case SEND, RECV -> List.of(DIRECT);
+            case BARRIER, ALLOCATE -> List.of(DISSEMINATION);
+        };
+    }
+
+    private static Algorithm bySize(OpKind kind, long bytes, int size) {
+        boolean small = bytes <= SMALL_BYTES;
+        boolean large = bytes >= LARGE_BYTES;
+        return switch (kind) {
+            case ALL_REDUCE -> small ? RECURSIVE_DOUBLING : large ? RING : HALVING_DOUBLING;
+            case REDUCE -> large && size > 2 ? RING : TREE;
+            case BROADCAST -> large && size > 2 ? CHAIN : TREE;
+            case REDUCE_SCATTER, ALL_GATHER -> small && size <= MANY_RANKS ? DIRECT : RING;
+            case GATHER, SCATTER -> small ? TREE : DIRECT;
+            case ALL_TO_ALL -> PAIRWISE;
+            case SEND, RECV -> DIRECT;
+            case BARRIER, ALLOCATE -> DISSEMINATION;
+        };
+    }
+}

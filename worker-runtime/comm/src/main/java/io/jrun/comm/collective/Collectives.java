@@ -1,0 +1,171 @@
+package io.jrun.comm.collective;
+
+import io.jrun.comm.backend.Call;
+import java.lang.foreign.MemorySegment;
+
+/** Runs a call with an algorithm: cuts the buffers to size, handles own blocks and the cases that move no data. */
+public final class Collectives {
+    private final Links links;
+    private final Call call;
+    private final Algorithm algorithm;
+    private final Reduction reduction;
+
+    private Collectives(Links links, Call call, Algorithm algorithm, Reduction reduction) {
+        this.links = links;
+        this.call = call;
+        this.algorithm = algorithm;
+        this.reduction = reduction;
+    }
+
+    /**
+     * Runs a collective; sends may still be under way when it returns.
+     *
+     * @param call not SEND or RECV
+     * @param algorithm one that {@link AlgorithmSelector} gives for the call
+     * @param reduction arithmetic of the call; unused where the kind does not reduce
+     */
+    public static void run(Links links, Call call, Algorithm algorithm, Reduction reduction) {
+        new Collectives(links, call, algorithm, reduction).run();
+    }
+
+    private void run() {
+        if (links.size() == 1) {
+            copyOwn();
+        } else if (call.count() == 0) {
+            // Nothing to move, but disagreement between ranks must not pass unnoticed.
+            DisseminationBarrier.run(links);
+        } else {
+            dispatch();
+        }
+    }
+
+    private void dispatch() {
+        switch (call.kind()) {
+            case ALL_REDUCE -> allReduce(block(call.input()));
+            case REDUCE -> reduce(block(call.input()));
+            case BROADCAST -> broadcast(block(call.input()));
+            case REDUCE_SCATTER -> reduceScatter(blocks(), block(call.output()));
+            case ALL_GATHER -> allGather(whole(call.output()));
+            case GATHER -> gather(block(call.input()));
+            case SCATTER -> scatter(block(call.output()));
+            case ALL_TO_ALL -> PairwiseAllToAll.run(links, whole(call.input()), whole(call.output()), blocks());
+            case BARRIER, ALLOCATE -> DisseminationBarrier.run(links);
+            case SEND, RECV -> throw new IllegalArgumentException(call.describe() + " is no collective");
+        }
+    }
+
+    private void allReduce(MemorySegment buffer) {
+        Chunks chunks = new Chunks(call.count(), links.size(), call.type().sizeBytes());
+        switch (algorithm) {
+            case HALVING_DOUBLING ->
+                HalvingDoublingAllReduce.run(
+                        links, reduction, buffer, call.count(), call.type().sizeBytes());
+            case RECURSIVE_DOUBLING -> RecursiveDoublingAllReduce.run(links, reduction, buffer);
+            case DIRECT -> {
+                DirectReduceScatter.run(links, reduction, buffer, chunks.slice(buffer, links.rank()), chunks);
+                allGather(buffer, chunks, chunks.longest() <= AlgorithmSelector.SMALL_BYTES);
+            }
+            case RING, TREE, CHAIN, PAIRWISE, DISSEMINATION -> RingAllReduce.run(links, reduction, buffer, chunks);
+        }
+    }
+
+    private void reduce(MemorySegment buffer) {
+        if (algorithm == Algorithm.TREE) {
+            TreeReduce.run(links, reduction, buffer, call.root());
+            return;
+        }
+        Chunks chunks = new Chunks(call.count(), links.size(), call.type().sizeBytes());
+        MemorySegment own = isRoot() ? chunks.slice(buffer, links.rank()) : behindScratch(chunks);
+        reduceScatter(buffer, chunks, own);
+        DirectGather.gather(links, own, buffer, chunks, call.root());
+    }
+
+    // A rank that is not the root must not touch its buffer, so its chunk of the result goes behind what the
+    // reduce-scatter
+    // itself uses of the scratch memory.
+    private MemorySegment behindScratch(Chunks chunks) {
+        long used = algorithm == Algorithm.DIRECT
+                ? DirectReduceScatter.scratchBytes(links, chunks)
+                : RingReduceScatter.scratchBytes(chunks);
+        return links.scratch(used + chunks.longest()).asSlice(used, chunks.length(links.rank()));
+    }
+
+    private void reduceScatter(Chunks chunks, MemorySegment output) {
+        reduceScatter(whole(call.input()), chunks, output);
+    }
+
+    private void reduceScatter(MemorySegment input, Chunks chunks, MemorySegment output) {
+        if (algorithm == Algorithm.DIRECT) {
+            DirectReduceScatter.run(links, reduction, input, output, chunks);
+        } else {
+            RingReduceScatter.run(links, reduction, input, output, chunks);
+        }
+    }
+
+    private void allGather(MemorySegment output) {
+        blocks().slice(output, links.rank()).copyFrom(block(call.input()));
+        allGather(output, blocks(), algorithm == Algorithm.DIRECT);
+    }
+
+    private void allGather(MemorySegment buffer, Chunks chunks, boolean direct) {
+        if (direct) {
+            DirectAllGather.run(links, buffer, chunks);
+        } else {
+            RingAllGather.run(links, buffer, chunks);
+        }
+    }
+
+    private void broadcast(MemorySegment buffer) {
+        if (algorithm == Algorithm.CHAIN) {
+            ChainBroadcast.run(links, buffer, call.root());
+        } else {
+            TreeBroadcast.run(links, buffer, call.root());
+        }
+    }
+
+    private void gather(MemorySegment own) {
+        MemorySegment output = isRoot() ? whole(call.output()) : MemorySegment.NULL;
+        if (algorithm == Algorithm.TREE) {
+            TreeGather.gather(links, own, output, call.root());
+            return;
+        }
+        if (isRoot()) {
+            blocks().slice(output, links.rank()).copyFrom(own);
+        }
+        DirectGather.gather(links, own, output, blocks(), call.root());
+    }
+
+    private void scatter(MemorySegment own) {
+        MemorySegment input = isRoot() ? whole(call.input()) : MemorySegment.NULL;
+        if (algorithm == Algorithm.TREE) {
+            TreeGather.scatter(links, input, own, call.root());
+            return;
+        }
+        if (isRoot()) {
+            own.copyFrom(blocks().slice(input, links.rank()));
+        }
+        DirectGather.scatter(links, input, own, blocks(), call.root());
+    }
+
+    private void copyOwn() {
+        if (call.count() > 0 && !call.input().equals(call.output())) {
+            block(call.output()).copyFrom(block(call.input()));
+        }
+    }
+
+    private boolean isRoot() {
+        return links.rank() == call.root();
+    }
+
+    private Chunks blocks() {
+        return new Chunks(call.count() * links.size(), links.size(), call.type().sizeBytes());
+    }
+
+    private MemorySegment block(MemorySegment buffer) {
+        return buffer.asSlice(0, call.bytes());
+    }
+
+    private MemorySegment whole(MemorySegment buffer) {
+        return buffer.asSlice(0, call.bytes() * links.size());
+    }
+}

@@ -1,0 +1,90 @@
+package io.jrun.comm.collective;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.kernel.Kernel;
+import io.jrun.comm.kernel.Kernels;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Reduction by the shared kernels, so that every transport computes the same bits. Native memory is worked on where it lies:
+ * it must stay allocated until the call returns. Heap memory passes through two blocks of native memory. Confined to one
+ * thread at a time; {@link #bind} prepares it for a call.
+ */
+public final class KernelReduction implements Reduction {
+    /** Both blocks together stay in the first-level cache. */
+    private static final long BLOCK_BYTES = 8 << 10;
+
+    private final MemorySegment left;
+    private final MemorySegment right;
+    private DataType type = DataType.F32;
+    private ReduceOp op = ReduceOp.SUM;
+    private int size = 1;
+
+    /** A reduction whose blocks live in {@code arena}. */
+    public KernelReduction(Arena arena) {
+        this.left = arena.allocate(BLOCK_BYTES, 64);
+        this.right = arena.allocate(BLOCK_BYTES, 64);
+    }
+
+    /** The arithmetic of {@code op} on {@code type} over {@code size} ranks, until it is bound again. */
+    public Reduction bind(DataType newType, ReduceOp newOp, int newSize) {
+        type = newType;
+        op = newOp;
+        size = newSize;
+        return this;
+    }
+
+    @Override
+    public void fold(MemorySegment accumulator, MemorySegment contribution) {
+        long bytes = accumulator.byteSize();
+        if (accumulator.isNative() && contribution.isNative()) {
+            combine(accumulator, contribution, bytes);
+            return;
+        }
+        for (long at = 0; at < bytes; at += BLOCK_BYTES) {
+            long length = Math.min(BLOCK_BYTES, bytes - at);
+            MemorySegment.copy(accumulator, at, left, 0, length);
+            MemorySegment.copy(contribution, at, right, 0, length);
+            combine(left, right, length);
+            MemorySegment.copy(left, 0, accumulator, at, length);
+        }
+    }
+
+    @Override
+    public void finish(MemorySegment result) {
+        if (op != ReduceOp.AVG) {
+            return;
+        }
+        long bytes = result.byteSize();
+        if (result.isNative()) {
+            divide(result, bytes);
+            return;
+        }
+        for (long at = 0; at < bytes; at += BLOCK_BYTES) {
+            long length = Math.min(BLOCK_BYTES, bytes - at);
+            MemorySegment.copy(result, at, left, 0, length);
+            divide(left, length);
+            MemorySegment.copy(left, 0, result, at, length);
+        }
+    }
+
+    private void combine(MemorySegment accumulator, MemorySegment contribution, long bytes) {
+        Kernel kernel = Kernels.of(type);
+        long address = alive(accumulator).address();
+        kernel.combine(op, address, alive(contribution).address(), address, bytes / type.sizeBytes());
+    }
+
+    private void divide(MemorySegment result, long bytes) {
+        Kernels.of(type).divide(alive(result).address(), size, bytes / type.sizeBytes());
+    }
+
+    // Kernels see bare addresses: memory given back by its owner in the middle of a call must be an error, not a crash.
+    private static MemorySegment alive(MemorySegment memory) {
+        if (!memory.scope().isAlive()) {
+            throw new IllegalStateException("a buffer was freed while an operation used it");
+        }
+        return memory;
+    }
+}

@@ -1,0 +1,12 @@
+package io.jrun.comm.collective;
+
+import java.lang.foreign.MemorySegment;
+
+/** The arithmetic of one call, bound to its element type, operator and group size. Segments hold whole elements. */
+public interface Reduction {
+    /** Replaces {@code accumulator} by {@code accumulator op contribution}, elementwise, in that order of operands. */
+    void fold(MemorySegment accumulator, MemorySegment contribution);
+
+    /** Turns the fold over all ranks into the result: for AVG divides by the group size, else does nothing. */
+    void finish(MemorySegment result);
+}

@@ -1,0 +1,100 @@
+package io.jrun.comm.collective;
+
+import io.jrun.comm.collective.Links.Transfer;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Reduce-scatter on a ring: the partial result of each chunk starts at its owner's right neighbour and travels round the
+ * ring to its owner; every rank on the way folds its own contribution in.
+ *
+ * <p>Steps: N-1, segmented. Bytes sent and received per rank: (N-1)/N of the input, which is optimal. Partial results pass
+ * through scratch memory of two chunks, so the output may be this rank's own chunk of the input.
+ *
+ * <p>Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009.
+ */
+final class RingReduceScatter {
+    private static final int AHEAD = 2;
+
+    private final Links links;
+    private final Reduction reduction;
+    private final MemorySegment input;
+    private final MemorySegment output;
+    private final MemorySegment spare;
+    private final Chunks chunks;
+    private final Segments segments;
+    private final Transfer[] sends;
+
+    private RingReduceScatter(
+            Links links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
+        this.links = links;
+        this.reduction = reduction;
+        this.input = input;
+        this.output = output;
+        this.chunks = chunks;
+        this.segments = Segments.of(chunks.longest());
+        this.spare = links.scratch(scratchBytes(chunks));
+        this.sends = new Transfer[2 * segments.count()];
+    }
+
+    /** Scratch memory that {@link #run} uses, from its beginning. */
+    static long scratchBytes(Chunks chunks) {
+        return 2 * chunks.longest();
+    }
+
+    /** Reduces {@code input} over all ranks and leaves chunk {@code rank} in {@code output}. */
+    static void run(Links links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
+        new RingReduceScatter(links, reduction, input, output, chunks).run();
+    }
+
+    // Unit i is segment (i % segments) of step (i / segments). What is received and folded as unit i is sent as send i
+    // + segments.
+    private void run() {
+        int total = (links.size() - 1) * segments.count();
+        int next = (links.rank() + 1) % links.size();
+        for (int unit = 0; unit < segments.count(); unit++) {
+            sends[unit] = links.send(next, contribution(unit, 0));
+        }
+        Transfer[] posted = new Transfer[AHEAD];
+        for (int unit = 0; unit < Math.min(AHEAD, total); unit++) {
+            posted[unit] = post(unit);
+        }
+        for (int unit = 0; unit < total; unit++) {
+            links.await(posted[unit % AHEAD]);
+            MemorySegment partial = landed(unit);
+            reduction.fold(partial, contribution(unit, 1));
+            int send = unit + segments.count();
+            if (send < total) {
+                sends[send % sends.length] = links.send(next, partial);
+            } else {
+                reduction.finish(partial);
+                segments.slice(output, unit % segments.count()).copyFrom(partial);
+            }
+            if (unit + AHEAD < total) {
+                posted[unit % AHEAD] = post(unit + AHEAD);
+            }
+        }
+    }
+
+    private Transfer post(int unit) {
+        // The place was last used two steps ago, by a partial result that went on as send (unit - segments).
+        if (unit >= 2 * segments.count()) {
+            links.await(sends[(unit - segments.count()) % sends.length]);
+        }
+        return links.receive(Math.floorMod(links.rank() - 1, links.size()), landed(unit));
+    }
+
+    private MemorySegment contribution(int unit, int stepsLater) {
+        return segments.slice(chunks.slice(input, chunkOf(unit, stepsLater)), unit % segments.count());
+    }
+
+    // Two places by turns: while a step lands in one, what landed in the other is still being sent.
+    private MemorySegment landed(int unit) {
+        int step = unit / segments.count();
+        MemorySegment place = spare.asSlice(step % 2 * chunks.longest(), chunks.length(chunkOf(unit, 1)));
+        return segments.slice(place, unit % segments.count());
+    }
+
+    private int chunkOf(int unit, int stepsLater) {
+        return Math.floorMod(links.rank() - 1 - unit / segments.count() - stepsLater, links.size());
+    }
+}

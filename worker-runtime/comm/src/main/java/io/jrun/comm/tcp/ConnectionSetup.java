@@ -1,0 +1,425 @@
+package io.jrun.comm.tcp;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.WorldContext;
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The thread that opens connections for all lanes of a process: it accepts and dials, lets both sides prove that they know
+ * the job secret, and hands the channel to its lane. It also keeps the ends of closed lanes until the peers have closed
+ * theirs, since closing a socket with unread bytes destroys what the peer has not read yet.
+ *
+ * <p>Callers that do not prove themselves are dropped, reported once per reason, and change nothing else. Public methods of
+ * this class are thread-safe; everything else is confined to its thread.
+ */
+final class ConnectionSetup implements AutoCloseable {
+    /** Time for a caller to prove itself; generous, since the caller's process may be stopped or starting. */
+    static final Duration HANDSHAKE_TIMEOUT = Duration.ofSeconds(10);
+
+    /** Unproven callers at one time; the oldest goes first. More than any burst of a job's own ranks that is not answered. */
+    private static final int MAX_UNPROVEN = 512;
+
+    /** A peer that stopped answering in the middle of a handshake may have dropped us for being late ourselves. */
+    private static final int DIAL_ATTEMPTS = 3;
+
+    /** Pause after accept failed, as it does when the process is out of file descriptors. */
+    private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    private static final int MAX_REPORTS = 16;
+    private static final long CLOSE_MILLIS = 2000;
+
+    private final WorldContext world;
+    private final ServerSocketChannel listener;
+    private final Selector selector;
+    private final Prover prover;
+    private final Consumer<String> log;
+    private final Duration handshakeTimeout;
+    private final Thread thread;
+    private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+    private volatile boolean closing;
+
+    private final Map<Long, LaneDoor> doors = new HashMap<>();
+    private final Set<Long> closedLanes = new HashSet<>();
+    private final LinkedHashSet<IncomingHandshake> unproven = new LinkedHashSet<>();
+    private final List<IncomingHandshake> parked = new ArrayList<>();
+    private final Map<Dial, Integer> attempts = new HashMap<>();
+    private final Set<String> reported = new HashSet<>();
+    private final ByteBuffer discard = ByteBuffer.allocateDirect(64 * 1024);
+    private long acceptAgainNanos = Long.MAX_VALUE;
+
+    private ConnectionSetup(
+            WorldContext world,
+            ServerSocketChannel listener,
+            Selector selector,
+            Consumer<String> log,
+            Duration handshakeTimeout) {
+        this.world = world;
+        this.listener = listener;
+        this.selector = selector;
+        this.prover = new Prover(world.secret());
+        this.log = log;
+        this.handshakeTimeout = handshakeTimeout;
+        this.thread = Thread.ofPlatform().daemon().name("jrun-tcp-setup").unstarted(this::loop);
+    }
+
+    /**
+     * Begins to accept on {@code listener}, which this owns from now on.
+     *
+     * @param log takes one line about each kind of caller that was refused
+     * @param handshakeTimeout after which a caller that has not proved itself is dropped
+     */
+    static ConnectionSetup start(
+            WorldContext world, ServerSocketChannel listener, Consumer<String> log, Duration handshakeTimeout) {
+        try {
+            Selector selector = Selector.open();
+            listener.configureBlocking(false);
+            listener.register(selector, SelectionKey.OP_ACCEPT);
+            ConnectionSetup setup = new ConnectionSetup(world, listener, selector, log, handshakeTimeout);
+            setup.thread.start();
+            return setup;
+        } catch (IOException e) {
+            throw new CommException(ErrorCode.SYSTEM, "cannot set up the TCP data plane: " + e.getMessage(), e);
+        }
+    }
+
+    /** Lets callers in that ask for this lane, those who came early included. */
+    void register(LaneDoor door) {
+        submit(() -> {
+            doors.put(door.id(), door);
+            List<IncomingHandshake> waiting = List.copyOf(parked);
+            parked.clear();
+            waiting.forEach(this::answer);
+        });
+    }
+
+    /** The lane is closed; later callers are told so. */
+    void unregister(LaneDoor door) {
+        submit(() -> {
+            doors.remove(door.id(), door);
+            closedLanes.add(door.id());
+        });
+    }
+
+    /** Opens a connection and reports to {@code dial}. */
+    void dial(Dial dial) {
+        submit(() -> connect(dial));
+    }
+
+    /** Ends a connection so that the peer can still read everything that was sent. */
+    void linger(SocketChannel channel) {
+        submit(() -> {
+            try {
+                channel.shutdownOutput();
+                channel.register(selector, SelectionKey.OP_READ, null);
+            } catch (IOException _) {
+                closeQuietly(channel);
+            }
+        });
+    }
+
+    /** Refuses everybody from now on and gives the port back. */
+    @Override
+    public void close() {
+        closing = true;
+        selector.wakeup();
+        try {
+            thread.join(CLOSE_MILLIS);
+        } catch (InterruptedException _) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void submit(Runnable task) {
+        tasks.add(task);
+        selector.wakeup();
+    }
+
+    private void loop() {
+        try {
+            while (!closing) {
+                selector.select(this::ready, waitMillis());
+                runTasks();
+                expire();
+            }
+            runTasks();
+        } catch (IOException | RuntimeException e) {
+            log.accept("the TCP data plane cannot connect any more: " + e);
+        } finally {
+            closeAll();
+        }
+    }
+
+    private void runTasks() {
+        for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+            task.run();
+        }
+    }
+
+    private void ready(SelectionKey key) {
+        if (key.attachment() instanceof Handshake handshake) {
+            advance(handshake, key);
+        } else if (key.channel() instanceof SocketChannel lingering) {
+            drain(lingering);
+        } else {
+            accept(key);
+        }
+    }
+
+    private void accept(SelectionKey key) {
+        try {
+            for (SocketChannel channel = listener.accept(); channel != null; channel = listener.accept()) {
+                if (unproven.size() >= MAX_UNPROVEN) {
+                    refuse(unproven.getFirst(), new RefusedException("too many callers have not proved themselves"));
+                }
+                long deadline = System.nanoTime() + handshakeTimeout.toNanos();
+                IncomingHandshake handshake = new IncomingHandshake(channel, world, prover, deadline);
+                prepare(channel);
+                unproven.add(handshake);
+                channel.register(selector, handshake.interest(), handshake);
+            }
+        } catch (IOException e) {
+            report("accepting a connection failed: " + e.getMessage());
+            key.interestOps(0);
+            acceptAgainNanos = System.nanoTime() + ACCEPT_PAUSE_NANOS;
+        }
+    }
+
+    private static void prepare(SocketChannel channel) throws IOException {
+        channel.configureBlocking(false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        // Buffer sizes are left to the kernel: it adapts them to the link, which setting them would end.
+    }
+
+    private void connect(Dial dial) {
+        SocketChannel channel = null;
+        try {
+            channel = SocketChannel.open();
+            prepare(channel);
+            channel.connect(
+                    new InetSocketAddress(dial.peer().address(), dial.peer().tcpPort()));
+            Hello hello = new Hello(
+                    dial.purpose(), world.round(), world.rank(), dial.peer().rank(), dial.lane(), prover.nonce());
+            OutgoingHandshake handshake = new OutgoingHandshake(channel, dial, hello, prover);
+            channel.register(selector, handshake.interest(), handshake);
+        } catch (IOException | IllegalArgumentException e) {
+            closeQuietly(channel);
+            dial.unreachable("cannot be reached: " + e.getMessage());
+        }
+    }
+
+    private void advance(Handshake handshake, SelectionKey key) {
+        try {
+            boolean over = handshake.advance();
+            if (handshake instanceof IncomingHandshake incoming && incoming.isProven() && unproven.remove(incoming)) {
+                key.interestOps(0);
+                answer(incoming);
+                return;
+            }
+            if (!over) {
+                key.interestOps(handshake.interest());
+                return;
+            }
+            // The key stays, asleep, for the time when the lane gives the channel back: a cancelled one could not be
+            // renewed
+            // before the next select has removed it.
+            key.interestOps(0);
+            key.attach(null);
+            switch (handshake) {
+                case IncomingHandshake incoming -> admitted(incoming);
+                case OutgoingHandshake outgoing -> answered(outgoing);
+            }
+        } catch (IOException e) {
+            switch (handshake) {
+                case IncomingHandshake incoming -> refuse(incoming, e);
+                case OutgoingHandshake outgoing -> retry(outgoing, e);
+            }
+        }
+    }
+
+    // Asked again when a lane opens: a caller may be there first.
+    private void answer(IncomingHandshake caller) {
+        Hello hello = caller.hello();
+        LaneDoor door = doors.get(hello.lane());
+        try {
+            if (door == null) {
+                if (!closedLanes.contains(hello.lane())) {
+                    parked.add(caller);
+                    return;
+                }
+                caller.answer(Verdict.CLOSED, new byte[0]);
+            } else {
+                answer(caller, door);
+            }
+            advance(caller, caller.channel().keyFor(selector));
+        } catch (IOException e) {
+            refuse(caller, e);
+        }
+    }
+
+    private static void answer(IncomingHandshake caller, LaneDoor door) throws IOException {
+        if (caller.hello().purpose() == Hello.Purpose.NOTICE) {
+            door.failed(caller.notice());
+            caller.answer(Verdict.ACCEPTED, new byte[0]);
+            return;
+        }
+        CommException failure = door.failure();
+        if (failure != null) {
+            caller.answer(Verdict.FAILED, Notice.of(failure).encode());
+        } else {
+            caller.answer(door.admit(caller.hello().from()), new byte[0]);
+        }
+    }
+
+    private void admitted(IncomingHandshake caller) {
+        LaneDoor door = doors.get(caller.hello().lane());
+        if (caller.hello().purpose() == Hello.Purpose.DATA && caller.verdict() == Verdict.ACCEPTED && door != null) {
+            door.connected(caller.hello().from(), caller.channel());
+        } else {
+            linger(caller.channel());
+        }
+    }
+
+    private void answered(OutgoingHandshake call) throws IOException {
+        Dial dial = call.dial();
+        attempts.remove(dial);
+        if (call.verdict() == Verdict.ACCEPTED) {
+            dial.connected(call.channel());
+            return;
+        }
+        closeQuietly(call.channel());
+        switch (call.verdict()) {
+            case DUPLICATE -> dial.duplicate();
+            case FAILED -> dial.failed(call.reason());
+            case CLOSED -> dial.unreachable("has closed the group");
+            case ACCEPTED -> throw new IllegalStateException("handled above");
+        }
+    }
+
+    private void retry(OutgoingHandshake call, IOException cause) {
+        closeQuietly(call.channel());
+        Dial dial = call.dial();
+        boolean dropped = cause instanceof EOFException;
+        if (dropped && attempts.merge(dial, 1, Integer::sum) < DIAL_ATTEMPTS) {
+            connect(dial);
+            return;
+        }
+        attempts.remove(dial);
+        boolean gone = cause instanceof ConnectException;
+        dial.unreachable(
+                gone ? "does not listen any more: its process has ended" : "cannot be reached: " + cause.getMessage());
+    }
+
+    private void refuse(IncomingHandshake caller, IOException cause) {
+        unproven.remove(caller);
+        if (caller.isProven()) {
+            LaneDoor door = doors.get(caller.hello().lane());
+            if (door != null
+                    && caller.verdict() == Verdict.ACCEPTED
+                    && caller.hello().purpose() == Hello.Purpose.DATA) {
+                door.abandoned(caller.hello().from());
+            }
+        } else {
+            report("refused a connection from " + remote(caller.channel()) + ": " + cause.getMessage());
+        }
+        closeQuietly(caller.channel());
+    }
+
+    private void report(String line) {
+        String kind = line.substring(line.lastIndexOf(": ") + 1);
+        if (reported.size() < MAX_REPORTS && reported.add(kind)) {
+            log.accept(line + ". The job is not affected; more of the same kind are not reported.");
+        }
+    }
+
+    private static String remote(SocketChannel channel) {
+        try {
+            return String.valueOf(channel.getRemoteAddress());
+        } catch (IOException _) {
+            return "an unknown address";
+        }
+    }
+
+    private long waitMillis() {
+        long until = acceptAgainNanos;
+        if (!unproven.isEmpty()) {
+            until = Math.min(until, unproven.getFirst().deadlineNanos());
+        }
+        return until == Long.MAX_VALUE ? 0 : Math.max(1, (until - System.nanoTime()) / 1_000_000 + 1);
+    }
+
+    private void expire() {
+        long now = System.nanoTime();
+        while (!unproven.isEmpty() && unproven.getFirst().deadlineNanos() - now <= 0) {
+            refuse(
+                    unproven.getFirst(),
+                    new RefusedException("it did not prove itself within " + handshakeTimeout.toMillis() + " ms"));
+        }
+        if (acceptAgainNanos != Long.MAX_VALUE && acceptAgainNanos - now <= 0) {
+            acceptAgainNanos = Long.MAX_VALUE;
+            SelectionKey key = listener.keyFor(selector);
+            if (key != null) {
+                key.interestOps(SelectionKey.OP_ACCEPT);
+            }
+        }
+    }
+
+    private void drain(SocketChannel lingering) {
+        try {
+            int read = 1;
+            while (read > 0) {
+                read = lingering.read(discard.clear());
+            }
+            if (read < 0) {
+                lingering.close();
+            }
+        } catch (IOException _) {
+            closeQuietly(lingering);
+        }
+    }
+
+    private void closeAll() {
+        closeQuietly(listener);
+        for (SelectionKey key : selector.keys()) {
+            if (key.channel() instanceof SocketChannel channel) {
+                if (key.attachment() == null) {
+                    drain(channel);
+                }
+                closeQuietly(channel);
+            }
+        }
+        closeQuietly(selector);
+    }
+
+    private static void closeQuietly(@Nullable AutoCloseable resource) {
+        try {
+            if (resource != null) {
+                resource.close();
+            }
+        } catch (Exception _) {
+            // Nothing depends on how a connection that is given up ends.
+        }
+    }
+}

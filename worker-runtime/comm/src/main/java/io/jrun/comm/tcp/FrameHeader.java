@@ -1,0 +1,112 @@
+package io.jrun.comm.tcp;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.collective.Algorithm;
+import java.nio.ByteBuffer;
+
+/**
+ * What precedes the bytes of every transfer: the round and lane it belongs to, the fingerprint of the call, the sender, the
+ * transfer's place in the call, and its length. The receiver knows all of it beforehand and compares.
+ *
+ * <pre>
+ *  0 magic  4 round  8 lane  16 sequence  24 kind, type, op, algorithm  28 root  32 count
+ * 40 sender (group rank)  44 step  48 length   (big endian)
+ * </pre>
+ *
+ * @param root group rank; for messages of the receiver
+ */
+record FrameHeader(
+        int round,
+        long lane,
+        long sequence,
+        OpKind kind,
+        DataType type,
+        ReduceOp op,
+        Algorithm algorithm,
+        int root,
+        long count,
+        int sender,
+        int step,
+        long length) {
+    static final int BYTES = 56;
+
+    private static final int MAGIC = 0x4a524631;
+
+    /** A header of {@code call}, in which each frame sets its own sender, step and length. */
+    static FrameHeader of(int round, long lane, Call call, Algorithm algorithm, int ownRank) {
+        OpKind kind = call.kind().isMessage() ? OpKind.SEND : call.kind();
+        int root = call.kind() == OpKind.RECV ? ownRank : call.root();
+        return new FrameHeader(
+                round,
+                lane,
+                call.sequence(),
+                kind,
+                call.type(),
+                call.op(),
+                algorithm,
+                root,
+                call.count(),
+                ownRank,
+                0,
+                0);
+    }
+
+    FrameHeader withFrame(int newSender, int newStep, long newLength) {
+        return new FrameHeader(
+                round, lane, sequence, kind, type, op, algorithm, root, count, newSender, newStep, newLength);
+    }
+
+    /** Writes {@link #BYTES} bytes from position 0 and leaves the buffer ready to be read. */
+    void encode(ByteBuffer target) {
+        target.clear();
+        target.putInt(MAGIC).putInt(round).putLong(lane).putLong(sequence);
+        target.put(WireEnum.code(kind)).put(WireEnum.code(type));
+        target.put(WireEnum.code(op)).put(WireEnum.code(algorithm));
+        target.putInt(root).putLong(count);
+        encodeFrame(target, sender, step, length);
+        target.flip();
+    }
+
+    /** Overwrites only what differs between the frames of one call. */
+    static void encodeFrame(ByteBuffer target, int sender, int step, long length) {
+        target.limit(BYTES).position(BYTES);
+        target.putInt(40, sender).putInt(44, step).putLong(48, length);
+    }
+
+    /**
+     * Reads {@link #BYTES} bytes from position 0.
+     *
+     * @throws RefusedException if they are no header
+     */
+    static FrameHeader decode(ByteBuffer source) throws RefusedException {
+        if (source.getInt(0) != MAGIC) {
+            throw new RefusedException("its stream is out of step: no frame where one must begin");
+        }
+        return new FrameHeader(
+                source.getInt(4),
+                source.getLong(8),
+                source.getLong(16),
+                WireEnum.constant(OpKind.values(), source.get(24), "operation"),
+                WireEnum.constant(DataType.values(), source.get(25), "type"),
+                WireEnum.constant(ReduceOp.values(), source.get(26), "reduction"),
+                WireEnum.constant(Algorithm.values(), source.get(27), "algorithm"),
+                source.getInt(28),
+                source.getLong(32),
+                source.getInt(40),
+                source.getInt(44),
+                source.getLong(48));
+    }
+
+    /** Whether both belong to one call run with one algorithm. */
+    boolean isSameCall(FrameHeader that) {
+        return equals(that.withFrame(sender, step, length));
+    }
+
+    /** How messages name the call: {@code allReduce #12(f32, 100, SUM)}. */
+    String describe() {
+        return Call.describe(sequence, kind, type, op, count, root);
+    }
+}

@@ -1,0 +1,118 @@
+package io.jrun.comm.tcp;
+
+import io.jrun.comm.backend.WorldContext;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
+
+/** The called side. After the caller has proved itself, {@link #isProven} and the owner gives its {@link #answer}. */
+final class IncomingHandshake extends Handshake {
+    private enum Step {
+        HELLO,
+        LENGTH,
+        PROOF
+    }
+
+    private final WorldContext world;
+    private final Prover prover;
+    private final long deadlineNanos;
+    private final Nonce challenge;
+    private Step step = Step.HELLO;
+    private @Nullable Hello hello;
+    private byte[] content = new byte[0];
+    private boolean proven;
+    private Verdict verdict = Verdict.CLOSED;
+
+    IncomingHandshake(SocketChannel channel, WorldContext world, Prover prover, long deadlineNanos) {
+        super(channel);
+        this.world = world;
+        this.prover = prover;
+        this.deadlineNanos = deadlineNanos;
+        this.challenge = prover.nonce();
+        expect(Hello.BYTES);
+    }
+
+    @Override
+    void received(ByteBuffer message) throws IOException {
+        switch (step) {
+            case HELLO -> {
+                Hello received = Hello.decode(message);
+                check(received);
+                hello = received;
+                send(ByteBuffer.allocate(Nonce.BYTES + Prover.BYTES)
+                        .put(challenge.toArray())
+                        .put(prover.prove(Prover.Role.CALLED, received, challenge, new byte[0]))
+                        .flip());
+                step = Step.LENGTH;
+                expect(Integer.BYTES);
+            }
+            case LENGTH -> {
+                content = new byte[checkedLength(message.getInt())];
+                step = Step.PROOF;
+                expect(content.length + Prover.BYTES);
+            }
+            case PROOF -> {
+                message.get(content);
+                prover.check(take(message, Prover.BYTES), Prover.Role.CALLER, hello(), challenge, content);
+                proven = true;
+            }
+        }
+    }
+
+    private void check(Hello received) throws RefusedException {
+        if (received.round() != world.round()) {
+            throw new RefusedException("it belongs to round " + received.round() + " (this is " + world.round() + ")");
+        }
+        int from = received.from();
+        if (received.to() != world.rank() || from < 0 || from >= world.peers().size() || from == world.rank()) {
+            throw new RefusedException(
+                    "rank " + from + " calls rank " + received.to() + " (this is rank " + world.rank() + ")");
+        }
+    }
+
+    /** What the caller said; only its proof makes it true. */
+    Hello hello() {
+        Hello received = hello;
+        if (received == null) {
+            throw new IllegalStateException("the hello has not arrived");
+        }
+        return received;
+    }
+
+    /** Whether the caller has proved itself and waits for the answer. */
+    boolean isProven() {
+        return proven;
+    }
+
+    /** What the caller's notice says. */
+    Notice notice() throws RefusedException {
+        return Notice.decode(content);
+    }
+
+    /** Answers the caller. */
+    void answer(Verdict answer, byte[] reason) {
+        byte[] head = ByteBuffer.allocate(OutgoingHandshake.VERDICT_BYTES + reason.length)
+                .put(WireEnum.code(answer))
+                .putInt(reason.length)
+                .put(reason)
+                .array();
+        byte[] proof = prover.prove(Prover.Role.VERDICT, hello(), challenge, head);
+        send(ByteBuffer.allocate(head.length + proof.length)
+                .put(head)
+                .put(proof)
+                .flip());
+        verdict = answer;
+        finish();
+    }
+
+    /** The answer given. */
+    Verdict verdict() {
+        return verdict;
+    }
+
+    /** When an unproven caller is dropped. */
+    long deadlineNanos() {
+        return deadlineNanos;
+    }
+}

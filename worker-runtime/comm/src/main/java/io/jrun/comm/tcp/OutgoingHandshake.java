@@ -1,0 +1,106 @@
+package io.jrun.comm.tcp;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
+
+/** The calling side, from the TCP connect on. */
+final class OutgoingHandshake extends Handshake {
+    private enum Step {
+        CHALLENGE,
+        VERDICT,
+        REASON
+    }
+
+    /** A verdict without its reason: code and length of the reason. */
+    static final int VERDICT_BYTES = 1 + Integer.BYTES;
+
+    private final Dial dial;
+    private final Prover prover;
+    private final Hello hello;
+    private Step step = Step.CHALLENGE;
+    private @Nullable Nonce challenge;
+    private byte[] head = new byte[0];
+    private Verdict verdict = Verdict.CLOSED;
+
+    OutgoingHandshake(SocketChannel channel, Dial dial, Hello hello, Prover prover) {
+        super(channel);
+        this.dial = dial;
+        this.prover = prover;
+        this.hello = hello;
+        send(ByteBuffer.wrap(hello.encode()));
+        expect(Nonce.BYTES + Prover.BYTES);
+    }
+
+    Dial dial() {
+        return dial;
+    }
+
+    @Override
+    boolean advance() throws IOException {
+        return (channel().isConnected() || channel().finishConnect()) && super.advance();
+    }
+
+    @Override
+    int interest() {
+        return channel().isConnected() ? super.interest() : SelectionKey.OP_CONNECT;
+    }
+
+    @Override
+    void received(ByteBuffer message) throws IOException {
+        switch (step) {
+            case CHALLENGE -> {
+                Nonce received = Nonce.read(message);
+                prover.check(take(message, Prover.BYTES), Prover.Role.CALLED, hello, received, new byte[0]);
+                challenge = received;
+                byte[] content = dial.content();
+                send(ByteBuffer.allocate(Integer.BYTES + content.length + Prover.BYTES)
+                        .putInt(content.length)
+                        .put(content)
+                        .put(prover.prove(Prover.Role.CALLER, hello, received, content))
+                        .flip());
+                step = Step.VERDICT;
+                expect(VERDICT_BYTES);
+            }
+            case VERDICT -> {
+                head = take(message, message.remaining());
+                int length = checkedLength(ByteBuffer.wrap(head).getInt(1));
+                step = Step.REASON;
+                expect(length + Prover.BYTES);
+            }
+            case REASON -> {
+                int length = message.remaining() - Prover.BYTES;
+                byte[] whole = ByteBuffer.allocate(head.length + length)
+                        .put(head)
+                        .put(message.slice(0, length))
+                        .array();
+                message.position(length);
+                prover.check(take(message, Prover.BYTES), Prover.Role.VERDICT, hello, challenge(), whole);
+                head = whole;
+                verdict = WireEnum.constant(Verdict.values(), whole[0], "verdict");
+                finish();
+            }
+        }
+    }
+
+    private Nonce challenge() {
+        Nonce received = challenge;
+        if (received == null) {
+            throw new IllegalStateException("the challenge has not arrived");
+        }
+        return received;
+    }
+
+    /** The answer received. */
+    Verdict verdict() {
+        return verdict;
+    }
+
+    /** The reason that came with {@link Verdict#FAILED}. */
+    Notice reason() throws RefusedException {
+        ByteBuffer whole = ByteBuffer.wrap(head, VERDICT_BYTES, head.length - VERDICT_BYTES);
+        return Notice.decode(take(whole, whole.remaining()));
+    }
+}

@@ -1,0 +1,213 @@
+package io.jrun.comm.tcp;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One lane's end of the stream to one peer: the transfers posted for it and, once there is one, the connection that moves
+ * them. Confined to the lane's thread.
+ */
+final class Pair {
+    private final int peer;
+    private final TcpLane lane;
+    private final ArrayDeque<TcpTransfer> sends = new ArrayDeque<>();
+    private final ArrayDeque<TcpTransfer> receives = new ArrayDeque<>();
+    private final ByteBuffer sendHeader = ByteBuffer.allocateDirect(FrameHeader.BYTES);
+    private final ByteBuffer receiveHeader = ByteBuffer.allocateDirect(FrameHeader.BYTES);
+    private final ByteBuffer[] gather = new ByteBuffer[2];
+    private final Staging sendStaging = new Staging();
+    private final Staging receiveStaging = new Staging();
+
+    private @Nullable SocketChannel channel;
+    private @Nullable SelectionKey key;
+    private boolean sendBegun;
+    private boolean receiveBegun;
+    private boolean headerChecked;
+    private boolean involved;
+    private int sendStep;
+    private int receiveStep;
+
+    Pair(int peer, TcpLane lane) {
+        this.peer = peer;
+        this.lane = lane;
+    }
+
+    /** Group rank of the peer. */
+    int peer() {
+        return peer;
+    }
+
+    boolean isOpen() {
+        return channel != null;
+    }
+
+    boolean hasSends() {
+        return !sends.isEmpty();
+    }
+
+    boolean hasReceives() {
+        return !receives.isEmpty();
+    }
+
+    TcpTransfer lastSend() {
+        return sends.getLast();
+    }
+
+    /** Whether the current call has posted anything here. */
+    boolean isInvolved() {
+        return involved;
+    }
+
+    /** A call begins or ends to use this pair: frames are counted from 0 again. */
+    void involve(boolean newInvolved) {
+        involved = newInvolved;
+        sendStep = 0;
+        receiveStep = 0;
+    }
+
+    TcpTransfer postSend(MemorySegment data) {
+        TcpTransfer transfer = new TcpTransfer(this, data, sendStep++);
+        sends.add(transfer);
+        return transfer;
+    }
+
+    TcpTransfer postReceive(MemorySegment into) {
+        TcpTransfer transfer = new TcpTransfer(this, into, receiveStep++);
+        receives.add(transfer);
+        wantReads(true);
+        return transfer;
+    }
+
+    /** Takes the connection over; {@code newKey} is registered without interests. */
+    void open(SocketChannel newChannel, SelectionKey newKey) {
+        channel = newChannel;
+        key = newKey;
+        wantReads(hasReceives());
+        wantWrites(hasSends());
+    }
+
+    /** The connection, which is no longer this pair's; null if there is none. */
+    @Nullable
+    SocketChannel release() {
+        SocketChannel released = channel;
+        channel = null;
+        key = null;
+        return released;
+    }
+
+    /** The selector found the connection ready. */
+    void ready() throws IOException {
+        pump();
+        if (!hasReceives()) {
+            // Bytes of a later call are left to the kernel, which holds the sender back; until then they must not wake
+            // us.
+            wantReads(false);
+        }
+    }
+
+    /** Moves what can be moved without blocking; whether that was anything. */
+    boolean pump() throws IOException {
+        SocketChannel open = channel;
+        if (open == null) {
+            return false;
+        }
+        boolean sent = !sends.isEmpty() && pumpSends(open);
+        boolean received = !receives.isEmpty() && pumpReceives(open);
+        return sent || received;
+    }
+
+    private boolean pumpSends(SocketChannel open) throws IOException {
+        boolean moved = false;
+        for (TcpTransfer transfer = sends.peek(); transfer != null; transfer = sends.peek()) {
+            if (!sendBegun) {
+                lane.encodeHeader(sendHeader, lane.rank(), transfer.step(), transfer.length());
+                sendBegun = true;
+            }
+            ByteBuffer window = transfer.outgoing(sendStaging);
+            long written = sendHeader.hasRemaining() ? write(open, sendHeader, window) : open.write(window);
+            moved |= written > 0;
+            if (sendHeader.hasRemaining() || window.hasRemaining()) {
+                wantWrites(true);
+                return moved;
+            }
+            if (transfer.isDrained()) {
+                sends.remove();
+                transfer.markDone();
+                sendBegun = false;
+            }
+        }
+        wantWrites(false);
+        return moved;
+    }
+
+    private boolean pumpReceives(SocketChannel open) throws IOException {
+        boolean moved = false;
+        for (TcpTransfer transfer = receives.peek(); transfer != null; transfer = receives.peek()) {
+            if (!receiveBegun) {
+                receiveHeader.clear();
+                receiveBegun = true;
+                headerChecked = false;
+            }
+            ByteBuffer window = transfer.incoming(receiveStaging);
+            long read = receiveHeader.hasRemaining() ? read(open, receiveHeader, window) : open.read(window);
+            if (read < 0) {
+                throw new EOFException("closed its connection");
+            }
+            moved |= read > 0;
+            if (receiveHeader.hasRemaining()) {
+                return moved;
+            }
+            if (!headerChecked) {
+                lane.checkHeader(receiveHeader, peer, transfer.step(), transfer.length());
+                headerChecked = true;
+            }
+            transfer.landed(receiveStaging);
+            if (window.hasRemaining()) {
+                return moved;
+            }
+            if (transfer.isDrained()) {
+                receives.remove();
+                transfer.markDone();
+                receiveBegun = false;
+            }
+        }
+        return moved;
+    }
+
+    private long write(SocketChannel open, ByteBuffer header, ByteBuffer window) throws IOException {
+        gather[0] = header;
+        gather[1] = window;
+        return window.hasRemaining() ? open.write(gather) : open.write(header);
+    }
+
+    private long read(SocketChannel open, ByteBuffer header, ByteBuffer window) throws IOException {
+        gather[0] = header;
+        gather[1] = window;
+        return window.hasRemaining() ? open.read(gather) : open.read(header);
+    }
+
+    private void wantReads(boolean wanted) {
+        want(SelectionKey.OP_READ, wanted);
+    }
+
+    private void wantWrites(boolean wanted) {
+        want(SelectionKey.OP_WRITE, wanted);
+    }
+
+    private void want(int interest, boolean wanted) {
+        SelectionKey current = key;
+        if (current != null) {
+            int before = current.interestOps();
+            int after = wanted ? before | interest : before & ~interest;
+            if (before != after) {
+                current.interestOps(after);
+            }
+        }
+    }
+}

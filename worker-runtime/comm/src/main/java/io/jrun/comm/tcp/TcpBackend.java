@@ -1,0 +1,156 @@
+package io.jrun.comm.tcp;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.PausePoint;
+import io.jrun.comm.collective.Algorithm;
+import io.jrun.comm.collective.AlgorithmSelector;
+import io.jrun.comm.collective.Collectives;
+import io.jrun.comm.collective.KernelReduction;
+import io.jrun.comm.collective.Reduction;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.Selector;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One group over TCP: a lane for its collectives, and one for each direction of messages with each peer. When the group
+ * fails, every rank with which this one has or wants a connection is told why, over a connection made for that: the
+ * streams themselves may be stuck in the middle of a frame, or full.
+ */
+final class TcpBackend implements Backend {
+    private static final long ALIGNMENT = 64;
+
+    /** Which lane of messages: with whom, and which way. */
+    private record Direction(int peer, OpKind kind) {}
+
+    private final GroupContext group;
+    private final ConnectionSetup setup;
+    private final AlgorithmSelector selector;
+    private final Arena arena = Arena.ofShared();
+    private final KernelReduction arithmetic = new KernelReduction(arena);
+    private final PausePoint pause;
+    private final TcpLane collectives;
+    private final ConcurrentHashMap<Direction, TcpLane> messages = new ConcurrentHashMap<>();
+    private final AtomicReference<@Nullable Farewell> farewell = new AtomicReference<>();
+
+    private TcpBackend(GroupContext group, ConnectionSetup setup, AlgorithmSelector selector) {
+        this.group = group;
+        this.setup = setup;
+        this.selector = selector;
+        this.pause = PausePoint.ofRank(group.world().rank());
+        this.collectives = openLane(LaneId.ofCollectives(group));
+    }
+
+    static TcpBackend open(GroupContext group, ConnectionSetup setup, AlgorithmSelector selector) {
+        return new TcpBackend(group, setup, selector);
+    }
+
+    @Override
+    public void run(Call call) {
+        try {
+            if (call.kind().isMessage()) {
+                runMessage(call);
+            } else {
+                runCollective(call);
+            }
+        } catch (CommException failure) {
+            group.health().poison(failure);
+            healthChanged();
+            awaitFarewell();
+            throw failure;
+        }
+    }
+
+    private void runCollective(Call call) {
+        Algorithm algorithm = selector.choose(call.kind(), call.bytes(), group.size(), group.deterministic());
+        Reduction reduction = arithmetic.bind(call.type(), call.op(), group.size());
+        pause.reached(call, "enter");
+        collectives.begin(call, algorithm);
+        Collectives.run(collectives, call, algorithm, reduction);
+        collectives.finish();
+        pause.reached(call, "exit");
+    }
+
+    private void runMessage(Call call) {
+        TcpLane lane = messages.computeIfAbsent(new Direction(call.root(), call.kind()), this::openMessages);
+        lane.begin(call, Algorithm.DIRECT);
+        MemorySegment buffer = call.input().asSlice(0, call.bytes());
+        lane.await(call.kind() == OpKind.SEND ? lane.send(call.root(), buffer) : lane.receive(call.root(), buffer));
+    }
+
+    @Override
+    public MemorySegment allocate(Call call) {
+        run(call);
+        return arena.allocate(call.bytes(), ALIGNMENT);
+    }
+
+    @Override
+    public void healthChanged() {
+        collectives.wake();
+        messages.values().forEach(TcpLane::wake);
+        CommException cause = group.health().cause();
+        if (cause != null && farewell.get() == null) {
+            Farewell mine = new Farewell(group, LaneId.ofCollectives(group), Notice.of(cause), neighbours());
+            if (farewell.compareAndSet(null, mine)) {
+                mine.sayBy(setup);
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        awaitFarewell();
+        messages.values().forEach(TcpLane::close);
+        collectives.close();
+        arena.close();
+    }
+
+    // A failing rank often ends its process at once; its peers should hear the cause rather than find the connection
+    // cut.
+    private void awaitFarewell() {
+        Farewell said = farewell.get();
+        if (said != null) {
+            said.await();
+        }
+    }
+
+    private Set<Integer> neighbours() {
+        Set<Integer> result = new TreeSet<>(collectives.neighbours());
+        messages.values().forEach(lane -> result.addAll(lane.neighbours()));
+        return result;
+    }
+
+    private TcpLane openMessages(Direction direction) {
+        boolean outgoing = direction.kind() == OpKind.SEND;
+        int sender = outgoing ? group.rank() : direction.peer();
+        int receiver = outgoing ? direction.peer() : group.rank();
+        return openLane(LaneId.ofMessages(group, sender, receiver));
+    }
+
+    private TcpLane openLane(long id) {
+        try {
+            Selector laneSelector = Selector.open();
+            LaneDoor door = new LaneDoor(id, group, setup, laneSelector, this::failedElsewhere);
+            setup.register(door);
+            return new TcpLane(group, door, setup, laneSelector);
+        } catch (IOException e) {
+            throw new CommException(
+                    ErrorCode.SYSTEM, "group " + group.name() + ": cannot open a selector: " + e.getMessage(), e);
+        }
+    }
+
+    private void failedElsewhere(CommException cause) {
+        group.health().poison(cause);
+        healthChanged();
+    }
+}

@@ -1,0 +1,61 @@
+package io.jrun.comm.tcp;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.BackendFactory;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.collective.AlgorithmSelector;
+import java.nio.channels.ServerSocketChannel;
+import java.time.Duration;
+import java.util.function.Consumer;
+
+/**
+ * Makes TCP backends for one rank. It owns the rank's listener and the one thread that opens connections. Thread-safe.
+ *
+ * <p>Every connection begins with a mutual proof of knowing the job secret, see docs/algorithms.md; bytes after that are
+ * neither encrypted nor signed.
+ */
+public final class TcpBackendFactory implements BackendFactory {
+    private final ConnectionSetup setup;
+    private final AlgorithmSelector selector;
+
+    private TcpBackendFactory(ConnectionSetup setup, AlgorithmSelector selector) {
+        this.setup = setup;
+        this.selector = selector;
+    }
+
+    /**
+     * Begins to accept connections.
+     *
+     * @param world with a listener, which this owns from now on
+     * @param selector chooses algorithms; set alike on every rank
+     * @throws CommException SYSTEM if the world has no listener or the machine refuses a selector
+     */
+    public static TcpBackendFactory start(WorldContext world, AlgorithmSelector selector) {
+        Consumer<String> log = line -> System.err.println("jrun: rank " + world.rank() + ": " + line);
+        return start(world, selector, log, ConnectionSetup.HANDSHAKE_TIMEOUT);
+    }
+
+    /** As above; {@code log} takes a line about each kind of caller that was refused, late ones included. */
+    static TcpBackendFactory start(
+            WorldContext world, AlgorithmSelector selector, Consumer<String> log, Duration handshakeTimeout) {
+        ServerSocketChannel listener = world.listener()
+                .orElseThrow(() -> new CommException(
+                        ErrorCode.SYSTEM,
+                        "rank " + world.rank()
+                                + " has no listener for the TCP data plane; it must bind before it joins"));
+        return new TcpBackendFactory(ConnectionSetup.start(world, listener, log, handshakeTimeout), selector);
+    }
+
+    @Override
+    public Backend create(GroupContext group) {
+        return TcpBackend.open(group, setup, selector);
+    }
+
+    @Override
+    public void close() {
+        setup.close();
+    }
+}

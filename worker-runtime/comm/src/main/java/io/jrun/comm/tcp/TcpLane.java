@@ -1,0 +1,343 @@
+package io.jrun.comm.tcp;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.ProgressThread;
+import io.jrun.comm.collective.Algorithm;
+import io.jrun.comm.collective.Links;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The connections over which one thread at a time runs calls of one group. The thread that waits drives all of them with a
+ * selector of the lane's own; no other thread touches their bytes. Other threads may {@link #wake} it, and the setup thread
+ * brings connections through {@link LaneDoor}.
+ */
+final class TcpLane implements Links, AutoCloseable {
+    /**
+     * How long a rank that is known to have left may keep its connection open and silent. What it sent before is on its way
+     * through kernels only, and its end closes the connection unless another of its threads keeps the process alive.
+     */
+    private static final long DEPARTURE_GRACE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+    /**
+     * Fruitless reads before the thread goes to sleep, about 20 us: as long as the answer of a peer that is working on the
+     * same call takes to arrive, and less than being woken costs.
+     */
+    private static final int SPINS = 32;
+
+    private final GroupContext group;
+    private final LaneDoor door;
+    private final ConnectionSetup setup;
+    private final Selector selector;
+    private final ByteBuffer expectedHeader = ByteBuffer.allocateDirect(FrameHeader.BYTES);
+    private final ByteBuffer headerTemplate = ByteBuffer.allocateDirect(FrameHeader.BYTES);
+    private final @Nullable Pair[] pairs;
+    private final List<Pair> involved = new ArrayList<>();
+    private final int spins;
+    private MemorySegment scratch = MemorySegment.NULL;
+    private @Nullable Call call;
+    private @Nullable FrameHeader header;
+
+    TcpLane(GroupContext group, LaneDoor door, ConnectionSetup setup, Selector selector) {
+        this.group = group;
+        this.door = door;
+        this.setup = setup;
+        this.selector = selector;
+        this.pairs = new @Nullable Pair[group.size()];
+        this.spins = isOversubscribed(group) ? 0 : SPINS;
+    }
+
+    // A spinning rank takes the core from the rank it waits for.
+    private static boolean isOversubscribed(GroupContext group) {
+        String host = group.members().get(group.rank()).host();
+        long local = group.members().stream()
+                .filter(peer -> peer.host().equals(host))
+                .count();
+        return local > Runtime.getRuntime().availableProcessors();
+    }
+
+    /** A call begins; every transfer until {@link #finish} belongs to it. */
+    void begin(Call newCall, Algorithm algorithm) {
+        call = newCall;
+        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall, algorithm, rank());
+        header = newHeader;
+        newHeader.encode(headerTemplate);
+        involved.forEach(pair -> pair.involve(false));
+        involved.clear();
+    }
+
+    /** Waits for every send of the call. */
+    void finish() {
+        for (Pair pair : involved) {
+            if (pair.hasSends()) {
+                await(pair.lastSend());
+            }
+        }
+    }
+
+    @Override
+    public int rank() {
+        return group.rank();
+    }
+
+    @Override
+    public int size() {
+        return group.size();
+    }
+
+    @Override
+    public Transfer send(int peer, MemorySegment data) {
+        Pair pair = involve(peer);
+        TcpTransfer transfer = pair.postSend(data);
+        pump(pair);
+        return transfer;
+    }
+
+    @Override
+    public Transfer receive(int peer, MemorySegment into) {
+        return involve(peer).postReceive(into);
+    }
+
+    @Override
+    public void await(Transfer transfer) {
+        TcpTransfer awaited = (TcpTransfer) transfer;
+        Pair pair = awaited.pair();
+        int patience = Thread.currentThread() instanceof ProgressThread ? 0 : spins;
+        int fruitless = 0;
+        while (!awaited.isDone()) {
+            checkHealth(pair);
+            takeDeliveries();
+            if (pump(pair)) {
+                fruitless = 0;
+            } else if (pair.isOpen() && fruitless++ < patience) {
+                Thread.onSpinWait();
+            } else {
+                sleep(pair);
+            }
+        }
+    }
+
+    @Override
+    public MemorySegment scratch(long bytes) {
+        if (scratch.byteSize() < bytes) {
+            // Collected when unreachable: an earlier piece may still be on its way to a peer.
+            scratch = Arena.ofAuto().allocate(Math.max(bytes, Math.min(2 * scratch.byteSize(), 1 << 24)), 64);
+        }
+        return scratch;
+    }
+
+    /** Makes a waiting thread look at the group's health again. Any thread. */
+    void wake() {
+        selector.wakeup();
+    }
+
+    /** Group ranks with which there is, or is about to be, a connection. Any thread. */
+    List<Integer> neighbours() {
+        return door.neighbours();
+    }
+
+    /** Ends the streams; what has been sent still arrives. Not while a call runs. */
+    @Override
+    public void close() {
+        door.close();
+        List<SocketChannel> channels = new ArrayList<>();
+        for (Pair pair : pairs) {
+            SocketChannel channel = pair == null ? null : pair.release();
+            if (channel != null) {
+                channels.add(channel);
+            }
+        }
+        for (LaneDoor.Delivery next = door.take(); next != null; next = door.take()) {
+            channels.add(next.channel());
+        }
+        try {
+            selector.close();
+        } catch (IOException _) {
+            // Its descriptors are gone either way.
+        }
+        channels.forEach(setup::linger);
+    }
+
+    void encodeHeader(ByteBuffer target, int sender, int step, long length) {
+        target.clear().put(headerTemplate.duplicate().clear());
+        FrameHeader.encodeFrame(target, sender, step, length);
+        target.flip();
+    }
+
+    void checkHeader(ByteBuffer received, int peer, int step, long length) throws RefusedException {
+        encodeHeader(expectedHeader, peer, step, length);
+        if (received.flip().mismatch(expectedHeader) >= 0) {
+            throw mismatch(FrameHeader.decode(received), peer, step, length);
+        }
+        received.position(received.limit());
+    }
+
+    private CommException mismatch(FrameHeader theirs, int peer, int step, long length) {
+        FrameHeader ours = currentHeader();
+        String text;
+        if (!ours.isSameCall(theirs) && !ours.describe().equals(theirs.describe())) {
+            text = "group " + group.name() + ": " + group.describe(rank()) + " called "
+                    + currentCall().describe() + " but " + group.describe(peer) + " called " + theirs.describe()
+                    + ". Every rank must make the same calls in the same order.";
+        } else if (ours.algorithm() != theirs.algorithm()) {
+            text = where() + group.describe(rank()) + " runs the algorithm "
+                    + ours.algorithm().label() + " but " + group.describe(peer) + " runs "
+                    + theirs.algorithm().label()
+                    + ". Set JRUN_ALGORITHM and JRUN_DETERMINISTIC alike on every rank.";
+        } else {
+            text = where() + group.describe(rank()) + " expected transfer " + step + " of " + length
+                    + " bytes but " + group.describe(peer) + " sent transfer " + theirs.step() + " of "
+                    + theirs.length() + " bytes in round " + theirs.round()
+                    + ". Check that every rank runs the same version of jrun.";
+        }
+        return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text);
+    }
+
+    private Pair involve(int peer) {
+        Pair pair = pair(peer);
+        if (!pair.isInvolved()) {
+            involved.add(pair);
+            pair.involve(true);
+            takeDeliveries();
+            if (!pair.isOpen()) {
+                door.ensureConnection(peer);
+            }
+        }
+        return pair;
+    }
+
+    private Pair pair(int peer) {
+        Pair pair = pairs[peer];
+        if (pair == null) {
+            pair = new Pair(peer, this);
+            pairs[peer] = pair;
+        }
+        return pair;
+    }
+
+    private boolean pump(Pair pair) {
+        try {
+            return pair.pump();
+        } catch (IOException e) {
+            throw lost(pair.peer(), reason(e));
+        }
+    }
+
+    private void ready(SelectionKey key) {
+        Pair pair = (Pair) key.attachment();
+        try {
+            pair.ready();
+        } catch (IOException e) {
+            throw lost(pair.peer(), reason(e));
+        }
+    }
+
+    private void takeDeliveries() {
+        for (LaneDoor.Delivery next = door.take(); next != null; next = door.take()) {
+            try {
+                Pair pair = pair(next.peer());
+                pair.open(next.channel(), next.channel().register(selector, 0, pair));
+            } catch (IOException e) {
+                throw lost(next.peer(), reason(e));
+            }
+        }
+    }
+
+    private void checkHealth(Pair pair) {
+        GroupHealth health = group.health();
+        if (health.isImpaired()) {
+            health.check();
+            String how = health.departure(pair.peer());
+            if (how != null && !door.isConnected(pair.peer())) {
+                throw lost(pair.peer(), how);
+            }
+        }
+        String obstacle = door.obstacle(pair.peer());
+        if (obstacle != null) {
+            throw lost(pair.peer(), obstacle);
+        }
+    }
+
+    private void sleep(Pair pair) {
+        long left = currentCall().deadline().remainingNanos();
+        if (left <= 0) {
+            throw timedOut();
+        }
+        String departure = group.health().departure(pair.peer());
+        long wait = departure == null ? left : Math.min(left, DEPARTURE_GRACE_NANOS);
+        long start = System.nanoTime();
+        try {
+            int ready = selector.select(this::ready, Math.max(1, Math.ceilDiv(wait, 1_000_000L)));
+            if (ready == 0 && departure != null && System.nanoTime() - start >= wait) {
+                throw lost(pair.peer(), departure);
+            }
+        } catch (IOException e) {
+            throw new CommException(ErrorCode.SYSTEM, where() + "waiting for the network failed: " + reason(e), e);
+        }
+        if (Thread.currentThread().isInterrupted()) {
+            throw new CommException(
+                    ErrorCode.ABORTED, where() + "the thread of " + group.describe(rank()) + " was interrupted");
+        }
+    }
+
+    private CommException lost(int peer, String why) {
+        String departure = group.health().departure(peer);
+        return new CommException(
+                ErrorCode.PEER_LOST,
+                where() + "lost " + group.describe(peer) + ": it " + (departure != null ? departure : why)
+                        + ". See that rank's log for the cause.");
+    }
+
+    private CommException timedOut() {
+        List<String> awaited = new ArrayList<>();
+        for (Pair pair : involved) {
+            if (pair.hasReceives() || pair.hasSends()) {
+                String what = !pair.isOpen() ? "a connection with " : pair.hasReceives() ? "data from " : "room at ";
+                awaited.add(what + group.describe(pair.peer()));
+            }
+        }
+        return new CommException(
+                ErrorCode.COLLECTIVE_TIMEOUT,
+                where() + group.describe(rank()) + " has waited "
+                        + currentCall().deadline().timeout().toSeconds() + " s for " + String.join(", ", awaited)
+                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout.");
+    }
+
+    private String where() {
+        return currentCall().describe() + " on group " + group.name() + ": ";
+    }
+
+    private static String reason(IOException e) {
+        String message = e.getMessage();
+        return message == null ? e.getClass().getSimpleName() : message;
+    }
+
+    private Call currentCall() {
+        Call current = call;
+        if (current == null) {
+            throw new IllegalStateException("no call has begun");
+        }
+        return current;
+    }
+
+    private FrameHeader currentHeader() {
+        FrameHeader current = header;
+        if (current == null) {
+            throw new IllegalStateException("no call has begun");
+        }
+        return current;
+    }
+}

@@ -1,0 +1,76 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.CollectiveMatrix.Buffers;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class TcpCollectivesTest {
+    private static final int COUNT = 65537;
+    private static final int SEED = 20;
+
+    private static LocalWorldOptions options(int size, TransportKind transport) {
+        return LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(60));
+    }
+
+    @ParameterizedTest(name = "{0} ranks, {1}")
+    @CsvSource({
+        "1, NATIVE",
+        "2, NATIVE",
+        "3, NATIVE",
+        "4, NATIVE",
+        "5, NATIVE",
+        "2, HEAP",
+        "3, HEAP",
+        "5, HEAP",
+        "3, REGISTERED"
+    })
+    void everyOperationIsExact(int size, Buffers buffers) {
+        LocalWorld.run(options(size, TransportKind.TCP), world -> CollectiveMatrix.run(world, buffers));
+    }
+
+    @ParameterizedTest(name = "{0} ranks")
+    @ValueSource(ints = {2, 3, 5})
+    void deterministicModeGivesTheBitsOfSharedMemoryForAnySplit(int size) {
+        List<MemorySegment> results = List.of(
+                deterministicSum(size, TransportKind.SHM, COUNT),
+                deterministicSum(size, TransportKind.TCP, COUNT),
+                deterministicSum(size, TransportKind.TCP, 1000),
+                deterministicSum(size, TransportKind.TCP, 40_000));
+
+        for (MemorySegment result : results) {
+            assertThat(result.mismatch(results.getFirst())).isEqualTo(-1);
+        }
+    }
+
+    /** The average of random floats over {@code size} ranks, reduced in buckets of {@code bucket} elements. */
+    private static MemorySegment deterministicSum(int size, TransportKind transport, int bucket) {
+        List<MemorySegment> results = new CopyOnWriteArrayList<>();
+        LocalWorld.run(options(size, transport).withDeterministic(true), world -> {
+            MemorySegment buffer = MemorySegment.ofArray(new float[COUNT]);
+            Random random = new Random(SEED + world.rank());
+            for (int at = 0; at < COUNT; at++) {
+                buffer.setAtIndex(ValueLayout.JAVA_FLOAT, at, (float) (random.nextGaussian() * 1e3));
+            }
+            for (int from = 0; from < COUNT; from += bucket) {
+                int length = Math.min(bucket, COUNT - from);
+                MemorySegment slice = buffer.asSlice(4L * from, 4L * length);
+                world.group().allReduce(slice, DataType.F32, length, ReduceOp.AVG);
+            }
+            results.add(buffer);
+        });
+        MemorySegment first = results.getFirst();
+        assertThat(results)
+                .hasSize(size)
+                .allSatisfy(result -> assertThat(result.mismatch(first)).isEqualTo(-1));
+        return first;
+    }
+}

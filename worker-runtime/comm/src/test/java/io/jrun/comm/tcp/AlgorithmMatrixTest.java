@@ -1,0 +1,235 @@
+package io.jrun.comm.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.tcp.TcpRanks.Rank;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.LongBinaryOperator;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Every operation with every algorithm and world size, on integers that every type represents exactly. */
+class AlgorithmMatrixTest {
+    private static final int HASH_PRIME = 7919;
+
+    @ParameterizedTest
+    @CsvSource({
+        "2, ''",
+        "3, ''",
+        "4, ''",
+        "5, ''",
+        "2, ring",
+        "3, ring",
+        "4, ring",
+        "5, ring",
+        "2, halving-doubling",
+        "3, halving-doubling",
+        "4, halving-doubling",
+        "5, halving-doubling",
+        "2, recursive-doubling",
+        "3, recursive-doubling",
+        "5, recursive-doubling",
+        "2, tree",
+        "3, tree",
+        "4, tree",
+        "5, tree",
+        "2, chain",
+        "3, chain",
+        "5, chain",
+        "2, direct",
+        "3, direct",
+        "5, direct"
+    })
+    void everyOperationIsExact(int size, String algorithm) throws Exception {
+        try (TcpRanks world = TcpRanks.start(size, Optional.of(algorithm), false)) {
+            world.run(rank -> new Script(rank).runAll());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"2", "3", "5"})
+    void everyOperationIsExactInDeterministicMode(int size) throws Exception {
+        try (TcpRanks world = TcpRanks.start(size, Optional.empty(), true)) {
+            world.run(rank -> new Script(rank).runAll());
+        }
+    }
+
+    /** What each rank runs: all operations in one order, on one backend, checking every result. */
+    private static final class Script {
+        private final Rank rank;
+        private final int size;
+        private long sequence;
+
+        Script(Rank rank) {
+            this.rank = rank;
+            this.size = rank.size();
+        }
+
+        void runAll() {
+            for (long count : List.of(0L, 1L, size - 1L, size + 1L, 1023L, 65537L)) {
+                // The matrix of process groups covers types and operators; here it is the algorithms that differ.
+                for (DataType type : count > 2000 ? List.of(DataType.F32) : List.of(DataType.F32, DataType.I64)) {
+                    try (Arena arena = Arena.ofConfined()) {
+                        boolean heap = count % 2 == 1 && type == DataType.F32;
+                        runMoves(arena, type, count, heap);
+                        runReductions(arena, type, count, heap);
+                    }
+                }
+            }
+        }
+
+        private void runReductions(Arena arena, DataType type, long count, boolean heap) {
+            for (ReduceOp op : count > 2000 ? List.of(ReduceOp.AVG) : List.of(ReduceOp.values())) {
+                long block = count;
+                MemorySegment buffer = filled(arena, type, count, rank.rank(), heap);
+                run(OpKind.ALL_REDUCE, type, op, count, 0, buffer, buffer);
+                check("allReduce " + op, type, buffer, count, at -> reduced(type, op, at));
+
+                int root = (int) (sequence % size);
+                buffer = filled(arena, type, count, rank.rank(), heap);
+                run(OpKind.REDUCE, type, op, count, root, buffer, buffer);
+                check(
+                        "reduce " + op,
+                        type,
+                        buffer,
+                        count,
+                        at -> rank.rank() == root ? reduced(type, op, at) : value(rank.rank(), at));
+
+                MemorySegment input = filled(arena, type, count * size, rank.rank(), heap);
+                MemorySegment output = filled(arena, type, count, -1, heap);
+                run(OpKind.REDUCE_SCATTER, type, op, count, 0, input, output);
+                check("reduceScatter " + op, type, output, count, at -> reduced(type, op, rank.rank() * block + at));
+                check("reduceScatter input", type, input, count * size, at -> value(rank.rank(), at));
+
+                long bytes = count * type.sizeBytes();
+                MemorySegment own = input.asSlice(rank.rank() * bytes, bytes);
+                run(OpKind.REDUCE_SCATTER, type, op, count, 0, input, own);
+                check(
+                        "reduceScatter in place " + op,
+                        type,
+                        own,
+                        count,
+                        at -> reduced(type, op, rank.rank() * block + at));
+            }
+        }
+
+        private void runMoves(Arena arena, DataType type, long count, boolean heap) {
+            int self = rank.rank();
+            int root = (int) (sequence % size);
+            MemorySegment buffer = filled(arena, type, count, self, heap);
+            run(OpKind.BROADCAST, type, ReduceOp.SUM, count, root, buffer, buffer);
+            check("broadcast", type, buffer, count, at -> value(root, at));
+
+            MemorySegment input = filled(arena, type, count, self, heap);
+            MemorySegment output = filled(arena, type, count * size, -1, heap);
+            run(OpKind.ALL_GATHER, type, ReduceOp.SUM, count, 0, input, output);
+            check("allGather", type, output, count * size, at -> value((int) (at / count), at % count));
+
+            MemorySegment gathered = self == root ? filled(arena, type, count * size, -1, heap) : MemorySegment.NULL;
+            run(OpKind.GATHER, type, ReduceOp.SUM, count, root, input, gathered);
+            if (self == root) {
+                check("gather", type, gathered, count * size, at -> value((int) (at / count), at % count));
+            }
+
+            MemorySegment whole = self == root ? filled(arena, type, count * size, root, heap) : MemorySegment.NULL;
+            MemorySegment own = filled(arena, type, count, -1, heap);
+            run(OpKind.SCATTER, type, ReduceOp.SUM, count, root, whole, own);
+            check("scatter", type, own, count, at -> value(root, self * count + at));
+
+            MemorySegment outgoing = filled(arena, type, count * size, self, heap);
+            run(OpKind.ALL_TO_ALL, type, ReduceOp.SUM, count, 0, outgoing, output);
+            check("allToAll", type, output, count * size, at -> value((int) (at / count), self * count + at % count));
+
+            run(OpKind.BARRIER, type, ReduceOp.SUM, 0, 0, MemorySegment.NULL, MemorySegment.NULL);
+        }
+
+        private void run(
+                OpKind kind,
+                DataType type,
+                ReduceOp op,
+                long count,
+                int root,
+                MemorySegment input,
+                MemorySegment output) {
+            Deadline deadline = Deadline.after(Calls.TIMEOUT);
+            rank.backend().run(new Call(sequence++, kind, type, op, count, root, input, output, deadline));
+        }
+
+        // Sums and products of such values are exact in every type, and so is what a division rounds to.
+        private double reduced(DataType type, ReduceOp op, long at) {
+            LongBinaryOperator fold = switch (op) {
+                case SUM, AVG -> Long::sum;
+                case MIN -> Math::min;
+                case MAX -> Math::max;
+                case PROD -> (a, b) -> a * b;
+            };
+            long result = value(0, at);
+            for (int from = 1; from < size; from++) {
+                result = fold.applyAsLong(result, value(from, at));
+            }
+            if (op != ReduceOp.AVG) {
+                return result;
+            }
+            return switch (type) {
+                case F32 -> (double) ((float) result / size);
+                case F64 -> (double) result / size;
+                case I32, I64 -> (double) Math.divideExact(result, (long) size);
+            };
+        }
+
+        // Small, of both signs, never 0, different for neighbouring ranks and places; 99 marks what must be
+        // overwritten.
+        private static long value(int rank, long at) {
+            if (rank < 0) {
+                return 99;
+            }
+            long size = 1 + (at * HASH_PRIME + rank * 3L) % 7;
+            return (at + rank) % 2 == 0 ? size : -size;
+        }
+
+        private static MemorySegment filled(Arena arena, DataType type, long count, int rank, boolean heap) {
+            MemorySegment memory = heap
+                    ? MemorySegment.ofArray(new float[Math.toIntExact(count)])
+                    : arena.allocate(count * type.sizeBytes(), 64);
+            for (long at = 0; at < count; at++) {
+                long value = value(rank, at);
+                switch (type) {
+                    case F32 -> memory.setAtIndex(ValueLayout.JAVA_FLOAT, at, (float) value);
+                    case F64 -> memory.setAtIndex(ValueLayout.JAVA_DOUBLE, at, (double) value);
+                    case I32 -> memory.setAtIndex(ValueLayout.JAVA_INT, at, (int) value);
+                    case I64 -> memory.setAtIndex(ValueLayout.JAVA_LONG, at, value);
+                }
+            }
+            return memory;
+        }
+
+        private interface Expected {
+            double at(long index);
+        }
+
+        private void check(String what, DataType type, MemorySegment memory, long count, Expected expected) {
+            for (long at = 0; at < count; at++) {
+                double actual = switch (type) {
+                    case F32 -> memory.getAtIndex(ValueLayout.JAVA_FLOAT, at);
+                    case F64 -> memory.getAtIndex(ValueLayout.JAVA_DOUBLE, at);
+                    case I32 -> memory.getAtIndex(ValueLayout.JAVA_INT, at);
+                    case I64 -> memory.getAtIndex(ValueLayout.JAVA_LONG, at);
+                };
+                if (actual != expected.at(at)) {
+                    assertThat(actual)
+                            .as("%s of %d %s on rank %d of %d, element %d", what, count, type, rank.rank(), size, at)
+                            .isEqualTo(expected.at(at));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+package io.jrun.comm.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.control.Bytes;
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Callers that are none of the job's ranks: they are turned away, reported once, and the job goes on unharmed. */
+class IntruderTest {
+    private static final int PATIENCE_MILLIS = 20_000;
+    private static final long LANE = 1234;
+
+    /** A stranger's connection to rank 1, which says it is rank 0. */
+    private static final class Intruder implements AutoCloseable {
+        private final Socket socket;
+        private final Prover prover;
+        private final Hello hello;
+
+        Intruder(TcpRanks world, Bytes secret, int round) throws IOException {
+            this.socket =
+                    new Socket(InetAddress.getLoopbackAddress(), world.peer(1).tcpPort());
+            this.socket.setSoTimeout(PATIENCE_MILLIS);
+            this.prover = new Prover(secret);
+            this.hello = new Hello(Hello.Purpose.DATA, round, 0, 1, LANE, prover.nonce());
+        }
+
+        void send(byte[] bytes) throws IOException {
+            socket.getOutputStream().write(bytes);
+        }
+
+        Nonce challenge() throws IOException {
+            byte[] answer = socket.getInputStream().readNBytes(Nonce.BYTES + Prover.BYTES);
+            assertThat(answer).hasSize(Nonce.BYTES + Prover.BYTES);
+            return Nonce.read(ByteBuffer.wrap(answer));
+        }
+
+        byte[] proof(Nonce challenge) throws IOException {
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            DataOutputStream out = new DataOutputStream(bytes);
+            out.writeInt(0);
+            out.write(prover.prove(Prover.Role.CALLER, hello, challenge, new byte[0]));
+            return bytes.toByteArray();
+        }
+
+        void assertTurnedAway() throws IOException {
+            try {
+                assertThat(socket.getInputStream().read()).isEqualTo(-1);
+            } catch (SocketException _) {
+                // A reset says the same.
+            }
+        }
+
+        @Override
+        public void close() throws IOException {
+            socket.close();
+        }
+    }
+
+    private static void assertJobGoesOn(TcpRanks world) throws Exception {
+        world.run(rank -> {
+            float[] data = {1, 2, 3};
+            rank.backend().run(Calls.allReduce(0, MemorySegment.ofArray(data), DataType.F32, ReduceOp.SUM));
+            assertThat(data).containsExactly(2, 4, 6);
+        });
+    }
+
+    @Test
+    void garbageIsRefusedAndReportedOnce() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2)) {
+            byte[] garbage = new byte[Hello.BYTES];
+            for (int seed = 0; seed < 5; seed++) {
+                new Random(seed).nextBytes(garbage);
+                try (Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
+                    intruder.send(garbage);
+                    intruder.assertTurnedAway();
+                }
+            }
+            assertThat(world.log()).singleElement().asString().contains("does not speak this protocol");
+            assertJobGoesOn(world);
+        }
+    }
+
+    @Test
+    void aCallerWithoutTheSecretIsRefused() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder intruder = new Intruder(world, Bytes.ofUtf8("a guess"), TcpRanks.ROUND)) {
+            intruder.send(intruder.hello.encode());
+            intruder.send(intruder.proof(intruder.challenge()));
+            intruder.assertTurnedAway();
+            assertThat(world.log()).singleElement().asString().contains("does not know the job's secret");
+            assertJobGoesOn(world);
+        }
+    }
+
+    @Test
+    void aReplayedProofIsRefused() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder honest = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND);
+                Intruder replay = new Intruder(world, Bytes.ofUtf8("unknown"), TcpRanks.ROUND)) {
+            honest.send(honest.hello.encode());
+            byte[] proof = honest.proof(honest.challenge());
+            honest.send(proof);
+
+            replay.send(honest.hello.encode());
+            replay.challenge();
+            replay.send(proof);
+
+            replay.assertTurnedAway();
+            assertThat(world.log()).singleElement().asString().contains("does not know the job's secret");
+            assertJobGoesOn(world);
+        }
+    }
+
+    @Test
+    void aCallerOfAnotherRoundIsRefused() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND - 1)) {
+            intruder.send(intruder.hello.encode());
+            intruder.assertTurnedAway();
+            assertThat(world.log())
+                    .singleElement()
+                    .asString()
+                    .contains("round 6")
+                    .contains("this is 7");
+            assertJobGoesOn(world);
+        }
+    }
+
+    @Test
+    void anOversizedLengthIsRefusedBeforeAnythingIsAllocated() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
+            intruder.send(intruder.hello.encode());
+            intruder.challenge();
+            intruder.send(ByteBuffer.allocate(Integer.BYTES)
+                    .putInt(0, Integer.MAX_VALUE)
+                    .array());
+            intruder.assertTurnedAway();
+            assertThat(world.log()).singleElement().asString().contains("announces 2147483647 bytes");
+            assertJobGoesOn(world);
+        }
+    }
+
+    @Test
+    void aCallerThatTakesItsTimeIsDroppedAndHoldsUpNobody() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
+            intruder.send(new byte[] {0x4a});
+            assertJobGoesOn(world);
+            intruder.assertTurnedAway();
+            assertThat(world.log()).singleElement().asString().contains("did not prove itself within 3000 ms");
+        }
+    }
+
+    @Test
+    void aConnectionCutInTheMiddleOfTheHandshakeChangesNothing() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2)) {
+            for (int length : new int[] {0, 1, Hello.BYTES - 1, Hello.BYTES}) {
+                try (Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
+                    byte[] hello = intruder.hello.encode();
+                    intruder.socket.getOutputStream().write(hello, 0, length);
+                }
+            }
+            assertJobGoesOn(world);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+package io.jrun.comm.tcp;
+
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.collective.AlgorithmSelector;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame.Peer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * N ranks in one JVM, each with a factory, a listener and a thread of its own, talking over loopback; below the level of
+ * process groups, so that a test can hold one rank still, close it, or attack it.
+ */
+final class TcpRanks implements AutoCloseable {
+    static final int ROUND = 7;
+    static final Bytes SECRET = Bytes.ofUtf8("a secret that only these ranks know");
+    /** Long enough for an honest caller on a loaded machine; a tardy one is waited for in one test only. */
+    static final Duration HANDSHAKE_TIMEOUT = Duration.ofSeconds(3);
+
+    private static final long HANG_SECONDS = 60;
+
+    /** What one rank does. */
+    interface Body {
+        void run(Rank rank) throws Exception;
+    }
+
+    /** One rank: its place, its backend, and the health that a process group would keep for it. */
+    record Rank(int rank, int size, Backend backend, GroupHealth health) {}
+
+    private final List<Peer> peers = new ArrayList<>();
+    private final List<ServerSocketChannel> listeners = new ArrayList<>();
+    private final List<TcpBackendFactory> factories = new ArrayList<>();
+    private final List<Rank> ranks = new ArrayList<>();
+    private final Set<Integer> left = ConcurrentHashMap.newKeySet();
+    private final List<String> log = new CopyOnWriteArrayList<>();
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+
+    private TcpRanks() {}
+
+    static TcpRanks start(int size) {
+        return start(size, Optional.empty(), false);
+    }
+
+    static TcpRanks start(int size, Optional<String> algorithm, boolean deterministic) {
+        TcpRanks world = new TcpRanks();
+        try {
+            for (int rank = 0; rank < size; rank++) {
+                ServerSocketChannel listener = ServerSocketChannel.open();
+                listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+                world.listeners.add(listener);
+                int port = listener.socket().getLocalPort();
+                world.peers.add(new Peer(rank, 0, rank, "testhost", "127.0.0.1", port, 4000 + rank));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        for (int rank = 0; rank < size; rank++) {
+            world.startRank(rank, AlgorithmSelector.of(algorithm), deterministic);
+        }
+        return world;
+    }
+
+    private void startRank(int rank, AlgorithmSelector selector, boolean deterministic) {
+        WorldContext context = new WorldContext("test", ROUND, rank, SECRET, peers, Optional.of(listeners.get(rank)));
+        TcpBackendFactory factory = TcpBackendFactory.start(context, selector, log::add, HANDSHAKE_TIMEOUT);
+        GroupHealth health = new GroupHealth();
+        GroupContext group = new GroupContext(context, "world", rank, peers, deterministic, health);
+        factories.add(factory);
+        ranks.add(new Rank(rank, peers.size(), factory.create(group), health));
+    }
+
+    Rank rank(int rank) {
+        return ranks.get(rank);
+    }
+
+    Peer peer(int rank) {
+        return peers.get(rank);
+    }
+
+    List<String> log() {
+        return log;
+    }
+
+    /** Closes one rank as its process would at the end of main. */
+    void leave(int rank) {
+        if (!left.add(rank)) {
+            return;
+        }
+        ranks.get(rank).backend().close();
+        factories.get(rank).close();
+    }
+
+    /** Runs {@code body} on one rank's own thread. */
+    Future<?> submit(int rank, Body body) {
+        return threads.submit(() -> {
+            body.run(ranks.get(rank));
+            return null;
+        });
+    }
+
+    /** Runs {@code body} on every rank and waits; throws the first failure, with the others suppressed in it. */
+    void run(Body body) throws Exception {
+        List<Throwable> failures =
+                outcomes(body).stream().flatMap(Optional::stream).toList();
+        if (!failures.isEmpty()) {
+            AssertionError error = new AssertionError("a rank failed", failures.getFirst());
+            failures.stream().skip(1).forEach(error::addSuppressed);
+            throw error;
+        }
+    }
+
+    /** Runs {@code body} on every rank and waits; what each threw. */
+    List<Optional<Throwable>> outcomes(Body body) throws Exception {
+        List<Future<?>> running = new ArrayList<>();
+        for (Rank rank : ranks) {
+            running.add(submit(rank.rank(), body));
+        }
+        List<Optional<Throwable>> outcomes = new ArrayList<>();
+        for (Future<?> each : running) {
+            outcomes.add(outcome(each));
+        }
+        return outcomes;
+    }
+
+    /** What a submitted body threw; fails if it hangs. */
+    static Optional<Throwable> outcome(Future<?> running) throws InterruptedException, TimeoutException {
+        try {
+            running.get(HANG_SECONDS, TimeUnit.SECONDS);
+            return Optional.empty();
+        } catch (ExecutionException e) {
+            return Optional.ofNullable(e.getCause());
+        }
+    }
+
+    @Override
+    public void close() {
+        threads.shutdownNow();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            leave(rank);
+        }
+    }
+}
