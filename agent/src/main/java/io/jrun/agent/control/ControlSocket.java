@@ -8,6 +8,8 @@ import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
 
 /**
  * Where the workers of one job reach their agent: a unix-domain socket in a folder only this user can enter. Accepts on a
@@ -18,6 +20,9 @@ public final class ControlSocket implements AutoCloseable {
     private static final int MAX_PATH_BYTES = 107;
 
     private static final Path SHORT_TEMP = Path.of("/tmp");
+
+    private static final FileAttribute<?> OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
     private final Path folder;
     private final Path path;
@@ -49,7 +54,8 @@ public final class ControlSocket implements AutoCloseable {
     }
 
     private static Path createFolder(Path temp) throws IOException {
-        return Files.createTempDirectory(temp, "jrun-"); // mode 0700
+        String name = "jrun-" + ProcessHandle.current().pid() + "-" + Long.toHexString(System.nanoTime());
+        return Files.createDirectory(temp.resolve(name), OWNER_ONLY); // fails if somebody was there before
     }
 
     private static Path socketIn(Path folder) {

@@ -21,10 +21,15 @@ public final class Guard implements AutoCloseable {
     /**
      * A worker becomes its group's leader a moment after it is forked; until then only its pid can be signalled, hence the
      * second kill. The shell ignores what a terminal or a batch system sends to everybody.
+     *
+     * <p>An agent may be killed between a fork and the word of it (seen under load: the worker ran already). Therefore,
+     * unless the agent said goodbye, the shell also looks for processes that carry this agent's socket in their
+     * environment, and once more a second later for one that was just being forked.
      */
     private static final String SCRIPT = """
             trap '' HUP INT QUIT TERM PIPE USR1 USR2
             groups=' '
+            orderly=
             while read -r verb group signal; do
               case $verb in
                 add) groups="$groups$group " ;;
@@ -32,10 +37,18 @@ public final class Guard implements AutoCloseable {
                 group) kill -s "$signal" -- "-$group" || kill -s "$signal" "$group" ;;
                 process) kill -s "$signal" "$group" ;;
                 sweep) kill -s 9 -- "-$group" ;;
+                bye) orderly=yes ;;
               esac
             done
             for group in $groups; do
               kill -s 9 -- "-$group" || kill -s 9 "$group"
+            done
+            [ "$orderly" ] || for pause in 0 1; do
+              sleep "$pause"
+              for file in $(grep -l -F -e "JRUN_AGENT_SOCKET=$1/" /proc/[0-9]*/environ); do
+                process=${file#/proc/}
+                kill -s 9 "${process%/environ}"
+              done
             done
             rm -rf -- "$1"
             """;
@@ -91,6 +104,7 @@ public final class Guard implements AutoCloseable {
     @Override
     public void close() {
         try {
+            tell("bye");
             commands.close();
             if (!shell.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS)) {
                 shell.destroyForcibly();
@@ -119,7 +133,8 @@ public final class Guard implements AutoCloseable {
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
             try (OutputStream commands = once.getOutputStream()) {
-                commands.write((command.startsWith("add ") ? "" : command + "\n").getBytes(StandardCharsets.US_ASCII));
+                commands.write((command.startsWith("add ") ? "bye\n" : command + "\nbye\n")
+                        .getBytes(StandardCharsets.US_ASCII));
             }
         } catch (IOException e) {
             throw new IllegalStateException("the agent's guard is gone and /bin/sh cannot be started: " + command, e);

@@ -72,12 +72,10 @@ final class Round {
         if (launch.getRestartCount() == 0) {
             WorkerEnvironment.chosenThreads(launch, around.context())
                     .ifPresent(threads -> around.notices()
-                            .accept(
-                                    "OMP_NUM_THREADS=%d for each worker (%d usable cores, %d local workers); set it to choose otherwise"
-                                            .formatted(
-                                                    threads,
-                                                    around.context().node().cores(),
-                                                    launch.getWorkersCount())));
+                            .accept("OMP_NUM_THREADS=" + threads + " for each worker ("
+                                    + around.context().node().cores() + " usable cores, "
+                                    + launch.getWorkersCount()
+                                    + " local workers); set it to choose otherwise"));
         }
         for (WorkerSpec worker : launch.getWorkersList()) {
             start(worker);

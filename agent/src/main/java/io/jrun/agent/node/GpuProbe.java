@@ -15,8 +15,6 @@ import java.util.regex.Pattern;
 /** Which NVIDIA devices a program started here would see. */
 final class GpuProbe {
     private static final long NVIDIA_SMI_SECONDS = 10;
-    private static final Pattern GPU = Pattern.compile("GPU (\\d+):.*");
-    private static final Pattern MIG = Pattern.compile("\\s+MIG .*\\(UUID: (MIG-[^)]+)\\).*");
 
     private final Path root;
     private final Map<String, String> environment;
@@ -55,11 +53,13 @@ final class GpuProbe {
 
     /** Reads the output of {@code nvidia-smi -L}: indices, or the UUIDs of MIG slices where a GPU is cut into such. */
     static List<String> parseListing(List<String> lines) {
+        Pattern gpuLine = Pattern.compile("GPU (\\d+):.*");
+        Pattern migLine = Pattern.compile("\\s+MIG .*\\(UUID: (MIG-[^)]+)\\).*");
         List<String> devices = new ArrayList<>();
         String wholeGpu = "";
         for (String line : lines) {
-            Matcher gpu = GPU.matcher(line);
-            Matcher mig = MIG.matcher(line);
+            Matcher gpu = gpuLine.matcher(line);
+            Matcher mig = migLine.matcher(line);
             if (gpu.matches()) {
                 wholeGpu = gpu.group(1);
                 devices.add(wholeGpu);
@@ -73,7 +73,7 @@ final class GpuProbe {
 
     private List<String> deviceFiles() {
         List<String> devices = new ArrayList<>();
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(root.resolve("dev"), "nvidia[0-9]*")) {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(root.resolve("dev"), GpuProbe::isDevice)) {
             for (Path _ : files) {
                 devices.add(Integer.toString(devices.size())); // CUDA numbers what it can see from 0
             }
@@ -81,6 +81,14 @@ final class GpuProbe {
             return List.of();
         }
         return devices;
+    }
+
+    /** nvidia0, not nvidiactl. */
+    private static boolean isDevice(Path file) {
+        String name = String.valueOf(file.getFileName());
+        return name.startsWith("nvidia")
+                && name.length() > "nvidia".length()
+                && Character.isDigit(name.charAt("nvidia".length()));
     }
 
     private static List<String> listed() {

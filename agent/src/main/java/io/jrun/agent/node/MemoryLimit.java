@@ -45,8 +45,9 @@ final class MemoryLimit {
     /** A limit anywhere up the tree binds; inside a container the path may not exist below the mount, but its root does. */
     private static long lowest(Path mount, String group, String file) {
         long limit = Long.MAX_VALUE;
-        Path relative = Path.of(group.replaceFirst("^/+", ""));
-        for (Path at = mount.resolve(relative).normalize(); at != null && at.startsWith(mount); at = at.getParent()) {
+        for (Path at = Path.of(mount + "/" + group).normalize();
+                at != null && at.startsWith(mount);
+                at = at.getParent()) {
             limit = Math.min(limit, limitIn(at.resolve(file)));
         }
         return limit;

@@ -26,18 +26,17 @@ public final class OomKills {
     }
 
     private static OptionalLong countOf(Path root, String controller, String group) throws IOException {
-        String relative = group.replaceFirst("^/+", "");
         Path mount = root.resolve("sys/fs/cgroup");
         return switch (controller) {
-            case "" -> read(mount, relative, "memory.events");
-            case "memory" -> read(mount.resolve("memory"), relative, "memory.oom_control");
+            case "" -> read(mount, group, "memory.events");
+            case "memory" -> read(mount.resolve("memory"), group, "memory.oom_control");
             default -> OptionalLong.empty();
         };
     }
 
     /** Inside a container the group named in /proc is not visible and the mount's root is the container's own group. */
     private static OptionalLong read(Path mount, String group, String name) throws IOException {
-        for (Path file : new Path[] {mount.resolve(group).resolve(name), mount.resolve(name)}) {
+        for (Path file : new Path[] {Path.of(mount + "/" + group, name), mount.resolve(name)}) {
             if (!Files.isReadable(file)) {
                 continue;
             }

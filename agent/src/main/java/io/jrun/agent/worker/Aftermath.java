@@ -40,13 +40,18 @@ final class Aftermath {
     /** Crash reports and heap dumps of the JVM. */
     static List<String> artifacts(Path logDir) {
         List<String> found = new ArrayList<>();
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(logDir, "{hs_err_pid*,*.hprof,*.mdmp,core*}")) {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(logDir, Aftermath::isArtifact)) {
             files.forEach(file -> found.add(file.toString()));
         } catch (IOException e) {
             return List.of();
         }
         Collections.sort(found);
         return found;
+    }
+
+    private static boolean isArtifact(Path file) {
+        String name = String.valueOf(file.getFileName());
+        return name.startsWith("hs_err_pid") || name.endsWith(".hprof") || name.startsWith("core");
     }
 
     /** Removes what an earlier run of the same name left, so that it is not taken for this worker's. */

@@ -5,8 +5,9 @@ import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.WorkerSpec;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
+import java.util.StringTokenizer;
 
 /**
  * JVM options that let N workers share one node. They come first on the command line, and HotSpot lets the last of equal
@@ -15,7 +16,7 @@ import java.util.Locale;
  */
 public final class JvmDefaults {
     /** All local heaps together; the rest is for native memory (tensors), code and the page cache. */
-    private static final double HEAP_PERCENT = 50;
+    private static final int HEAP_PERCENT = 50;
 
     private static final String VECTOR_MODULE = "--add-modules=jdk.incubator.vector";
 
@@ -24,7 +25,7 @@ public final class JvmDefaults {
     static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
         int workers = Math.max(1, launch.getWorkersCount());
         List<String> options = new ArrayList<>();
-        options.add("-XX:MaxRAMPercentage=" + String.format(Locale.ROOT, "%.2f", HEAP_PERCENT / workers));
+        options.add("-XX:MaxRAMPercentage=" + heapPercent(workers));
         if (!choosesCollector(launch, context)) {
             options.addAll(collector(context.node().cores() / workers));
         }
@@ -51,6 +52,12 @@ public final class JvmDefaults {
                         .noneMatch(option -> option.contains("jdk.incubator.vector"));
     }
 
+    /** In hundredths of a percent and without the formatter, whose first use takes longer than all the rest of this. */
+    private static String heapPercent(int workers) {
+        int hundredths = Math.max(1, HEAP_PERCENT * 100 / workers);
+        return hundredths / 100 + "." + hundredths % 100 / 10 + hundredths % 10;
+    }
+
     /** With one core per worker, parallel collector threads would only take turns with the other workers. */
     private static List<String> collector(int coresPerWorker) {
         if (coresPerWorker < 2) {
@@ -69,7 +76,8 @@ public final class JvmDefaults {
         }
         for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")) {
             String value = launch.getEnvOrDefault(name, context.inherited().getOrDefault(name, ""));
-            if (List.of(value.split("\\s+", -1)).stream().anyMatch(JvmDefaults::mayChooseCollector)) {
+            if (Collections.list(new StringTokenizer(value)).stream()
+                    .anyMatch(option -> mayChooseCollector((String) option))) {
                 return true;
             }
         }

@@ -22,8 +22,14 @@ public record LaunchContext(
         inherited = Map.copyOf(inherited);
     }
 
+    /** Four digits or more. Without the formatter, whose first use costs the start of every job some milliseconds. */
+    private static String padded(int rank) {
+        String digits = Integer.toString(rank);
+        return "0".repeat(Math.max(0, 4 - digits.length())) + digits;
+    }
+
     /** Where everything about one rank of one attempt is written: {@code attempt-0/rank-0003}. */
     public Path rankLogDir(int attempt, int rank) {
-        return runLogDir.resolve("attempt-" + attempt).resolve("rank-%04d".formatted(rank));
+        return runLogDir.resolve("attempt-" + attempt).resolve("rank-" + padded(rank));
     }
 }
