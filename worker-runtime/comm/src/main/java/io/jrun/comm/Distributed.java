@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 
 /** The way into the job that this process was started for. */
 public final class Distributed {
+    /** Every other rank may call at once, before the first operation here begins to answer; the kernel caps it. */
+    private static final int BACKLOG = 4096;
+
     private Distributed() {}
 
     /**
@@ -82,7 +85,7 @@ public final class Distributed {
         try {
             ServerSocketChannel listener = ServerSocketChannel.open();
             InetAddress any = new InetSocketAddress(0).getAddress();
-            listener.bind(new InetSocketAddress(sameNode ? InetAddress.getLoopbackAddress() : any, 0));
+            listener.bind(new InetSocketAddress(sameNode ? InetAddress.getLoopbackAddress() : any, 0), BACKLOG);
             return listener;
         } catch (IOException e) {
             throw new CommException(ErrorCode.SYSTEM, "cannot listen for other ranks: " + e.getMessage(), e);

@@ -157,7 +157,7 @@ final class Pair {
             ByteBuffer window = transfer.incoming(receiveStaging);
             long read = receiveHeader.hasRemaining() ? read(open, receiveHeader, window) : open.read(window);
             if (read < 0) {
-                throw new EOFException("closed its connection");
+                throw new EOFException();
             }
             moved |= read > 0;
             if (receiveHeader.hasRemaining()) {

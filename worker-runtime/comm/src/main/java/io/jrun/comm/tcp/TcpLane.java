@@ -8,6 +8,7 @@ import io.jrun.comm.backend.GroupHealth;
 import io.jrun.comm.backend.ProgressThread;
 import io.jrun.comm.collective.Algorithm;
 import io.jrun.comm.collective.Links;
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -285,7 +286,7 @@ final class TcpLane implements Links, AutoCloseable {
                 throw lost(pair.peer(), departure);
             }
         } catch (IOException e) {
-            throw new CommException(ErrorCode.SYSTEM, where() + "waiting for the network failed: " + reason(e), e);
+            throw new CommException(ErrorCode.SYSTEM, where() + "waiting for the network failed: " + e, e);
         }
         if (Thread.currentThread().isInterrupted()) {
             throw new CommException(
@@ -320,9 +321,14 @@ final class TcpLane implements Links, AutoCloseable {
         return currentCall().describe() + " on group " + group.name() + ": ";
     }
 
+    // Completes "it ...".
     private static String reason(IOException e) {
-        String message = e.getMessage();
-        return message == null ? e.getClass().getSimpleName() : message;
+        String message = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        return switch (e) {
+            case EOFException _ -> "closed its connection";
+            case RefusedException _ -> "sent what no rank sends (" + message + ")";
+            default -> "broke its connection (" + message + ")";
+        };
     }
 
     private Call currentCall() {

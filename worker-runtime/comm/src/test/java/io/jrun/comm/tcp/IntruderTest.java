@@ -15,6 +15,8 @@ import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Callers that are none of the job's ranks: they are turned away, reported once, and the job goes on unharmed. */
 class IntruderTest {
@@ -28,11 +30,15 @@ class IntruderTest {
         private final Hello hello;
 
         Intruder(TcpRanks world, Bytes secret, int round) throws IOException {
+            this(world, secret, round, LANE);
+        }
+
+        Intruder(TcpRanks world, Bytes secret, int round, long lane) throws IOException {
             this.socket =
                     new Socket(InetAddress.getLoopbackAddress(), world.peer(1).tcpPort());
             this.socket.setSoTimeout(PATIENCE_MILLIS);
             this.prover = new Prover(secret);
-            this.hello = new Hello(Hello.Purpose.DATA, round, 0, 1, LANE, prover.nonce());
+            this.hello = new Hello(Hello.Purpose.DATA, round, 0, 1, lane, prover.nonce());
         }
 
         void send(byte[] bytes) throws IOException {
@@ -160,6 +166,55 @@ class IntruderTest {
             assertJobGoesOn(world);
             intruder.assertTurnedAway();
             assertThat(world.log()).singleElement().asString().contains("did not prove itself within 3000 ms");
+        }
+    }
+
+    /** A rank of the job, by its secret, whose frames are not those of the call. */
+    private static Intruder impostor(TcpRanks world) throws IOException {
+        Intruder impostor = new Intruder(
+                world, TcpRanks.SECRET, TcpRanks.ROUND, world.rank(1).lane());
+        impostor.send(impostor.hello.encode());
+        impostor.send(impostor.proof(impostor.challenge()));
+        byte[] verdict = impostor.socket.getInputStream().readNBytes(OutgoingHandshake.VERDICT_BYTES + Prover.BYTES);
+        assertThat(verdict[0]).isEqualTo(WireEnum.code(Verdict.ACCEPTED));
+        return impostor;
+    }
+
+    private static Throwable outcomeOfAllReduce(TcpRanks world) throws Exception {
+        MemorySegment data = MemorySegment.ofArray(new float[1000]);
+        return TcpRanks.outcome(world.submit(
+                        1, rank -> rank.backend().run(Calls.allReduce(0, data, DataType.F32, ReduceOp.SUM))))
+                .orElseThrow();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
+    void damagedFramesFailTheCallWithANamedCause(int seed) throws Exception {
+        Random random = new Random(seed);
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder impostor = impostor(world)) {
+            byte[] frame = new byte[FrameHeader.BYTES + random.nextInt(100)];
+            random.nextBytes(frame);
+            impostor.send(frame);
+
+            assertThat(outcomeOfAllReduce(world))
+                    .hasMessageContaining("allReduce #0")
+                    .hasMessageContaining("lost rank 0 (host testhost, pid 4000)")
+                    .hasMessageContaining("out of step");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, FrameHeader.BYTES - 1})
+    void aStreamThatEndsInsideAFrameIsALostPeer(int length) throws Exception {
+        try (TcpRanks world = TcpRanks.start(2)) {
+            Intruder impostor = impostor(world);
+            impostor.send(new byte[length]);
+            impostor.close();
+
+            assertThat(outcomeOfAllReduce(world))
+                    .hasMessageContaining("allReduce #0")
+                    .hasMessageContaining("lost rank 0 (host testhost, pid 4000)");
         }
     }
 

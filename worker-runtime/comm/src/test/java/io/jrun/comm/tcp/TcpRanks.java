@@ -43,8 +43,8 @@ final class TcpRanks implements AutoCloseable {
         void run(Rank rank) throws Exception;
     }
 
-    /** One rank: its place, its backend, and the health that a process group would keep for it. */
-    record Rank(int rank, int size, Backend backend, GroupHealth health) {}
+    /** One rank: its place, its backend, the health that a process group would keep for it, and its lane. */
+    record Rank(int rank, int size, Backend backend, GroupHealth health, long lane) {}
 
     private final List<Peer> peers = new ArrayList<>();
     private final List<ServerSocketChannel> listeners = new ArrayList<>();
@@ -85,7 +85,7 @@ final class TcpRanks implements AutoCloseable {
         GroupHealth health = new GroupHealth();
         GroupContext group = new GroupContext(context, "world", rank, peers, deterministic, health);
         factories.add(factory);
-        ranks.add(new Rank(rank, peers.size(), factory.create(group), health));
+        ranks.add(new Rank(rank, peers.size(), factory.create(group), health, LaneId.ofCollectives(group)));
     }
 
     Rank rank(int rank) {
