@@ -1,0 +1,90 @@
+package io.jrun.bench;
+
+import io.jrun.comm.World;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.BackendOptional;
+import org.bytedeco.pytorch.BoolVector;
+import org.bytedeco.pytorch.LoggerOptional;
+import org.bytedeco.pytorch.LongVector;
+import org.bytedeco.pytorch.PrefixStore;
+import org.bytedeco.pytorch.ProcessGroup;
+import org.bytedeco.pytorch.Reducer;
+import org.bytedeco.pytorch.SGD;
+import org.bytedeco.pytorch.SGDOptions;
+import org.bytedeco.pytorch.SizeTStringMap;
+import org.bytedeco.pytorch.SizeTVector;
+import org.bytedeco.pytorch.SizeTVectorVector;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * libtorch's own DDP: the C++ Reducer that torch's DistributedDataParallel wraps, over Gloo, with gradients as views of its
+ * buckets and torch's bucket sizes.
+ */
+final class ReducerLoop implements TrainingLoop {
+    private static final long FIRST_BUCKET_BYTES = 1 << 20;
+    private static final long BUCKET_BYTES = 25 << 20;
+
+    private final BenchGpt model;
+    private final SGD optimizer;
+    private final Reducer reducer;
+    private final TensorVector parameters;
+
+    ReducerLoop(BenchGpt model, World world) {
+        this.model = model;
+        parameters = model.parameters();
+        optimizer = new SGD(parameters, new SGDOptions(LEARNING_RATE));
+        GlooPeer.Connection gloo = GlooPeer.connect(world);
+        ProcessGroup group = new ProcessGroup(new PrefixStore("reducer", gloo.store()), world.rank(), world.size());
+        group.setBackend(torch.DeviceType.CPU, ProcessGroup.BackendType.GLOO, new BackendOptional(gloo.group()));
+        group.setDefaultBackend(ProcessGroup.BackendType.GLOO);
+        BoolVector sparse = new BoolVector(parameters.size());
+        for (long i = 0; i < parameters.size(); i++) {
+            sparse.put(i, false);
+        }
+        SizeTVectorVector inOrder = torch.compute_bucket_assignment_by_size(
+                        parameters,
+                        new SizeTVector(FIRST_BUCKET_BYTES, BUCKET_BYTES),
+                        sparse,
+                        new LongVector(),
+                        new LoggerOptional())
+                .get0();
+        long buckets = inOrder.size();
+        SizeTVectorVector reversed = new SizeTVectorVector(buckets);
+        for (long i = 0; i < buckets; i++) {
+            reversed.put(i, inOrder.get(buckets - 1 - i));
+        }
+        reducer = new Reducer(
+                parameters,
+                reversed,
+                group,
+                sparse,
+                BUCKET_BYTES,
+                false,
+                true,
+                new SizeTStringMap(),
+                FIRST_BUCKET_BYTES,
+                false,
+                false);
+    }
+
+    @Override
+    public void step(Tensor x_BS, Tensor y_BS) {
+        try (PointerScope _ = new PointerScope()) {
+            optimizer.zero_grad();
+            reducer.prepare_for_forward();
+            Tensor loss = TrainingLoop.loss(model, x_BS, y_BS);
+            reducer.prepare_for_backward(new TensorVector(0L));
+            loss.backward();
+            optimizer.step();
+        }
+    }
+
+    @Override
+    public void close() {
+        reducer.close();
+        optimizer.close();
+        parameters.close();
+    }
+}
