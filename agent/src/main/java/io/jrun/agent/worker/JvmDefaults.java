@@ -20,29 +20,39 @@ public final class JvmDefaults {
 
     private static final String VECTOR_MODULE = "--add-modules=jdk.incubator.vector";
 
+    /** Part of what an archive of classes depends on. */
+    static final List<String> MODULE_OPTIONS =
+            List.of(VECTOR_MODULE, "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
+
     private JvmDefaults() {}
 
     static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
         int workers = Math.max(1, launch.getWorkersCount());
         List<String> options = new ArrayList<>();
         options.add("-XX:MaxRAMPercentage=" + heapPercent(workers));
-        if (!choosesCollector(launch, context)) {
+        boolean ownCollector = !choosesCollector(launch, context);
+        if (ownCollector) {
             options.addAll(collector(context.node().cores() / workers));
         }
-        options.add(VECTOR_MODULE);
-        options.add("--enable-native-access=ALL-UNNAMED");
-        options.add("--sun-misc-unsafe-memory-access=allow");
+        options.addAll(MODULE_OPTIONS);
         options.add("-XX:-UsePerfData");
         options.add("-Dorg.bytedeco.javacpp.maxphysicalbytes=0"); // its default bound makes big models fail
         String logDir = literal(context.rankLogDir(launch.getRestartCount(), worker.getRank()));
         options.add("-XX:ErrorFile=" + logDir + "/hs_err_pid%p.log");
         options.add("-XX:HeapDumpPath=" + logDir);
-        context.options().workerArchive().ifPresent(archive -> {
-            options.add("-XX:SharedArchiveFile=" + archive);
-            options.add("-Xlog:disable"); // an archive that does not fit is a slower start, not a message
-            options.add("-Xlog:all=error:stderr");
-        });
+        if (ownCollector) { // a stranger, such as ZGC, may not fit the archive and would then start without any
+            context.options().workerArchive().ifPresent(archive -> options.addAll(archiveOptions(archive)));
+        }
         return options;
+    }
+
+    /** An archive that does not fit makes a slower start, not a message; the JVM's other warnings go to stderr. */
+    private static List<String> archiveOptions(Path archive) {
+        return List.of(
+                "-XX:SharedArchiveFile=" + archive,
+                "-Xlog:disable",
+                "-Xlog:all=warning:stderr",
+                "-Xlog:cds*=off,aot*=off:stderr");
     }
 
     /** Whether the incubator line on this worker's stderr is our doing: jrun adds the module and the user does not. */
