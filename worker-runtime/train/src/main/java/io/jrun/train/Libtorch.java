@@ -1,5 +1,6 @@
 package io.jrun.train;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -30,9 +31,15 @@ public final class Libtorch {
     /** Unpacking takes about 2 s; a full disk or a stopped neighbour must not hold a worker for ever. */
     private static final Duration LOCK_DEADLINE = Duration.ofMinutes(5);
 
-    /** In dependency order: a library's RUNPATH is $ORIGIN, so what it needs must lie beside it when it is opened. */
-    private static final List<String> LIBRARIES = List.of(
-            "libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so", "libjnitorch.so", "libjnitorch_gloo.so");
+    /**
+     * In dependency order, and opened in it by full path: what a library needs is then in the process before the dynamic
+     * linker goes looking for it, along LD_LIBRARY_PATH or in the system's folders.
+     */
+    private static final List<String> LIBRARIES =
+            List.of("libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so");
+
+    /** The presets' own; unpacked before the others are opened, since all must lie in one folder. */
+    private static final List<String> BINDINGS = List.of("libjnitorch.so", "libjnitorch_gloo.so");
 
     private static boolean isLoaded;
 
@@ -51,13 +58,11 @@ public final class Libtorch {
         Path marker = cache.marker(libraryArchive());
         if (Files.exists(marker)) {
             // Warm: only compares sizes and times (37 ms), without holding up the neighbours.
-            unpack();
-            Loader.load(torch.class);
+            unpackAndOpen();
         } else {
-            // Cold: the lock is held over the load too, since the BLAS is unpacked by its own loader.
+            // Cold: the lock is held over the opening too, since the BLAS is unpacked by its own loader.
             cache.locked(LOCK_DEADLINE, () -> {
-                unpack();
-                Loader.load(torch.class);
+                unpackAndOpen();
                 cache.write(marker);
             });
         }
@@ -93,19 +98,27 @@ public final class Libtorch {
         return NativeCache.open(directory);
     }
 
-    private static void unpack() {
-        for (String library : LIBRARIES) {
-            try {
-                if (Loader.cacheResource(Loader.class, resource(library)) == null) {
-                    throw new IllegalStateException(missing(library));
-                }
-            } catch (IOException e) {
-                throw new UncheckedIOException(
-                        "cannot unpack " + library + " into " + System.getProperty(CACHE_PROPERTY)
-                                + ": " + e.getMessage() + ". It needs about 450 MB there; free space or choose another"
-                                + " place with -D" + CACHE_PROPERTY + "=DIR.",
-                        e);
+    private static void unpackAndOpen() {
+        BINDINGS.forEach(Libtorch::unpack);
+        List<File> unpacked = LIBRARIES.stream().map(Libtorch::unpack).toList();
+        Loader.load(openblas.class);
+        unpacked.forEach(library -> System.load(library.getAbsolutePath()));
+        Loader.load(torch.class);
+    }
+
+    private static File unpack(String library) {
+        try {
+            File unpacked = Loader.cacheResource(Loader.class, resource(library));
+            if (unpacked == null) {
+                throw new IllegalStateException(missing(library));
             }
+            return unpacked;
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "cannot unpack " + library + " into " + System.getProperty(CACHE_PROPERTY) + ": " + e.getMessage()
+                            + ". It needs about 450 MB there; free space or choose another place with -D"
+                            + CACHE_PROPERTY + "=DIR.",
+                    e);
         }
     }
 

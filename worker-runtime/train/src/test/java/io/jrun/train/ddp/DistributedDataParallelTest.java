@@ -4,16 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.DataType;
 import io.jrun.comm.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ModuleTensors;
 import io.jrun.train.TensorMemory;
 import io.jrun.train.TinyGpt;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.assertj.core.data.Offset;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.BatchNorm1dImpl;
 import org.bytedeco.pytorch.BatchNormOptions;
 import org.bytedeco.pytorch.LinearImpl;
@@ -344,6 +347,30 @@ class DistributedDataParallelTest {
                 }))
                 .isInstanceOf(CommException.class)
                 .hasMessageContaining("enough");
+    }
+
+    /** The engine holds hooks weakly and scopes free what they enclose: neither may take a hook away. */
+    @Test
+    void hooksSurviveTheCollectorAndTheScopeTheyWereMadeIn() {
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            DistributedDataParallel<TinyGpt> model;
+            try (PointerScope _ = new PointerScope()) {
+                model = new DistributedDataParallel<>(module, world.group());
+            }
+            for (int pass = 0; pass < 5; pass++) {
+                System.gc();
+                try (Step step = model.step()) {
+                    module.zero_grad(true);
+                    step.backward(Training.loss(module, pass, world.rank()));
+                }
+            }
+            float[] mine = Training.gradients(module);
+            float[] other = mine.clone();
+            world.group().broadcast(MemorySegment.ofArray(other), DataType.F32, other.length, 0);
+            assertThat(mine).isEqualTo(other);
+            model.close();
+        });
     }
 
     private static Tensor gradient(TinyGpt module) {

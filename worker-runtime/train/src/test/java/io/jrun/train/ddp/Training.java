@@ -115,6 +115,12 @@ final class Training {
         return values;
     }
 
+    /** The first parameter's gradient. */
+    static float[] gradients(Module module) {
+        Tensor first = ModuleTensors.parameters(module).values().iterator().next();
+        return TensorMemory.segment(first.grad()).toArray(ValueLayout.JAVA_FLOAT);
+    }
+
     static float largestDifference(List<float[]> a, List<float[]> b) {
         float largest = 0;
         for (int i = 0; i < a.size(); i++) {

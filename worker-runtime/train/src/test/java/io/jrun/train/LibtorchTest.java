@@ -1,0 +1,87 @@
+package io.jrun.train;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.bytedeco.javacpp.Loader;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class LibtorchTest {
+    @TempDir
+    private Path folder;
+
+    /**
+     * A cold cache, three workers that start at once, and a foreign libtorch_cpu.so where the dynamic linker looks first:
+     * without unpacking and opening in order each of the three goes wrong.
+     */
+    @Test
+    void workersThatStartTogetherOnAColdCacheFindTheRightLibraries() throws IOException, InterruptedException {
+        Path cache = folder.resolve("cache");
+        Path foreign = foreignLibtorch();
+        List<JavaProcess> workers = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            workers.add(start(cache, foreign));
+        }
+        for (JavaProcess worker : workers) {
+            assertThat(worker.join(300)).contains(cache.toString());
+        }
+        assertThat(start(cache, foreign).join(300)).as("warm").contains(cache.toString());
+        try (Stream<Path> files = Files.walk(cache)) {
+            assertThat(files.map(file -> file.getFileName().toString()))
+                    .contains("libtorch_cpu.so", "libjnitorch.so", ".jrun-lock");
+        }
+    }
+
+    @Test
+    void loadingTwiceIsLoadingOnce() {
+        Libtorch.load();
+        Libtorch.load();
+        assertThat(torch.ones(2).sum().item_float()).isEqualTo(2f);
+    }
+
+    @Test
+    void threadsOfBothPoolsAreSet() {
+        Libtorch.setThreads(1);
+        assertThat(torch.get_num_threads()).isEqualTo(1);
+        assertThatThrownBy(() -> Libtorch.setThreads(0))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("at least 1");
+    }
+
+    @Test
+    void theDefaultCacheBelongsToThisUserAlone() throws IOException {
+        Path own = NativeCache.defaultDirectory().getParent();
+        assertThat(own).isNotNull();
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(own)))
+                .isEqualTo("rwx------");
+    }
+
+    private JavaProcess start(Path cache, Path foreign) throws IOException {
+        return JavaProcess.start(
+                folder,
+                Libtorch.class,
+                List.of("-Dorg.bytedeco.javacpp.cachedir=" + cache),
+                Map.of("LD_LIBRARY_PATH", foreign.toString()));
+    }
+
+    /** A real library under a wrong name, as a system's libtorch of another version would be. */
+    private Path foreignLibtorch() throws IOException {
+        Libtorch.load();
+        Path foreign = Files.createDirectory(folder.resolve("foreign"));
+        Path library = Loader.cacheResource(
+                        Loader.class, "/org/bytedeco/pytorch/" + Loader.getPlatform() + "/libgomp.so.1")
+                .toPath();
+        Files.copy(library, foreign.resolve("libtorch_cpu.so"));
+        return foreign;
+    }
+}
