@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * have an order of their own, so that {@code sendAsync} and {@code recvAsync} between the same ranks can cross.
  *
  * <p>Once an operation has failed with anything but USAGE, the group is poisoned: pending and later operations fail at once
- * with the same cause, and so do other groups with the same fault. Every operation ends within the group's timeout.
+ * with the same cause. Every operation ends within the group's timeout.
  *
  * <p>Thread-safe; but two threads that call collectives on one group must agree about their order with the other ranks.
  */
@@ -169,7 +169,10 @@ public final class ProcessGroup implements AutoCloseable {
         return collectives.submit(allToAllTask(input, output, type, count));
     }
 
-    /** Sends {@code count} elements to one rank, which receives with equal type and count; may return before it has. */
+    /**
+     * Sends {@code count} elements to one rank, which receives with equal type and count. May return before it has, once
+     * that rank uses the group at all; large messages wait for the receiver.
+     */
     public void send(MemorySegment buffer, DataType type, long count, int destination) {
         Lane.Task task = message(OpKind.SEND, buffer, type, count, destination);
         messages(sends, "to", destination).run(task);
@@ -249,6 +252,9 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Poisons the group on every rank: pending and later operations fail with ABORTED and this cause. */
     public void abort(String cause) {
+        if (size() > 1 && !context.health().isImpaired()) {
+            openBackend(); // The others hear of it through the data plane.
+        }
         poison(new CommException(
                 ErrorCode.ABORTED, "group " + name() + " was aborted by " + context.describe(rank()) + ": " + cause));
     }

@@ -1,20 +1,41 @@
 package io.jrun.comm.kernel;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.ReduceOp;
+import java.lang.foreign.Arena;
+import java.util.concurrent.atomic.AtomicBoolean;
 
-/** The kernels of this VM: chosen once, by whether the incubator module of the Vector API is there. */
+/**
+ * The kernels of this VM: vector loops if it has the incubator module of the Vector API, else plain loops.
+ *
+ * <p>Vector code is hundreds of times slower than it should be until the optimizing compiler has seen it. So the first use
+ * of a type starts a thread that runs its vector kernel until it is compiled; the plain loops, whose results have the same
+ * bits, serve meanwhile.
+ */
 public final class Kernels {
-    private static final boolean VECTORS =
-            ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent();
+    /** Calls of a kernel on a small block after which it is compiled, with a wide margin for a busy machine. */
+    private static final int WARM_UP_CALLS = 20_000;
+
+    private static final long WARM_UP_BYTES = 1024;
+
+    private static final Slot F32 = new Slot(DataType.F32);
+    private static final Slot F64 = new Slot(DataType.F64);
+    private static final Slot I32 = new Slot(DataType.I32);
+    private static final Slot I64 = new Slot(DataType.I64);
 
     private Kernels() {}
 
-    /** The fastest kernel for {@code type}. */
+    /** The kernel for {@code type} that is fastest now. Thread-safe; ask again for every block. */
     public static Kernel of(DataType type) {
-        return VECTORS ? vector(type) : scalar(type);
+        return switch (type) {
+            case F32 -> F32.current();
+            case F64 -> F64.current();
+            case I32 -> I32.current();
+            case I64 -> I64.current();
+        };
     }
 
-    /** The plain loops; the same bits as {@link #of}. */
+    /** The plain loops. */
     public static Kernel scalar(DataType type) {
         return switch (type) {
             case F32 -> ScalarF32.INSTANCE;
@@ -24,12 +45,52 @@ public final class Kernels {
         };
     }
 
-    private static Kernel vector(DataType type) {
+    /** The vector loops; the plain ones where the VM has no Vector API. */
+    public static Kernel vector(DataType type) {
+        if (ModuleLayer.boot().findModule("jdk.incubator.vector").isEmpty()) {
+            return scalar(type);
+        }
         return switch (type) {
             case F32 -> VectorF32.INSTANCE;
             case F64 -> VectorF64.INSTANCE;
             case I32 -> VectorI32.INSTANCE;
             case I64 -> VectorI64.INSTANCE;
         };
+    }
+
+    private static final class Slot {
+        private final DataType type;
+        private final AtomicBoolean requested = new AtomicBoolean();
+        private volatile Kernel current;
+
+        Slot(DataType type) {
+            this.type = type;
+            this.current = scalar(type);
+        }
+
+        Kernel current() {
+            if (!requested.getPlain() && requested.compareAndSet(false, true)) {
+                Thread.ofPlatform()
+                        .daemon()
+                        .name("kernel-warm-up-" + type.label())
+                        .start(this::warmUp);
+            }
+            return current;
+        }
+
+        private void warmUp() {
+            Kernel vector = vector(type);
+            try (Arena arena = Arena.ofConfined()) {
+                long a = arena.allocate(WARM_UP_BYTES, WARM_UP_BYTES).address();
+                long b = arena.allocate(WARM_UP_BYTES, WARM_UP_BYTES).address();
+                long count = WARM_UP_BYTES / type.sizeBytes();
+                for (int call = 0; call < WARM_UP_CALLS; call++) {
+                    vector.combine(ReduceOp.SUM, a, b, a, count);
+                    vector.combineBoth(call % 2 == 0 ? ReduceOp.AVG : ReduceOp.SUM, a, b, count);
+                    vector.divide(a, 2, count);
+                }
+            }
+            current = vector;
+        }
     }
 }

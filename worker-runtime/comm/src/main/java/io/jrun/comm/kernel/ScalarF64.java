@@ -3,55 +3,79 @@ package io.jrun.comm.kernel;
 import static io.jrun.comm.kernel.Memory.ALL;
 
 import io.jrun.comm.ReduceOp;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Plain loops over binary64. */
+/**
+ * Plain loops over binary64, on arrays that blocks are copied to: loops over arrays are fast with every compiler of the VM,
+ * loops over memory segments with the last one only.
+ */
 final class ScalarF64 implements Kernel {
     static final ScalarF64 INSTANCE = new ScalarF64();
 
     private static final long SIZE = Double.BYTES;
+    private static final ValueLayout.OfDouble LAYOUT = ValueLayout.JAVA_DOUBLE_UNALIGNED;
+    private static final int BLOCK = 4096 / Double.BYTES;
 
     private ScalarF64() {}
 
     @Override
     public void combine(ReduceOp op, long a, long b, long out, long count) {
-        long end = count * SIZE;
+        double[] x = new double[(int) Math.min(count, BLOCK)];
+        double[] y = new double[x.length];
+        for (long done = 0; done < count; done += BLOCK) {
+            int length = (int) Math.min(count - done, BLOCK);
+            MemorySegment.copy(ALL, LAYOUT, a + done * SIZE, x, 0, length);
+            MemorySegment.copy(ALL, LAYOUT, b + done * SIZE, y, 0, length);
+            combine(op, x, y, length);
+            MemorySegment.copy(x, 0, ALL, LAYOUT, out + done * SIZE, length);
+        }
+    }
+
+    private static void combine(ReduceOp op, double[] x, double[] y, int length) {
         switch (op) {
             case SUM, AVG -> {
-                for (long i = 0; i < end; i += SIZE) {
-                    set(out + i, get(a + i) + get(b + i));
+                for (int i = 0; i < length; i++) {
+                    x[i] += y[i];
                 }
             }
             case PROD -> {
-                for (long i = 0; i < end; i += SIZE) {
-                    set(out + i, get(a + i) * get(b + i));
+                for (int i = 0; i < length; i++) {
+                    x[i] *= y[i];
                 }
             }
             case MIN -> {
-                for (long i = 0; i < end; i += SIZE) {
-                    set(out + i, Math.min(get(a + i), get(b + i)));
+                for (int i = 0; i < length; i++) {
+                    x[i] = Math.min(x[i], y[i]);
                 }
             }
             case MAX -> {
-                for (long i = 0; i < end; i += SIZE) {
-                    set(out + i, Math.max(get(a + i), get(b + i)));
+                for (int i = 0; i < length; i++) {
+                    x[i] = Math.max(x[i], y[i]);
                 }
             }
         }
     }
 
     @Override
-    public void divide(long data, int divisor, long count) {
-        for (long i = 0; i < count * SIZE; i += SIZE) {
-            set(data + i, get(data + i) / divisor);
+    public void combineBoth(ReduceOp op, long a, long b, long count) {
+        combine(op, a, b, a, count);
+        if (op == ReduceOp.AVG) {
+            divide(a, 2, count);
         }
+        MemorySegment.copy(ALL, a, ALL, b, count * SIZE);
     }
 
-    private static double get(long address) {
-        return ALL.get(ValueLayout.JAVA_DOUBLE_UNALIGNED, address);
-    }
-
-    private static void set(long address, double value) {
-        ALL.set(ValueLayout.JAVA_DOUBLE_UNALIGNED, address, value);
+    @Override
+    public void divide(long data, int divisor, long count) {
+        double[] x = new double[(int) Math.min(count, BLOCK)];
+        for (long done = 0; done < count; done += BLOCK) {
+            int length = (int) Math.min(count - done, BLOCK);
+            MemorySegment.copy(ALL, LAYOUT, data + done * SIZE, x, 0, length);
+            for (int i = 0; i < length; i++) {
+                x[i] /= divisor;
+            }
+            MemorySegment.copy(x, 0, ALL, LAYOUT, data + done * SIZE, length);
+        }
     }
 }

@@ -3,55 +3,79 @@ package io.jrun.comm.kernel;
 import static io.jrun.comm.kernel.Memory.ALL;
 
 import io.jrun.comm.ReduceOp;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Plain loops over 32-bit integers. */
+/**
+ * Plain loops over 32-bit integers, on arrays that blocks are copied to: loops over arrays are fast with every compiler of the VM,
+ * loops over memory segments with the last one only.
+ */
 final class ScalarI32 implements Kernel {
     static final ScalarI32 INSTANCE = new ScalarI32();
 
     private static final long SIZE = Integer.BYTES;
+    private static final ValueLayout.OfInt LAYOUT = ValueLayout.JAVA_INT_UNALIGNED;
+    private static final int BLOCK = 4096 / Integer.BYTES;
 
     private ScalarI32() {}
 
     @Override
     public void combine(ReduceOp op, long a, long b, long out, long count) {
-        long end = count * SIZE;
+        int[] x = new int[(int) Math.min(count, BLOCK)];
+        int[] y = new int[x.length];
+        for (long done = 0; done < count; done += BLOCK) {
+            int length = (int) Math.min(count - done, BLOCK);
+            MemorySegment.copy(ALL, LAYOUT, a + done * SIZE, x, 0, length);
+            MemorySegment.copy(ALL, LAYOUT, b + done * SIZE, y, 0, length);
+            combine(op, x, y, length);
+            MemorySegment.copy(x, 0, ALL, LAYOUT, out + done * SIZE, length);
+        }
+    }
+
+    private static void combine(ReduceOp op, int[] x, int[] y, int length) {
         switch (op) {
             case SUM, AVG -> {
-                for (long i = 0; i < end; i += SIZE) {
-                    set(out + i, get(a + i) + get(b + i));
+                for (int i = 0; i < length; i++) {
+                    x[i] += y[i];
                 }
             }
             case PROD -> {
-                for (long i = 0; i < end; i += SIZE) {
-                    set(out + i, get(a + i) * get(b + i));
+                for (int i = 0; i < length; i++) {
+                    x[i] *= y[i];
                 }
             }
             case MIN -> {
-                for (long i = 0; i < end; i += SIZE) {
-                    set(out + i, Math.min(get(a + i), get(b + i)));
+                for (int i = 0; i < length; i++) {
+                    x[i] = Math.min(x[i], y[i]);
                 }
             }
             case MAX -> {
-                for (long i = 0; i < end; i += SIZE) {
-                    set(out + i, Math.max(get(a + i), get(b + i)));
+                for (int i = 0; i < length; i++) {
+                    x[i] = Math.max(x[i], y[i]);
                 }
             }
         }
     }
 
     @Override
-    public void divide(long data, int divisor, long count) {
-        for (long i = 0; i < count * SIZE; i += SIZE) {
-            set(data + i, get(data + i) / divisor);
+    public void combineBoth(ReduceOp op, long a, long b, long count) {
+        combine(op, a, b, a, count);
+        if (op == ReduceOp.AVG) {
+            divide(a, 2, count);
         }
+        MemorySegment.copy(ALL, a, ALL, b, count * SIZE);
     }
 
-    private static int get(long address) {
-        return ALL.get(ValueLayout.JAVA_INT_UNALIGNED, address);
-    }
-
-    private static void set(long address, int value) {
-        ALL.set(ValueLayout.JAVA_INT_UNALIGNED, address, value);
+    @Override
+    public void divide(long data, int divisor, long count) {
+        int[] x = new int[(int) Math.min(count, BLOCK)];
+        for (long done = 0; done < count; done += BLOCK) {
+            int length = (int) Math.min(count - done, BLOCK);
+            MemorySegment.copy(ALL, LAYOUT, data + done * SIZE, x, 0, length);
+            for (int i = 0; i < length; i++) {
+                x[i] /= divisor;
+            }
+            MemorySegment.copy(x, 0, ALL, LAYOUT, data + done * SIZE, length);
+        }
     }
 }

@@ -47,6 +47,39 @@ final class VectorF64 implements Kernel {
     }
 
     @Override
+    public void combineBoth(ReduceOp op, long a, long b, long count) {
+        long end = LANES.loopBound(count) * SIZE;
+        switch (op) {
+            case SUM -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).add(load(b + i)), a + i, b + i);
+                }
+            }
+            case AVG -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).add(load(b + i)).mul(0.5), a + i, b + i);
+                }
+            }
+            case PROD -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).mul(load(b + i)), a + i, b + i);
+                }
+            }
+            case MIN -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).min(load(b + i)), a + i, b + i);
+                }
+            }
+            case MAX -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).max(load(b + i)), a + i, b + i);
+                }
+            }
+        }
+        TAIL.combineBoth(op, a + end, b + end, count - end / SIZE);
+    }
+
+    @Override
     public void divide(long data, int divisor, long count) {
         long end = LANES.loopBound(count) * SIZE;
         for (long i = 0; i < end; i += BYTES) {
@@ -61,5 +94,10 @@ final class VectorF64 implements Kernel {
 
     private static void put(DoubleVector vector, long address) {
         vector.intoMemorySegment(ALL, address, ORDER);
+    }
+
+    private static void putBoth(DoubleVector vector, long a, long b) {
+        put(vector, a);
+        put(vector, b);
     }
 }

@@ -47,6 +47,38 @@ final class VectorI64 implements Kernel {
     }
 
     @Override
+    public void combineBoth(ReduceOp op, long a, long b, long count) {
+        long end = LANES.loopBound(count) * SIZE;
+        switch (op) {
+            case SUM -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).add(load(b + i)), a + i, b + i);
+                }
+            }
+            case AVG -> {
+                TAIL.combineBoth(op, a, b, count);
+                return;
+            }
+            case PROD -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).mul(load(b + i)), a + i, b + i);
+                }
+            }
+            case MIN -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).min(load(b + i)), a + i, b + i);
+                }
+            }
+            case MAX -> {
+                for (long i = 0; i < end; i += BYTES) {
+                    putBoth(load(a + i).max(load(b + i)), a + i, b + i);
+                }
+            }
+        }
+        TAIL.combineBoth(op, a + end, b + end, count - end / SIZE);
+    }
+
+    @Override
     public void divide(long data, int divisor, long count) {
         // No processor divides integers in vectors.
         TAIL.divide(data, divisor, count);
@@ -58,5 +90,10 @@ final class VectorI64 implements Kernel {
 
     private static void put(LongVector vector, long address) {
         vector.intoMemorySegment(ALL, address, ORDER);
+    }
+
+    private static void putBoth(LongVector vector, long a, long b) {
+        put(vector, a);
+        put(vector, b);
     }
 }

@@ -6,21 +6,25 @@ import io.jrun.comm.control.Frame.StoreReply;
 import io.jrun.comm.control.StoreCommand;
 import io.jrun.comm.store.StoreTable;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /** Coordinates ranks of this JVM: keeps the store's table and passes on who leaves and why all must stop. Thread-safe. */
 public final class LocalHub implements AutoCloseable {
     private static final long EXPIRY_MILLIS = 50;
 
     private final StoreTable table = new StoreTable(System::nanoTime);
-    private final Map<Integer, ControlListener> listeners = new ConcurrentHashMap<>();
+    private final Map<Integer, ControlListener> listeners = new HashMap<>();
+    private final List<Consumer<ControlListener>> history = new ArrayList<>();
     private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().daemon().name("local-hub").factory());
     private final Future<?> expiry;
@@ -30,20 +34,31 @@ public final class LocalHub implements AutoCloseable {
         expiry = clock.scheduleAtFixedRate(table::expire, EXPIRY_MILLIS, EXPIRY_MILLIS, TimeUnit.MILLISECONDS);
     }
 
-    /** Connects a rank; {@code listener} hears what happens from now on, on the threads of others. */
-    public Control connect(int rank, ControlListener listener) {
+    /** Connects a rank; {@code listener} hears what has happened and what happens, on the threads of others. */
+    public synchronized Control connect(int rank, ControlListener listener) {
         listeners.put(rank, listener);
+        history.forEach(event -> event.accept(listener));
         return new Connection(rank);
     }
 
     /** Tells every rank that all must stop. */
     public void abort(String cause) {
-        listeners.values().forEach(listener -> listener.abort(cause));
+        tell(listener -> listener.abort(cause));
     }
 
     /** Asks every rank for a checkpoint. */
     public void requestCheckpoint() {
-        listeners.values().forEach(ControlListener::checkpointNow);
+        tell(ControlListener::checkpointNow);
+    }
+
+    private synchronized void tell(Consumer<ControlListener> event) {
+        history.add(event);
+        listeners.values().forEach(event);
+    }
+
+    private synchronized void left(int rank) {
+        listeners.remove(rank);
+        tell(listener -> listener.rankLeft(rank, "returned from main"));
     }
 
     @Override
@@ -54,7 +69,7 @@ public final class LocalHub implements AutoCloseable {
 
     private final class Connection implements Control {
         private final int rank;
-        private final AtomicBoolean left = new AtomicBoolean();
+        private final AtomicBoolean gone = new AtomicBoolean();
         private final CompletableFuture<StoreReply> closed = new CompletableFuture<>();
 
         Connection(int rank) {
@@ -70,12 +85,8 @@ public final class LocalHub implements AutoCloseable {
 
         @Override
         public void leaving() {
-            if (left.compareAndSet(false, true)) {
-                listeners.forEach((other, listener) -> {
-                    if (other != rank) {
-                        listener.rankLeft(rank, "returned from main");
-                    }
-                });
+            if (gone.compareAndSet(false, true)) {
+                left(rank);
             }
         }
 

@@ -4,6 +4,7 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.PausePoint;
+import io.jrun.comm.kernel.Kernels;
 import io.jrun.comm.kernel.Memory;
 import io.jrun.comm.kernel.RankOrderFold;
 import java.lang.foreign.Arena;
@@ -28,6 +29,9 @@ import java.lang.foreign.MemorySegment;
 final class Collectives {
     /** Half of a staging area: both halves and the caller's buffer share a second-level cache of 1 MiB. */
     static final long HALF_BYTES = 256 << 10;
+
+    /** Two ranks' data is handled at a time in pieces of this size, between which a switch to warm kernels is seen. */
+    private static final long PAIR_BLOCK_BYTES = 64 << 10;
 
     private static final long ALIGNMENT = 64;
 
@@ -122,7 +126,13 @@ final class Collectives {
 
     private void runRegistered(Call call) {
         switch (call.kind()) {
-            case ALL_REDUCE -> reduceSlice(call, sources, self, true, call.bytes());
+            case ALL_REDUCE -> {
+                if (size == 2) {
+                    reducePair(call);
+                } else {
+                    reduceSlice(call, sources, self, true, call.bytes());
+                }
+            }
             case REDUCE -> reduceSlice(call, sources, call.root(), false, call.bytes());
             default -> take(call, 0, call.bytes(), call.bytes());
         }
@@ -183,6 +193,17 @@ final class Collectives {
                     MemorySegment.copy(Memory.ALL, data[target] + at, Memory.ALL, data[peer] + at, length);
                 }
             }
+        }
+    }
+
+    /** {@link #reduceSlice} everywhere for two ranks: one pass that reads and writes both ranks' memory. */
+    private void reducePair(Call call) {
+        long begin = sliceBegin(self, call.bytes());
+        long end = sliceBegin(self + 1, call.bytes());
+        for (long at = begin; at < end; at += PAIR_BLOCK_BYTES) {
+            long count = Math.min(PAIR_BLOCK_BYTES, end - at) / call.type().sizeBytes();
+            Kernels.of(call.type()).combineBoth(call.op(), sources[0] + at, sources[1] + at, count);
+            pause.reached(call, "reduce");
         }
     }
 

@@ -70,6 +70,11 @@ final class ControlBlock {
         return slot(rank);
     }
 
+    /** 1 once this rank has mapped the block. */
+    long present(int rank) {
+        return slot(rank) + LINE / 2;
+    }
+
     /** Counts the phases this rank has finished, over all operations. */
     long phase(int rank) {
         return slot(rank) + LINE;

@@ -41,14 +41,14 @@ final class Segment implements AutoCloseable {
      * @throws CommException SYSTEM with the sizes if /dev/shm has too little room
      */
     static Optional<Segment> create(String name, long bytes, long reserved) {
-        int file = checked(Posix.openUnnamed(DIRECTORY.toString()), "create", name);
+        int file = checked(SystemCalls.openUnnamed(DIRECTORY.toString()), "create", name);
         boolean done = false;
         try {
-            checked(Posix.lock(file), "lock", name);
-            checked(Posix.setLength(file, bytes), "size", name);
+            checked(SystemCalls.lock(file), "lock", name);
+            checked(SystemCalls.setLength(file, bytes), "size", name);
             allocate(file, 0, reserved);
-            int linked = Posix.link(file, DIRECTORY.resolve(name).toString());
-            if (linked == -Posix.EEXIST) {
+            int linked = SystemCalls.link(file, DIRECTORY.resolve(name).toString());
+            if (linked == -SystemCalls.EEXIST) {
                 return Optional.empty();
             }
             checked(linked, "name", name);
@@ -57,7 +57,7 @@ final class Segment implements AutoCloseable {
             return Optional.of(segment);
         } finally {
             if (!done) {
-                int _ = Posix.close(file);
+                SystemCalls.close(file);
             }
         }
     }
@@ -65,8 +65,8 @@ final class Segment implements AutoCloseable {
     /** Maps a file that another rank has created; empty if there is none of that name. */
     static Optional<Segment> open(String name, long bytes) {
         Path path = DIRECTORY.resolve(name);
-        int file = Posix.open(path.toString());
-        if (file == -Posix.ENOENT) {
+        int file = SystemCalls.open(path.toString());
+        if (file == -SystemCalls.ENOENT) {
             return Optional.empty();
         }
         return Optional.of(map(path, bytes, false, checked(file, "open", name)));
@@ -101,7 +101,7 @@ final class Segment implements AutoCloseable {
     /** Gives up the file, and with it a creator's lock; the mapping stays. For segments that have no name any more. */
     void closeFile() {
         if (file != NO_FILE) {
-            int _ = Posix.close(file);
+            SystemCalls.close(file);
             file = NO_FILE;
         }
     }
@@ -133,8 +133,8 @@ final class Segment implements AutoCloseable {
 
     private static void allocate(int file, long offset, long bytes) {
         long free = freeBytes();
-        int result = bytes > free ? -Posix.ENOSPC : Posix.allocate(file, offset, bytes);
-        if (result == -Posix.ENOSPC) {
+        int result = bytes > free ? -SystemCalls.ENOSPC : SystemCalls.allocate(file, offset, bytes);
+        if (result == -SystemCalls.ENOSPC) {
             throw new CommException(
                     ErrorCode.SYSTEM,
                     DIRECTORY + " is full: " + bytes + " bytes of shared memory are needed, " + free

@@ -45,6 +45,7 @@ final class ShmBackend implements Backend {
         this.steps = new Steps(block, waiting, mismatch, group.rank(), size);
         this.mailboxes = new Mailboxes(control, block, waiting, mismatch, group.rank(), size);
         this.collectives = new Collectives(group, block, steps, memory, this::makeStaging, arena);
+        Waiting.publish(block.present(group.rank()), 1, block.waiters(group.rank()));
         if (Words.add(block.attached(), 1) == size) {
             control.unlink();
         }
@@ -81,9 +82,10 @@ final class ShmBackend implements Backend {
             }
             for (int rank = 0; rank < group.size(); rank++) {
                 if (Words.acquireInt(block.waiters(rank)) != 0) {
-                    Futex.wake(block.entry(rank, 0));
-                    Futex.wake(block.entry(rank, 1));
-                    Futex.wake(block.phase(rank));
+                    SystemCalls.futexWake(block.entry(rank, 0));
+                    SystemCalls.futexWake(block.entry(rank, 1));
+                    SystemCalls.futexWake(block.phase(rank));
+                    SystemCalls.futexWake(block.present(rank));
                 }
             }
             mailboxes.wakeAll();

@@ -1,11 +1,14 @@
 package io.jrun.comm.shm;
 
+import io.jrun.comm.CommException;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.MemorySegment;
 
 /** The two ways in which all ranks wait for each other: entering an operation, and finishing a phase of it. */
 final class Steps {
+    private static final long WITHDRAWN = 0;
+
     private final ControlBlock block;
     private final Waiting waiting;
     private final MismatchCheck mismatch;
@@ -37,6 +40,17 @@ final class Steps {
             MemorySegment.copy(call.input(), 0, Memory.ALL, ControlBlock.data(entry), inlineBytes);
         }
         Waiting.publish(entry, sequence + 1, block.waiters(self));
+        try {
+            awaitEntries(call);
+        } catch (CommException failure) {
+            // Who comes later must not take this rank for one that is in the operation.
+            Waiting.publish(entry, WITHDRAWN, block.waiters(self));
+            throw failure;
+        }
+    }
+
+    private void awaitEntries(Call call) {
+        long sequence = call.sequence();
         for (int peer = 0; peer < size; peer++) {
             if (peer != self) {
                 waiting.until(block.entry(peer, sequence), sequence + 1, block.waiters(peer), peer, call);

@@ -24,16 +24,16 @@ final class Sweeper {
     }
 
     private static void sweep(Path path) throws IOException {
-        int file = Posix.open(path.toString());
+        int file = SystemCalls.open(path.toString());
         if (file < 0) {
             return; // Removed by its owner meanwhile.
         }
         try {
-            if (Posix.lock(file) != -Posix.EWOULDBLOCK) {
+            if (SystemCalls.lock(file) != -SystemCalls.EWOULDBLOCK) {
                 Files.deleteIfExists(path);
             }
         } finally {
-            int _ = Posix.close(file);
+            SystemCalls.close(file);
         }
     }
 }

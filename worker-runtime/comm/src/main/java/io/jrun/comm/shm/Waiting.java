@@ -62,7 +62,7 @@ final class Waiting {
         try {
             for (long seen = Words.acquire(word); seen < target; seen = Words.acquire(word)) {
                 check(word, target, peer, call);
-                Futex.await(word, (int) seen);
+                SystemCalls.futexAwait(word, (int) seen);
             }
         } finally {
             int _ = Words.add(waiters, -1);
@@ -73,11 +73,16 @@ final class Waiting {
     static void publish(long word, long value, long waiters) {
         Words.publish(word, value);
         if (Words.acquireInt(waiters) != 0) {
-            Futex.wake(word);
+            SystemCalls.futexWake(word);
         }
     }
 
     private void check(long word, long target, int peer, Call call) {
+        // First the cause that a peer has left here: it may have left its main because of that.
+        CommException failure = poison.read();
+        if (failure != null) {
+            throw failure;
+        }
         if (group.health().isImpaired()) {
             group.health().check();
             String how = group.health().departure(peer);
@@ -85,10 +90,6 @@ final class Waiting {
             if (how != null && Words.acquire(word) < target) {
                 throw lost(peer, how, call);
             }
-        }
-        CommException failure = poison.read();
-        if (failure != null) {
-            throw failure;
         }
         if (!call.kind().isMessage()) {
             mismatch.compareEntered(call);

@@ -1,0 +1,88 @@
+package io.jrun.comm.worker;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The worker's own account of why it failed, in the format of torch's error files, which its launcher reads too. Only the
+ * first failure of a process is recorded. Thread-safe. Source: torch/distributed/elastic/multiprocessing/errors.
+ */
+final class ErrorRecord {
+    private final @Nullable Path file;
+    private final String rank;
+    private final String host;
+    private final AtomicBoolean written = new AtomicBoolean();
+
+    private ErrorRecord(@Nullable Path file, String rank, String host) {
+        this.file = file;
+        this.rank = rank;
+        this.host = host;
+    }
+
+    /** The record of this process; writes nothing where the agent has named no file. */
+    static ErrorRecord ofProcess() {
+        Map<String, String> env = System.getenv();
+        String file = env.getOrDefault("JRUN_ERROR_FILE", "");
+        return new ErrorRecord(
+                file.isEmpty() ? null : Path.of(file),
+                env.getOrDefault("RANK", "0"),
+                env.getOrDefault("JRUN_HOST", "localhost"));
+    }
+
+    /** Writes {@code failure}, whole or not at all. */
+    void write(Throwable failure) {
+        Path target = file;
+        if (target == null || !written.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            Path partial = target.resolveSibling(target.getFileName() + ".partial");
+            Files.writeString(partial, json(failure), UTF_8);
+            Files.move(partial, target, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            System.err.println("jrun: cannot write the error record " + target + ": " + e.getMessage());
+        }
+    }
+
+    private String json(Throwable failure) {
+        long millis = System.currentTimeMillis();
+        StringWriter stack = new StringWriter();
+        failure.printStackTrace(new PrintWriter(stack));
+        return "{\"message\":{\"message\":" + quoted(failure.toString())
+                + ",\"extraInfo\":{\"java_callstack\":" + quoted(stack.toString())
+                + ",\"timestamp\":\"" + millis / 1000 + "\",\"time_millis\":" + millis
+                + ",\"rank\":" + quoted(rank) + ",\"host\":" + quoted(host)
+                + ",\"pid\":" + ProcessHandle.current().pid() + "}}}\n";
+    }
+
+    /** A JSON string: quotes, backslashes and control characters escaped. */
+    static String quoted(String text) {
+        StringBuilder json = new StringBuilder(text.length() + 16).append('"');
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            switch (c) {
+                case '"', '\\' -> json.append('\\').append(c);
+                case '\n' -> json.append("\\n");
+                case '\t' -> json.append("\\t");
+                case '\r' -> json.append("\\r");
+                default -> {
+                    if (c < ' ' || Character.isSurrogate(c)) {
+                        json.append(String.format("\\u%04x", (int) c));
+                    } else {
+                        json.append(c);
+                    }
+                }
+            }
+        }
+        return json.append('"').toString();
+    }
+}

@@ -1,0 +1,85 @@
+package io.jrun.comm.worker;
+
+import io.jrun.comm.control.OpenChannels;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs the user's main class in a worker process: {@code WorkerMain MAIN_CLASS ARGS...}. An exception that escapes main, or
+ * ends another thread, is written to the error record and to stderr, and the process exits with code 1; when main returns,
+ * the other ranks hear that this one takes part in nothing any more.
+ */
+public final class WorkerMain {
+    private static final int FAILED = 1;
+    private static final int USAGE = 2;
+
+    private WorkerMain() {}
+
+    /** Entry point. */
+    public static void main(String[] args) {
+        if (args.length == 0) {
+            fail("usage: WorkerMain MAIN_CLASS [ARGS...]");
+            return;
+        }
+        ErrorRecord record = ErrorRecord.ofProcess();
+        Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> end(record, thread, failure));
+        Method main = mainOf(args[0]);
+        if (main != null && invoke(main, Arrays.copyOfRange(args, 1, args.length), record)) {
+            OpenChannels.leaveAll();
+        }
+    }
+
+    private static @Nullable Method mainOf(String className) {
+        try {
+            Class<?> mainClass = Class.forName(className, false, ClassLoader.getSystemClassLoader());
+            Method main = mainClass.getMethod("main", String[].class);
+            if (!Modifier.isStatic(main.getModifiers())) {
+                fail("the main method of " + className + " is not static");
+            }
+            main.setAccessible(true);
+            return main;
+        } catch (ClassNotFoundException | NoClassDefFoundError e) {
+            fail("cannot load the main class " + className + ": " + e + ". Check --main-class and --classpath.");
+        } catch (NoSuchMethodException e) {
+            fail(className + " has no method 'public static void main(String[])'");
+        }
+        return null;
+    }
+
+    private static boolean invoke(Method main, String[] args, ErrorRecord record) {
+        try {
+            main.invoke(null, (Object) args);
+            return true;
+        } catch (InvocationTargetException e) {
+            end(record, Thread.currentThread(), e.getCause() == null ? e : e.getCause());
+        } catch (IllegalAccessException e) {
+            fail("cannot call " + main + ": " + e.getMessage());
+        }
+        return false;
+    }
+
+    /** The first failure ends the process; System.exit lets nobody in a second time, so later ones wait there for the end. */
+    private static void end(ErrorRecord record, Thread thread, Throwable failure) {
+        try {
+            record.write(failure);
+            System.err.println("Exception in thread \"" + thread.getName() + "\"");
+            failure.printStackTrace();
+            System.err.flush();
+            System.out.flush();
+        } finally {
+            if (failure instanceof OutOfMemoryError) {
+                // Shutdown hooks may need memory too, and then the process would hang.
+                Runtime.getRuntime().halt(FAILED);
+            }
+            System.exit(FAILED);
+        }
+    }
+
+    private static void fail(String message) {
+        System.err.println("jrun: " + message);
+        System.exit(USAGE);
+    }
+}

@@ -1,0 +1,199 @@
+package io.jrun.comm;
+
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.store.StoreTable;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * An agent with everything that workers see of one: starts real worker processes, speaks the control protocol with them, and
+ * tells the others when one is gone.
+ */
+final class TestAgent implements AutoCloseable {
+    private final int size;
+    private final Path directory;
+    private final Path socketPath;
+    private final ServerSocketChannel server;
+    private final StoreTable store = new StoreTable(System::nanoTime);
+    private final Map<Integer, SocketChannel> connections = new ConcurrentHashMap<>();
+    private final Map<Integer, Peer> joined = new TreeMap<>();
+    private final List<Process> processes = new ArrayList<>();
+
+    TestAgent(int size) throws IOException {
+        this.size = size;
+        this.directory = Files.createTempDirectory("jrun-test-agent");
+        this.socketPath = directory.resolve("agent.sock");
+        this.server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+        server.bind(UnixDomainSocketAddress.of(socketPath));
+        Thread.ofPlatform().daemon().name("test-agent").start(this::accept);
+    }
+
+    /** The folder where workers' output and error records go: {@code rank-0.out}, {@code rank-0.json}. */
+    Path directory() {
+        return directory;
+    }
+
+    /** Starts every rank on {@code mainClass} through WorkerMain. */
+    List<Process> start(Class<?> mainClass, List<String> jvmOptions, String... args) throws IOException {
+        for (int rank = 0; rank < size; rank++) {
+            Process process = startRank(rank, mainClass, jvmOptions, args);
+            int exited = rank;
+            Thread.ofPlatform().daemon().name("reaper-" + rank).start(() -> reap(exited, process));
+            processes.add(process);
+        }
+        return processes;
+    }
+
+    void abort(String cause) {
+        broadcast(new Frame.Abort(cause), -1);
+    }
+
+    void requestCheckpoint() {
+        broadcast(new Frame.CheckpointNow(), -1);
+    }
+
+    /** Ends all connections, as the death of an agent does. */
+    void hangUp() throws IOException {
+        for (SocketChannel connection : connections.values()) {
+            connection.close();
+        }
+    }
+
+    String output(int rank) throws IOException {
+        return Files.readString(directory.resolve("rank-" + rank + ".out"));
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (Process process : processes) {
+            process.destroyForcibly().onExit().join();
+        }
+        server.close();
+        hangUp();
+        try (var files = Files.walk(directory)) {
+            files.sorted(Comparator.reverseOrder())
+                    .forEach(file -> file.toFile().delete());
+        }
+    }
+
+    private Process startRank(int rank, Class<?> mainClass, List<String> jvmOptions, String... args)
+            throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:+UseSerialGC",
+                "--add-modules=jdk.incubator.vector",
+                "--enable-native-access=ALL-UNNAMED"));
+        command.addAll(jvmOptions);
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.jrun.comm.worker.WorkerMain"));
+        command.add(mainClass.getName());
+        command.addAll(List.of(args));
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.redirectOutput(directory.resolve("rank-" + rank + ".out").toFile());
+        Map<String, String> env = builder.environment();
+        for (String name : List.of("RANK", "LOCAL_RANK")) {
+            env.put(name, Integer.toString(rank));
+        }
+        for (String name : List.of("WORLD_SIZE", "LOCAL_WORLD_SIZE")) {
+            env.put(name, Integer.toString(size));
+        }
+        env.put("GROUP_RANK", "0");
+        env.put("GROUP_WORLD_SIZE", "1");
+        env.put("TORCHELASTIC_RESTART_COUNT", "0");
+        env.put("JRUN_RUN_ID", "test-" + directory.getFileName());
+        env.put("JRUN_ROUND", "0");
+        env.put("JRUN_AGENT_SOCKET", socketPath.toString());
+        env.put("JRUN_HOST", "testhost");
+        env.put("JRUN_TIMEOUT_SECONDS", "60");
+        env.put("JRUN_ERROR_FILE", directory.resolve("rank-" + rank + ".json").toString());
+        return builder.start();
+    }
+
+    private void reap(int rank, Process process) {
+        int code = process.onExit().join().exitValue();
+        if (code != 0) {
+            broadcast(new Frame.RankLeft(rank, "was killed (exit code " + code + ")"), rank);
+        }
+    }
+
+    private void accept() {
+        try {
+            while (true) {
+                SocketChannel connection = server.accept();
+                Thread.ofPlatform().daemon().name("test-agent-worker").start(() -> serve(connection));
+            }
+        } catch (IOException e) {
+            // The server was closed: the test is over.
+            return;
+        }
+    }
+
+    private void serve(SocketChannel connection) {
+        try (DataInputStream in = new DataInputStream(Channels.newInputStream(connection))) {
+            Frame.Hello hello = (Frame.Hello) FrameCodec.read(in);
+            connections.put(hello.rank(), connection);
+            while (true) {
+                handle(hello, FrameCodec.read(in), connection);
+            }
+        } catch (IOException e) {
+            // The worker has ended; its exit tells how.
+            return;
+        }
+    }
+
+    private void handle(Frame.Hello hello, Frame frame, SocketChannel connection) {
+        switch (frame) {
+            case Frame.Join join -> join(hello, join);
+            case Frame.StoreRequest request ->
+                store.submit(request.id(), request.command(), reply -> send(connection, reply));
+            case Frame.Leaving() -> broadcast(new Frame.RankLeft(hello.rank(), "returned from main"), hello.rank());
+            case Frame.Hello _, Frame.FromAgent _ -> throw new IllegalStateException("unexpected " + frame);
+        }
+    }
+
+    private synchronized void join(Frame.Hello hello, Frame.Join join) {
+        int rank = hello.rank();
+        joined.put(rank, new Peer(rank, 0, rank, "testhost", "127.0.0.1", join.tcpPort(), hello.pid()));
+        if (joined.size() == size) {
+            broadcast(new Frame.PeerTable(0, Bytes.ofUtf8("secret"), List.copyOf(joined.values())), -1);
+        }
+    }
+
+    private void broadcast(Frame frame, int exceptRank) {
+        connections.forEach((rank, connection) -> {
+            if (rank != exceptRank) {
+                send(connection, frame);
+            }
+        });
+    }
+
+    private static void send(SocketChannel connection, Frame frame) {
+        try {
+            ByteBuffer bytes = ByteBuffer.wrap(FrameCodec.encode(frame));
+            synchronized (connection) {
+                while (bytes.hasRemaining()) {
+                    connection.write(bytes);
+                }
+            }
+        } catch (IOException e) {
+            // The worker has ended meanwhile.
+            return;
+        }
+    }
+}

@@ -1,0 +1,66 @@
+package io.jrun.comm;
+
+import java.lang.foreign.MemorySegment;
+
+/** Main classes of the worker processes that tests start. */
+final class WorkerPrograms {
+    private WorkerPrograms() {}
+
+    /** Every operation once, registered and from the heap. */
+    public static final class EveryOperation {
+        private EveryOperation() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                CollectiveMatrix.runOnce(world, CollectiveMatrix.Buffers.REGISTERED);
+                CollectiveMatrix.runOnce(world, CollectiveMatrix.Buffers.HEAP);
+                System.out.println("rank " + world.rank() + " of " + world.size() + " did everything");
+            }
+        }
+    }
+
+    /** All-reduces for ever. */
+    public static final class ReduceForever {
+        private ReduceForever() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                MemorySegment buffer = world.group().allocate(1 << 20);
+                while (true) {
+                    world.group().allReduce(buffer, DataType.F32, 1 << 18, ReduceOp.SUM);
+                }
+            }
+        }
+    }
+
+    /** Rank 1 returns while the others wait for it. */
+    public static final class LeaveEarly {
+        private LeaveEarly() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            World world = Distributed.init();
+            world.group().barrier();
+            if (world.rank() != 1) {
+                world.group().barrier();
+            }
+        }
+    }
+
+    /** Prints its arguments and fails in another thread. */
+    public static final class FailInThread {
+        private FailInThread() {}
+
+        /** Entry point. */
+        public static void main(String[] args) throws InterruptedException {
+            System.out.println(String.join("|", args));
+            Thread thread = new Thread(() -> {
+                throw new IllegalStateException("say \"no\"\n");
+            });
+            thread.start();
+            thread.join();
+        }
+    }
+}
