@@ -19,6 +19,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Executors;
 
 /** One job from start to exit code, with its agent inside this process or standing beside it. */
 final class JobRun {
@@ -59,10 +60,16 @@ final class JobRun {
         }
         String name = "jrun-" + job.runId();
         try (AgentServer _ = AgentServer.inProcess(name, AgentOptions.ofHome(home, Version.TEXT))) {
-            // Direct: agent and coordinator only queue what they are told, and the console's reader may block its feed.
-            Channel channel =
-                    InProcessChannelBuilder.forName(name).directExecutor().build();
+            // The agent's messages come on threads of their own, never on a thread that holds a lock of the agent's: the
+            // console may block its thread, and what a message leads to may call the agent again.
+            Channel channel = InProcessChannelBuilder.forName(name)
+                    .executor(Executors.newCachedThreadPool(JobRun::daemon))
+                    .build();
             return coordinator.run(List.of(channel));
         }
+    }
+
+    private static Thread daemon(Runnable work) {
+        return Thread.ofPlatform().daemon().name("jrun-from-agent").unstarted(work);
     }
 }
