@@ -2,17 +2,22 @@ package io.jrun.agent.log;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.common.util.concurrent.Uninterruptibles;
 import com.google.protobuf.ByteString;
+import io.grpc.stub.StreamObserver;
 import io.jrun.agent.ConsoleReader;
 import io.jrun.agent.Processes;
 import io.jrun.agent.TestJob;
 import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LogChunk;
+import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.Program;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -72,6 +77,37 @@ class LogIntegrityTest {
                 assertThat(console.awaitEnd(0, false).toStringUtf8()).isEqualTo("early\nlate\n");
                 assertThat(console.awaitEnd(0, true)).isEqualTo(ByteString.EMPTY);
             }
+        }
+    }
+
+    /** Seen as a deadlock: the console ended the stream under a lock that the delivery of a line was waiting for. */
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void consoleMayEndTheStreamWhileALineIsBeingDelivered() throws Exception {
+        CountDownLatch delivering = new CountDownLatch(1);
+        CountDownLatch ended = new CountDownLatch(1);
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            job.launch(job.shells(1, "echo line"));
+            StreamObserver<LogCredit> credit = job.stub().logs(new StreamObserver<>() {
+                @Override
+                public void onNext(LogChunk chunk) {
+                    delivering.countDown();
+                    Uninterruptibles.awaitUninterruptibly(ended);
+                }
+
+                @Override
+                public void onError(Throwable failure) {}
+
+                @Override
+                public void onCompleted() {}
+            });
+            credit.onNext(
+                    LogCredit.newBuilder().setRunId(job.runId()).setBytes(1000).build());
+            delivering.await();
+            credit.onCompleted();
+            ended.countDown();
+            assertThat(job.exited(0).getExitCode()).isZero();
         }
     }
 
