@@ -27,7 +27,7 @@ final class Arguments {
             if (flags.contains(name) && inline == null) {
                 parsed.values.put(name, "");
             } else if (!valued.contains(name)) {
-                throw new UsageException(unknown(args[i], valued, flags));
+                throw new UsageException(unknown(args[i], name, valued, flags));
             } else if (inline != null) {
                 parsed.values.put(name, inline);
             } else if (i + 1 < args.length) {
@@ -82,16 +82,16 @@ final class Arguments {
         throw new UsageException(name + " is '" + text + "', expected a number above 0");
     }
 
-    private static String unknown(String given, List<String> valued, List<String> flags) {
+    private static String unknown(String given, String name, List<String> valued, List<String> flags) {
         List<String> all = new ArrayList<>(valued);
         all.addAll(flags);
         String nearest = all.getFirst();
         for (String candidate : all) {
-            if (distance(given, candidate) < distance(given, nearest)) {
+            if (distance(name, candidate) < distance(name, nearest)) {
                 nearest = candidate;
             }
         }
-        return distance(given, nearest) <= 3
+        return distance(name, nearest) <= 3
                 ? "unknown option '" + given + "'. Did you mean '" + nearest + "'?"
                 : "unknown option '" + given + "'. See --help.";
     }

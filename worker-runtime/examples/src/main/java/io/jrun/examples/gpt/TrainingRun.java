@@ -119,12 +119,12 @@ final class TrainingRun implements AutoCloseable {
         if (step[0] < 0) {
             return 0;
         }
-        Map<String, String> metadata = directory.load(step[0], model.module(), optimizer);
-        String saved = metadata.getOrDefault("model", "unknown");
+        String saved = directory.metadata(step[0]).getOrDefault("model", "unknown");
         if (!saved.equals(options.model().summary())) {
-            throw new UsageException("the checkpoint is of a model with " + saved + ", this run's has "
-                    + options.model().summary());
+            throw new UsageException("the checkpoint in " + options.checkpoint().get() + " is of a model with " + saved
+                    + ", this run's has " + options.model().summary());
         }
+        directory.load(step[0], model.module(), optimizer);
         return step[0];
     }
 

@@ -102,11 +102,9 @@ public final class CheckpointDirectory {
         return model.metadata();
     }
 
-    /** The metadata of a checkpoint, without loading it into anything. */
+    /** The metadata of a checkpoint, without reading its tensors. */
     public Map<String, String> metadata(long step) {
-        Safetensors.Content model = Safetensors.read(path(step).resolve(MODEL_FILE));
-        model.tensors().values().forEach(Tensor::close);
-        return model.metadata();
+        return Safetensors.readMetadata(path(step).resolve(MODEL_FILE));
     }
 
     private Path path(long step) {

@@ -97,6 +97,19 @@ public final class Safetensors {
         }
     }
 
+    /**
+     * Reads what a file says about itself in text, and checks its header, but reads no tensor.
+     *
+     * @throws CheckpointException as {@link #read}
+     */
+    public static Map<String, String> readMetadata(Path file) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            return readHeader(file, channel).metadata();
+        } catch (IOException e) {
+            throw new CheckpointException("cannot read " + file + ": " + e, e);
+        }
+    }
+
     private static SafetensorsHeader readHeader(Path file, FileChannel channel) throws IOException {
         long fileBytes = channel.size();
         if (fileBytes < SafetensorsHeader.LENGTH_BYTES) {

@@ -1,0 +1,112 @@
+package io.jrun.examples.gpt;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class GptOptionsTest {
+    @Test
+    void everythingHasADefault() {
+        GptOptions options = GptOptions.parse(new String[0]).orElseThrow();
+        assertThat(options.data()).isEmpty();
+        assertThat(options.model()).isEqualTo(new GptConfig(4, 256, 4, 128, true));
+        assertThat(options.resume()).isFalse();
+    }
+
+    @Test
+    void bothFormsOfAValueAreRead() {
+        GptOptions options = GptOptions.parse(new String[] {
+                    "--data=a b",
+                    "--layers",
+                    "3",
+                    "--width=96",
+                    "--heads=3",
+                    "--context",
+                    "32",
+                    "--untied",
+                    "--steps=7",
+                    "--checkpoint=out",
+                    "--resume",
+                    "--sample=9",
+                    "--lr=0.5"
+                })
+                .orElseThrow();
+        assertThat(options.data()).isEqualTo(Optional.of(Path.of("a b")));
+        assertThat(options.model()).isEqualTo(new GptConfig(3, 96, 3, 32, false));
+        assertThat(options.steps()).isEqualTo(7);
+        assertThat(options.checkpoint()).isEqualTo(Optional.of(Path.of("out")));
+        assertThat(options.resume()).isTrue();
+        assertThat(options.sample()).isEqualTo(9);
+        assertThat(options.learningRate()).isEqualTo(0.5);
+    }
+
+    @Test
+    void tinyChangesOnlyDefaults() {
+        GptOptions options =
+                GptOptions.parse(new String[] {"--tiny", "--layers=1"}).orElseThrow();
+        assertThat(options.model().layers()).isEqualTo(1);
+        assertThat(options.model().width()).isEqualTo(64);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "--stpes=3 | unknown option '--stpes=3'. Did you mean '--steps'?",
+                "--frobnicate | unknown option '--frobnicate'. See --help.",
+                "--steps | --steps needs a value",
+                "--steps=many | --steps is 'many', expected a whole number of at least 0",
+                "--batch=0 | --batch is '0', expected a whole number of at least 1",
+                "--lr=-1 | --lr is '-1', expected a number above 0",
+                "--heads=3 | --width 256 is not a multiple of --heads 3",
+                "--resume | --resume and --checkpoint-every need --checkpoint=DIR"
+            })
+    void mistakesAreOneLineThatSaysWhatToDo(String argument, String message) {
+        assertThatThrownBy(() -> GptOptions.parse(new String[] {argument}))
+                .isInstanceOf(UsageException.class)
+                .hasMessage(message);
+    }
+
+    @Test
+    void helpNamesEveryOptionAndItsDefault() {
+        assertThat(GptOptions.parse(new String[] {"--help"})).isEmpty();
+        GptOptions defaults = GptOptions.parse(new String[0]).orElseThrow();
+        assertThat(defaultOf("--steps")).isEqualTo(Integer.toString(defaults.steps()));
+        assertThat(defaultOf("--batch")).isEqualTo(Integer.toString(defaults.batch()));
+        assertThat(defaultOf("--lr")).isEqualTo(Double.toString(defaults.learningRate()));
+        assertThat(defaultOf("--warmup")).isEqualTo(Integer.toString(defaults.warmup()));
+        assertThat(defaultOf("--layers"))
+                .isEqualTo(Integer.toString(defaults.model().layers()));
+        assertThat(defaultOf("--width"))
+                .isEqualTo(Integer.toString(defaults.model().width()));
+        assertThat(defaultOf("--context"))
+                .isEqualTo(Integer.toString(defaults.model().context()));
+        assertThat(defaultOf("--max-bytes")).isEqualTo(Integer.toString(defaults.maxBytes()));
+    }
+
+    @Test
+    void theLearningRateWarmsUpAndFollowsACosine() {
+        GptOptions options = GptOptions.parse(new String[] {"--lr=1", "--warmup=10", "--steps=110"})
+                .orElseThrow();
+        assertThat(options.learningRateAt(0)).isEqualTo(0.1);
+        assertThat(options.learningRateAt(9)).isEqualTo(1.0);
+        assertThat(options.learningRateAt(10)).isEqualTo(1.0);
+        assertThat(options.learningRateAt(60)).isCloseTo(0.55, Offset.offset(1e-12));
+        assertThat(options.learningRateAt(110)).isCloseTo(0.1, Offset.offset(1e-12));
+    }
+
+    private static String defaultOf(String option) {
+        Matcher line = Pattern.compile("(?m)^ +" + option + "=.* Default: ([0-9.]+?)\\.$")
+                .matcher(GptOptions.HELP);
+        assertThat(line.find()).as(option).isTrue();
+        return line.group(1);
+    }
+}
