@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.TestJob;
 import io.jrun.agent.proto.Executable;
+import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Program;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerExited;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -69,6 +71,52 @@ class JvmWorkerTest {
             assertThat(job.exited(0).getArtifactsList()).containsExactly(report.toString());
             assertThat(job.exited(0).getError().getMessage()).isEqualTo("text");
         }
+    }
+
+    @Test
+    void javaProgramRunsWithoutTheIncubatorLine() throws IOException {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            job.launch(java(job, "echo", "hello").putEnv("GREETING", "there"));
+            assertThat(job.exited(0).getExitCode()).isZero();
+            assertThat(job.stdout(0)).isEqualTo("hello\nthere\n");
+            assertThat(job.stderr(0)).isEmpty();
+        }
+    }
+
+    @Test
+    void exceptionThatEscapesMainIsReportedInTheWorkersOwnWords() throws IOException {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            job.launch(java(job, "fail"));
+            WorkerExited exited = job.exited(0);
+            assertThat(exited.getExitCode()).isEqualTo(1);
+            assertThat(exited.getError().getMessage()).isEqualTo("java.lang.IllegalStateException: no more cheese");
+            assertThat(exited.getError().getStack()).contains("JvmWorkerMain.main");
+            assertThat(exited.getError().getTimeMillis()).isPositive();
+        }
+    }
+
+    @Test
+    void fullHeapIsReportedInWords() throws IOException {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            Launch.Builder launch = java(job, "fill");
+            launch.getProgramBuilder().getJavaBuilder().addJvmOptions("-Xmx32m");
+            launch.getProgramBuilder().getJavaBuilder().addJvmOptions("-XX:+HeapDumpOnOutOfMemoryError");
+            job.launch(launch);
+            WorkerExited exited = job.exited(0);
+            assertThat(exited.getExitCode()).isNotZero();
+            assertThat(exited.getError().getMessage()).startsWith("java.lang.OutOfMemoryError");
+            assertThat(exited.getArtifactsList()).singleElement().asString().endsWith(".hprof");
+        }
+    }
+
+    private static Launch.Builder java(TestJob job, String... args) {
+        return job.launch(1)
+                .setProgram(Program.newBuilder()
+                        .setJava(JavaProgram.newBuilder().setMainClass(JvmWorkerMain.class.getName()))
+                        .addAllArgs(List.of(args)));
     }
 
     private static void signal(TestJob job, int signal) {
