@@ -5,9 +5,13 @@ import io.jrun.train.Libtorch;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.SizeTPointer;
 import org.bytedeco.javacpp.chrono.Milliseconds;
 import org.bytedeco.pytorch.GlooDeviceVector;
@@ -23,6 +27,12 @@ import org.bytedeco.pytorch.global.torch;
 
 /** libtorch's ProcessGroupGloo over loopback TCP, as torch.distributed uses it on CPUs. */
 final class GlooPeer implements Peer {
+    /**
+     * Everything of c10d that was made here, for the life of the process: JavaCPP's destructor of a store that has been
+     * handed over fails an assertion of libtorch, which ends the process.
+     */
+    private static final List<Pointer> KEPT = Collections.synchronizedList(new ArrayList<>());
+
     /** A Gloo group and the store its ranks met through. */
     record Connection(ProcessGroupGloo group, Store store) {}
 
@@ -52,18 +62,25 @@ final class GlooPeer implements Peer {
         options.numWorkers(workers);
         String key = "bench/gloo-store-port/" + CONNECTIONS.incrementAndGet();
         options.port((short) (world.rank() == 0 ? 0 : port(world, key)));
-        TCPStore tcpStore = new TCPStore("127.0.0.1", options);
+        TCPStore tcpStore = kept(new TCPStore("127.0.0.1", options));
         if (world.rank() == 0) {
             world.store().set(key, Integer.toString(tcpStore.getPort() & 0xffff).getBytes(StandardCharsets.US_ASCII));
         }
         // A store made in Java can be handed over only once; the one inside a PrefixStore any number of times.
-        Store shared = new PrefixStore("", tcpStore).getUnderlyingStore();
-        ProcessGroupGloo.Options glooOptions = ProcessGroupGloo.Options.create(new Milliseconds(TIMEOUT.toMillis()));
+        Store shared = kept(kept(new PrefixStore("", tcpStore)).getUnderlyingStore());
+        ProcessGroupGloo.Options glooOptions =
+                kept(ProcessGroupGloo.Options.create(new Milliseconds(TIMEOUT.toMillis())));
         glooOptions.devices(new GlooDeviceVector(ProcessGroupGloo.createDeviceForHostname("127.0.0.1")));
         glooOptions.threads(2);
         return new Connection(
                 new ProcessGroupGloo(new PrefixStore("bench", shared), world.rank(), world.size(), glooOptions),
                 shared);
+    }
+
+    /** Keeps {@code object} from being collected. */
+    static <P extends Pointer> P kept(P object) {
+        KEPT.add(object);
+        return object;
     }
 
     private static int port(World world, String key) {
@@ -91,6 +108,5 @@ final class GlooPeer implements Peer {
     @Override
     public void close() {
         views.values().forEach(TensorVector::close);
-        group.close();
     }
 }

@@ -29,14 +29,14 @@ final class ReducerLoop implements TrainingLoop {
     private final BenchGpt model;
     private final SGD optimizer;
     private final Reducer reducer;
-    private final TensorVector parameters;
 
     ReducerLoop(BenchGpt model, World world) {
         this.model = model;
-        parameters = model.parameters();
+        TensorVector parameters = GlooPeer.kept(model.parameters());
         optimizer = new SGD(parameters, new SGDOptions(LEARNING_RATE));
         GlooPeer.Connection gloo = GlooPeer.connect(world);
-        ProcessGroup group = new ProcessGroup(new PrefixStore("reducer", gloo.store()), world.rank(), world.size());
+        ProcessGroup group = GlooPeer.kept(
+                new ProcessGroup(GlooPeer.kept(new PrefixStore("reducer", gloo.store())), world.rank(), world.size()));
         group.setBackend(torch.DeviceType.CPU, ProcessGroup.BackendType.GLOO, new BackendOptional(gloo.group()));
         group.setDefaultBackend(ProcessGroup.BackendType.GLOO);
         BoolVector sparse = new BoolVector(parameters.size());
@@ -55,7 +55,7 @@ final class ReducerLoop implements TrainingLoop {
         for (long i = 0; i < buckets; i++) {
             reversed.put(i, inOrder.get(buckets - 1 - i));
         }
-        reducer = new Reducer(
+        reducer = GlooPeer.kept(new Reducer(
                 parameters,
                 reversed,
                 group,
@@ -66,7 +66,7 @@ final class ReducerLoop implements TrainingLoop {
                 new SizeTStringMap(),
                 FIRST_BUCKET_BYTES,
                 false,
-                false);
+                false));
     }
 
     @Override
@@ -83,8 +83,6 @@ final class ReducerLoop implements TrainingLoop {
 
     @Override
     public void close() {
-        reducer.close();
         optimizer.close();
-        parameters.close();
     }
 }
