@@ -6,10 +6,12 @@ import io.jrun.launcher.coordinator.StopCause;
 import io.jrun.launcher.coordinator.WorkerEnd;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableSet;
+import java.util.Set;
 import java.util.TreeSet;
 
 /** What the user reads on stderr when a job did not succeed: the first failure, told once, and where to read on. */
@@ -62,9 +64,10 @@ public final class FailureReport {
         if (end.exitCode() == KILLED && !end.afterStop() && end.error().isEmpty()) {
             lines.add("  if nobody killed it, look for the kernel's out-of-memory killer: dmesg | grep -i oom");
         }
-        if (!end.stderrTail().isEmpty()) {
+        List<String> tail = tailBesidesTheStack(end);
+        if (!tail.isEmpty()) {
             lines.add("  its last lines on stderr:");
-            end.stderrTail().forEach(line -> lines.add("    | " + line));
+            tail.forEach(line -> lines.add("    | " + line));
         }
         end.artifacts().forEach(path -> lines.add("  it left " + path));
         others(outcome.ends().stream()
@@ -92,6 +95,19 @@ public final class FailureReport {
         if (text.size() > MAX_STACK_LINES) {
             lines.add("  ... " + (text.size() - MAX_STACK_LINES) + " more lines in its error.json");
         }
+    }
+
+    /** A JVM prints on stderr what the error record says as well; once is enough. */
+    private static List<String> tailBesidesTheStack(WorkerEnd end) {
+        Set<String> told = new HashSet<>();
+        end.error().ifPresent(error -> {
+            error.message().lines().forEach(told::add);
+            error.stack().lines().forEach(told::add);
+        });
+        return end.stderrTail().stream()
+                .filter(line -> !told.contains(line))
+                .filter(line -> told.isEmpty() || !line.startsWith("Exception in thread "))
+                .toList();
     }
 
     /** Ranks that ended in the same way share one line. */

@@ -77,6 +77,27 @@ class FailureReportTest {
     }
 
     @Test
+    void stackIsNotRepeatedAmongTheLastLines() {
+        String message = "java.lang.IllegalStateException: boom";
+        WorkerEnd first = new WorkerEnd(
+                0,
+                0,
+                "node1",
+                7,
+                1,
+                false,
+                "",
+                Optional.of(new WorkerEnd.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
+                List.of("loading", "Exception in thread \"main\"", message, "\tat app.Main.main(Main.java:7)"),
+                List.of(),
+                1);
+        List<String> lines = failed(first, first);
+        assertThat(lines).contains("    | loading");
+        assertThat(lines.stream().filter(line -> line.contains("boom"))).hasSize(1);
+        assertThat(lines.stream().filter(line -> line.contains("| "))).hasSize(1);
+    }
+
+    @Test
     void otherCausesAreNamedWithTheExitCode() {
         assertThat(report(Optional.of(new StopCause.Signalled(StopSignal.INT)), Ends.stopped(0, 130)))
                 .containsExactly(

@@ -54,10 +54,7 @@ final class GroupRegistry implements ControlListener {
     /** A group of {@code members}, this rank among them. */
     synchronized ProcessGroup open(String name, List<Peer> members, GroupOptions options) {
         WorldContext world = world();
-        int groupRank = 0;
-        while (members.get(groupRank).rank() != world.rank()) {
-            groupRank++;
-        }
+        int groupRank = members.indexOf(world.peers().get(world.rank()));
         GroupContext group =
                 new GroupContext(world, name, groupRank, members, options.deterministic(), new GroupHealth());
         ProcessGroup opened = new ProcessGroup(group, options, this);

@@ -87,6 +87,7 @@ public final class World implements AutoCloseable {
     @Override
     public void close() {
         registry.close();
-        control.leave();
+        control.leaving();
+        control.close();
     }
 }

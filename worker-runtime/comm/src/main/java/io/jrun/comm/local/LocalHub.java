@@ -84,11 +84,15 @@ public final class LocalHub implements AutoCloseable {
         }
 
         @Override
-        public void leave() {
+        public void leaving() {
             if (gone.compareAndSet(false, true)) {
                 left(rank);
-                closed.completeExceptionally(new IOException("this rank has closed its world"));
             }
+        }
+
+        @Override
+        public void close() {
+            closed.completeExceptionally(new IOException("this rank has closed its world"));
         }
     }
 }

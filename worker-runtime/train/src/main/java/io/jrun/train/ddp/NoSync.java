@@ -10,7 +10,6 @@ public final class NoSync implements AutoCloseable {
 
     NoSync(GradientReducer reducer) {
         this.reducer = reducer;
-        reducer.requireIdle();
         this.before = reducer.isSyncing();
         reducer.setSyncing(false);
     }

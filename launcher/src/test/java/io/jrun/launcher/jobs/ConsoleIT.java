@@ -1,0 +1,151 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What users and machines see of a job. */
+class ConsoleIT {
+    private static final String SPEAK = "echo out $RANK; echo err $RANK >&2";
+
+    @TempDir
+    private Path folder;
+
+    private JRun jrun;
+
+    @BeforeEach
+    void prepare() {
+        jrun = new JRun(folder);
+    }
+
+    @Test
+    void streamsStayApart() {
+        Result result = jrun.run("--nproc-per-node=2", "sh", "-c", SPEAK);
+        assertThat(words(result.out())).containsExactlyInAnyOrder("out 0", "out 1");
+        assertThat(words(result.err())).containsExactlyInAnyOrder("err 0", "err 1");
+        assertThat(jrun.logs().resolve("attempt-0/rank-0001/stdout.log")).hasContent("out 1");
+        assertThat(jrun.logs().resolve("attempt-0/rank-0001/stderr.log")).hasContent("err 1");
+    }
+
+    @Test
+    void redirectedStreamsGoToFilesOnlyAndTeedOnesToBoth() {
+        Result result = jrun.run("--nproc-per-node=3", "-r", "0:3,1:1", "--tee=0:2", "sh", "-c", SPEAK);
+        assertThat(words(result.out())).containsExactly("out 2");
+        assertThat(words(result.err())).containsExactlyInAnyOrder("err 0", "err 1", "err 2");
+        assertThat(jrun.logs().resolve("attempt-0/rank-0000/stdout.log")).hasContent("out 0");
+    }
+
+    @Test
+    void filtersChooseRanks() {
+        Result result =
+                jrun.run("--nproc-per-node=4", "--ranks-filter=1-3", "--local-ranks-filter=0,3", "sh", "-c", SPEAK);
+        assertThat(words(result.out())).containsExactly("out 3");
+        assertThat(words(result.err())).containsExactly("err 3");
+    }
+
+    @Test
+    void manyLongLinesOfManyRanksAllArriveWhole() {
+        String script =
+                "i=0; while [ $i -lt 60 ]; do printf '%d %d %0*d\\n' $RANK $i $((1 + (i * 7919) % 70000)) 0; i=$((i+1)); done;"
+                        + " printf 'end %d' $RANK";
+        Result result = jrun.run("--nproc-per-node=4", "sh", "-c", script);
+        assertThat(result.exitCode()).isZero();
+        List<String> lines = words(result.out());
+        assertThat(lines).hasSize(4 * 61);
+        for (int rank = 0; rank < 4; rank++) {
+            int own = rank;
+            assertThat(lines.stream().filter(line -> line.startsWith(own + " ")))
+                    .hasSize(60)
+                    .allSatisfy(line -> {
+                        int sequence = Integer.parseInt(line.split(" ", -1)[1]);
+                        assertThat(line.split(" ", -1)[2]).hasSize(1 + (sequence * 7919) % 70000);
+                    });
+            assertThat(lines).contains("end " + rank);
+        }
+    }
+
+    @Test
+    void resultForMachinesIsTheOnlyLineOnStdout() throws IOException {
+        Result result = jrun.run("--json", "--nproc-per-node=2", "sh", "-c", "echo out; exit $((5 * RANK))");
+        assertThat(result.exitCode()).isEqualTo(5);
+        assertThat(words(result.err())).contains("out");
+        assertThat(result.out()).hasLineCount(1);
+        JsonNode json = new JsonMapper().readTree(result.out());
+        assertThat(json.get("runId").asText()).isEqualTo(jrun.runId());
+        assertThat(json.get("exitCode").asInt()).isEqualTo(5);
+        assertThat(json.get("cause").get("kind").asText()).isEqualTo("workerFailed");
+        assertThat(json.get("cause").get("rank").asInt()).isEqualTo(1);
+        assertThat(json.get("workers")).hasSize(2);
+    }
+
+    @Test
+    void dryRunShowsTheRankMapAndStartsNothing() throws IOException {
+        String[] job = {"--dry-run", "--nproc-per-node=2", "sh", "-c", "echo $RANK", "${rank}/${local_rank}"};
+        Result table = jrun.run(job);
+        assertThat(table.out().lines().map(line -> line.strip().replaceAll(" +", " ")))
+                .satisfiesExactly(
+                        line -> assertThat(line).isEqualTo("RANK NODE LOCAL RANK DEVICE COMMAND"),
+                        line -> assertThat(line).matches("0 \\S+ 0 - \\S+/sh -c 'echo \\$RANK' 0/0"),
+                        line -> assertThat(line).matches("1 \\S+ 1 - \\S+/sh -c 'echo \\$RANK' 1/1"));
+        Result json =
+                jrun.run(Stream.concat(Stream.of("--json"), Stream.of(job)).toArray(String[]::new));
+        JsonNode ranks = new JsonMapper().readTree(json.out()).get("ranks");
+        assertThat(ranks).hasSize(2);
+        assertThat(ranks.get(1).toString())
+                .matches("\\{\"rank\":1,\"node\":\"[^\"]+\",\"nodeRank\":0,\"localRank\":1,\"device\":\"\","
+                        + "\"command\":\\[\"[^\"]+/sh\",\"-c\",\"echo \\$RANK\",\"1/1\"]}");
+        assertThat(folder.resolve("logs")).doesNotExist();
+    }
+
+    @Test
+    void argumentsSurviveTheCLocale() {
+        String[] odd = {"a b", "", "'q\"", "$HOME", "gr\u00fc\u00dfe \u20ac \ud83d\ude80", "--help", "@x", "tab\there"};
+        String[] command = new String[odd.length + 4];
+        command[0] = "sh";
+        command[1] = "-c";
+        command[2] = "for a; do echo \"<$a>\"; done; echo \"locale=$LC_ALL\"";
+        command[3] = "sh";
+        System.arraycopy(odd, 0, command, 4, odd.length);
+        Result result = jrun.with("LC_ALL", "C").run(command);
+        assertThat(words(result.out()))
+                .containsExactly(
+                        "<a b>",
+                        "<>",
+                        "<'q\">",
+                        "<$HOME>",
+                        "<gr\u00fc\u00dfe \u20ac \ud83d\ude80>",
+                        "<--help>",
+                        "<@x>",
+                        "<tab\there>",
+                        "locale=C");
+    }
+
+    @Test
+    void twoJobsAtOnceDoNotMeet() {
+        Running first = jrun.start("--nproc-per-node=2", "sh", "-c", "echo first $MASTER_PORT; exec sleep 100");
+        first.awaitOutput("[0@").awaitOutput("[1@");
+        Result second = jrun.run("--nproc-per-node=2", "sh", "-c", "echo second $MASTER_PORT");
+        assertThat(second.exitCode()).isZero();
+        assertThat(words(second.out()).getFirst().replace("second ", ""))
+                .isNotEqualTo(words(first.out()).getFirst().replace("first ", ""));
+        first.signal("TERM");
+        assertThat(first.await().exitCode()).isEqualTo(143);
+    }
+
+    /** The lines without their prefix. */
+    private static List<String> words(String output) {
+        return output.lines()
+                .map(line -> line.replaceFirst("^\\[\\d+@[^]]+] ", ""))
+                .toList();
+    }
+}

@@ -1,0 +1,127 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** How a job's end becomes jrun's. */
+class ExitIT {
+    @TempDir
+    private Path folder;
+
+    private JRun jrun;
+
+    @BeforeEach
+    void prepare() {
+        jrun = new JRun(folder);
+    }
+
+    @Test
+    void successIsZeroAndSaysNothing() {
+        Result result = jrun.run("--nproc-per-node=2", "sh", "-c", "echo $RANK of $WORLD_SIZE");
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.err()).isEmpty();
+        assertThat(result.sortedOut())
+                .satisfiesExactly(
+                        line -> assertThat(line).matches("\\[0@.+] 0 of 2"),
+                        line -> assertThat(line).matches("\\[1@.+] 1 of 2"));
+    }
+
+    @Test
+    void exitCodeOfTheFirstFailureIsJrunsOwn() {
+        Result result = jrun.run(
+                "--nproc-per-node=3", "sh", "-c", "[ $RANK = 1 ] && { echo broken >&2; exit 42; }; exec sleep 100");
+        assertThat(result.exitCode()).isEqualTo(42);
+        assertThat(result.err())
+                .containsPattern("jrun: first failure: rank 1 on \\S+ exited with code 42 \\(pid \\d+, after")
+                .contains("    | broken")
+                .contains("  2 ranks (0, 2): SIGTERM (143) after being told to stop")
+                .contains("  logs: " + jrun.logs() + "/attempt-0/rank-0001");
+    }
+
+    @Test
+    void killedWorkerIsTold() {
+        Result result = jrun.run("--nproc-per-node=2", "sh", "-c", "[ $RANK = 0 ] && kill -9 $$; exec sleep 100");
+        assertThat(result.exitCode()).isEqualTo(137);
+        assertThat(result.err())
+                .contains("rank 0 on ", "ended by SIGKILL, or the program's own exit 137", "out-of-memory killer");
+    }
+
+    @Test
+    void restartsAreCountedForTheJob() {
+        Result result = jrun.run(
+                "--nproc-per-node=2",
+                "--max-restarts=2",
+                "sh",
+                "-c",
+                "echo attempt $TORCHELASTIC_RESTART_COUNT of $TORCHELASTIC_MAX_RESTARTS; exit $((7 * (RANK == 1)))");
+        assertThat(result.exitCode()).isEqualTo(7);
+        assertThat(result.err()).contains("restart 1 of 2", "restart 2 of 2", "the job was restarted 2 times before");
+        assertThat(result.out()).contains("attempt 0 of 2", "attempt 1 of 2", "attempt 2 of 2");
+        assertThat(jrun.logs().resolve("attempt-2/rank-0001/stdout.log")).hasContent("attempt 2 of 2");
+    }
+
+    @Test
+    void restartMayHeal() {
+        Result result = jrun.run(
+                "--nproc-per-node=2", "--max-restarts=1", "sh", "-c", "exit $((TORCHELASTIC_RESTART_COUNT == 0))");
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.err()).contains("; restart 1 of 1").doesNotContain("first failure");
+    }
+
+    @Test
+    void timeoutIs124() {
+        Result result = jrun.run("--timeout=300ms", "sleep", "100");
+        assertThat(result.exitCode()).isEqualTo(124);
+        assertThat(result.err()).contains("longer than --timeout allows");
+    }
+
+    @Test
+    void gracePeriodEndsInSigkill() {
+        Result result = jrun.run(
+                "--nproc-per-node=2",
+                "--shutdown-timeout=200ms",
+                "sh",
+                "-c",
+                "trap '' TERM; [ $RANK = 0 ] && { while [ ! -e ready ]; do sleep 0.05; done; exit 3; };"
+                        + " : > ready; while :; do sleep 0.1; done");
+        assertThat(result.exitCode()).isEqualTo(3);
+        assertThat(result.err()).contains("rank 1: SIGKILL (137) after being told to stop");
+    }
+
+    @Test
+    void usageErrorIsOneLineAndStartsNothing() {
+        Result result = jrun.run("--nproc-per-nod=2", "sh", "-c", "echo never");
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err())
+                .isEqualTo("jrun: unknown option '--nproc-per-nod'. Did you mean '--nproc-per-node'?\n");
+        assertThat(result.out()).isEmpty();
+        assertThat(folder.resolve("logs")).doesNotExist();
+    }
+
+    @Test
+    void gpusThatAreNotThereAreAUsageError() {
+        Result result = jrun.with("CUDA_VISIBLE_DEVICES", "").run("--nproc-per-node=gpu", "sh", "-c", "echo never");
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err()).contains("has no GPU that jrun can see").hasLineCount(1);
+        assertThat(result.out()).isEmpty();
+    }
+
+    @Test
+    void versionAndHelpGoToStdout() {
+        assertThat(jrun.run("version").out()).matches("jrun \\d+\\.\\d+\\.\\d+ \\(Java 2.+\\)\n");
+        assertThat(jrun.run("--help").out()).startsWith("Usage: jrun [options] PROGRAM [args...]\n");
+        assertThat(jrun.run("completion").out()).contains("--nproc-per-node");
+    }
+
+    @Test
+    void backgroundChildThatKeepsThePipeDoesNotHoldTheJob() {
+        Result result = jrun.run("sh", "-c", "sleep 1000 & echo done");
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.out()).contains("done");
+    }
+}

@@ -1,0 +1,142 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Runnable jars as workers. */
+class JavaProgramIT {
+    @TempDir
+    private Path folder;
+
+    private JRun jrun;
+
+    @BeforeEach
+    void prepare() {
+        jrun = new JRun(folder);
+    }
+
+    @Test
+    void workersMeet() {
+        Jars.program(folder.resolve("meet.jar"), "Meet", """
+                public class Meet {
+                    public static void main(String[] args) {
+                        try (var world = io.jrun.comm.Distributed.init()) {
+                            long sum = world.store().add("sum", world.rank() + 1);
+                            world.group().barrier();
+                            long total = world.store().add("sum", 0);
+                            System.out.println("total " + total + " of " + world.size());
+                        }
+                    }
+                }
+                """);
+        Result result = jrun.run("--nproc-per-node=2", "meet.jar");
+        assertThat(result.err()).isEmpty();
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.sortedOut())
+                .hasSize(2)
+                .allSatisfy(line -> assertThat(line).endsWith("total 3 of 2"));
+    }
+
+    @Test
+    void uncaughtExceptionIsReportedOnceWithItsStack() {
+        Jars.program(folder.resolve("boom.jar"), "Boom", """
+                public class Boom {
+                    public static void main(String[] args) throws Exception {
+                        if (System.getenv("RANK").equals("1")) {
+                            throw new IllegalStateException("boom on purpose");
+                        }
+                        Thread.sleep(100_000);
+                    }
+                }
+                """);
+        Result result = jrun.run("--nproc-per-node=2", "-r3", "boom.jar");
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(result.err())
+                .containsOnlyOnce("java.lang.IllegalStateException: boom on purpose")
+                .containsOnlyOnce("at Boom.main(Boom.java:4)")
+                .contains("first failure: rank 1 on ");
+        assertThat(jrun.logs().resolve("attempt-0/rank-0001/error.json")).isNotEmptyFile();
+    }
+
+    @Test
+    void ownExitCodeIsKept() {
+        Jars.program(
+                folder.resolve("exit.jar"),
+                "Exit",
+                "public class Exit { public static void main(String[] args) { System.exit(42); } }");
+        assertThat(jrun.run("exit.jar").exitCode()).isEqualTo(42);
+    }
+
+    @Test
+    void argumentsOptionsAndFoldersWithSpacesSurviveTheCLocale() throws Exception {
+        Path odd = Files.createDirectories(folder.resolve("a folder \u00fc"));
+        Jars.program(odd.resolve("my args.jar"), "Args", """
+                public class Args {
+                    public static void main(String[] args) {
+                        for (String arg : args) {
+                            System.out.println("<" + arg + ">");
+                        }
+                        System.out.println(System.getProperty("option") + " " + System.getenv("VARIABLE") + " "
+                                + java.nio.file.Path.of("").toAbsolutePath().getFileName());
+                    }
+                }
+                """);
+        Result result = jrun.with("LC_ALL", "C")
+                .run(
+                        "--jvm-opts='-Doption=one two'",
+                        "--env=VARIABLE=\u20ac x",
+                        "--workdir=a folder \u00fc",
+                        "-r",
+                        "0",
+                        "a folder \u00fc/my args.jar",
+                        "a b",
+                        "",
+                        "gr\u00fc\u00dfe \u20ac",
+                        "--help",
+                        "${rank}");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out().replaceAll("(?m)^\\[0@[^]]+] ", ""))
+                .isEqualTo("<a b>\n<>\n<gr\u00fc\u00dfe \u20ac>\n<--help>\n<0>\none two \u20ac x a folder \u00fc\n");
+    }
+
+    @Test
+    void memoryThatRunsOutIsNamed() {
+        Jars.program(folder.resolve("oom.jar"), "Oom", """
+                public class Oom {
+                    public static void main(String[] args) {
+                        var all = new java.util.ArrayList<byte[]>();
+                        while (true) {
+                            all.add(new byte[1 << 20]);
+                        }
+                    }
+                }
+                """);
+        Result result = jrun.run("--jvm-opts=-Xmx32m", "oom.jar");
+        assertThat(result.exitCode()).isNotZero();
+        assertThat(result.err()).contains("java.lang.OutOfMemoryError: Java heap space");
+    }
+
+    @Test
+    void shutdownHooksRunWhenTheJobIsStopped() {
+        Jars.program(folder.resolve("hook.jar"), "Hook", """
+                public class Hook {
+                    public static void main(String[] args) throws Exception {
+                        Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("hook ran")));
+                        System.out.println("up");
+                        Thread.sleep(100_000);
+                    }
+                }
+                """);
+        JRun.Running job = jrun.start("hook.jar");
+        job.awaitOutput("up").signal("TERM");
+        Result result = job.await();
+        assertThat(result.exitCode()).isEqualTo(143);
+        assertThat(result.out()).contains("hook ran");
+    }
+}
