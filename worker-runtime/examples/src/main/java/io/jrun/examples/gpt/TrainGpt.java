@@ -20,10 +20,8 @@ public final class TrainGpt {
             try {
                 run(args, world);
             } catch (UsageException e) {
-                // All ranks have the same arguments: once is enough.
-                if (world.rank() == 0) {
-                    System.err.println("train: " + e.getMessage());
-                }
+                // From every rank: the first to exit has the others stopped, before they could have said it.
+                System.err.println("train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             }
         }
