@@ -122,6 +122,12 @@ final class JRun {
             }
         }
 
+        /** Whether jrun itself stands still, as after Ctrl-Z. */
+        boolean isStopped() {
+            String stat = read(Path.of("/proc/" + process.pid() + "/stat"));
+            return stat.substring(stat.lastIndexOf(')')).startsWith(") T");
+        }
+
         /** Waits for the end, and checks that nothing of the job is left. */
         Result await() {
             try {
