@@ -27,6 +27,12 @@ final class AllReduceBench implements Runnable {
     /** A size's calls are measured in this many turns, the backends alternating. */
     private static final int TURNS = 5;
 
+    /** How long one backend's turn should take: long enough for a median, short enough for a slow machine. */
+    private static final double TURN_NANOS = 200e6;
+
+    private static final int MIN_SAMPLES_PER_TURN = 3;
+    private static final int MAX_SAMPLES_PER_TURN = 60;
+
     /** Up to here one sample is the mean of a batch of calls: a single call is near the clock's resolution. */
     private static final long BATCHED_BYTES = 16 << 10;
 
@@ -103,18 +109,21 @@ final class AllReduceBench implements Runnable {
     private List<Result> measure(ProcessGroup group, List<Peer> peers, long count) {
         long bytes = count * Float.BYTES;
         int batch = bytes <= BATCHED_BYTES ? BATCH : 1;
-        int samplesPerTurn = (int) Math.max(3, Math.min(60, (256L << 20) / bytes));
         List<Long> errors = new ArrayList<>();
+        List<Integer> samplesPerTurn = new ArrayList<>();
         for (Peer peer : peers) {
             errors.add(wrongElements(group, peer, count));
-            time(group, peer, count, batch, Math.max(3, samplesPerTurn / 4));
+            double sampleNanos =
+                    batch * new Samples(time(group, peer, count, batch, MIN_SAMPLES_PER_TURN)).medianNanos();
+            samplesPerTurn.add((int) Math.clamp(TURN_NANOS / sampleNanos, MIN_SAMPLES_PER_TURN, MAX_SAMPLES_PER_TURN));
         }
         List<double[]> nanos = new ArrayList<>();
-        peers.forEach(_ -> nanos.add(new double[TURNS * samplesPerTurn]));
+        samplesPerTurn.forEach(samples -> nanos.add(new double[TURNS * samples]));
         for (int turn = 0; turn < TURNS; turn++) {
             for (int p = 0; p < peers.size(); p++) {
-                double[] slowest = time(group, peers.get(p), count, batch, samplesPerTurn);
-                System.arraycopy(slowest, 0, nanos.get(p), turn * samplesPerTurn, samplesPerTurn);
+                int samples = samplesPerTurn.get(p);
+                double[] slowest = time(group, peers.get(p), count, batch, samples);
+                System.arraycopy(slowest, 0, nanos.get(p), turn * samples, samples);
             }
         }
         List<Result> results = new ArrayList<>();

@@ -1,6 +1,8 @@
 package io.jrun.bench;
 
 import io.jrun.comm.World;
+import java.util.List;
+import java.util.stream.LongStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.BackendOptional;
 import org.bytedeco.pytorch.BoolVector;
@@ -29,22 +31,26 @@ final class ReducerLoop implements TrainingLoop {
     private final BenchGpt model;
     private final SGD optimizer;
     private final Reducer reducer;
+    private final List<Tensor> parameters;
 
     ReducerLoop(BenchGpt model, World world) {
         this.model = model;
-        TensorVector parameters = GlooPeer.kept(model.parameters());
-        optimizer = new SGD(parameters, new SGDOptions(LEARNING_RATE));
+        TensorVector vector = GlooPeer.kept(model.parameters());
+        parameters = LongStream.range(0, vector.size())
+                .mapToObj(i -> new Tensor(vector.get(i)))
+                .toList();
+        optimizer = new SGD(vector, new SGDOptions(LEARNING_RATE));
         GlooPeer.Connection gloo = GlooPeer.connect(world);
         ProcessGroup group = GlooPeer.kept(
                 new ProcessGroup(GlooPeer.kept(new PrefixStore("reducer", gloo.store())), world.rank(), world.size()));
         group.setBackend(torch.DeviceType.CPU, ProcessGroup.BackendType.GLOO, new BackendOptional(gloo.group()));
         group.setDefaultBackend(ProcessGroup.BackendType.GLOO);
-        BoolVector sparse = new BoolVector(parameters.size());
-        for (long i = 0; i < parameters.size(); i++) {
+        BoolVector sparse = new BoolVector(vector.size());
+        for (long i = 0; i < vector.size(); i++) {
             sparse.put(i, false);
         }
         SizeTVectorVector inOrder = torch.compute_bucket_assignment_by_size(
-                        parameters,
+                        vector,
                         new SizeTVector(FIRST_BUCKET_BYTES, BUCKET_BYTES),
                         sparse,
                         new LongVector(),
@@ -56,7 +62,7 @@ final class ReducerLoop implements TrainingLoop {
             reversed.put(i, inOrder.get(buckets - 1 - i));
         }
         reducer = GlooPeer.kept(new Reducer(
-                parameters,
+                vector,
                 reversed,
                 group,
                 sparse,
@@ -72,7 +78,9 @@ final class ReducerLoop implements TrainingLoop {
     @Override
     public void step(Tensor x_BS, Tensor y_BS) {
         try (PointerScope _ = new PointerScope()) {
-            optimizer.zero_grad();
+            for (Tensor parameter : parameters) {
+                parameter.mutable_grad().reset(); // C++ zero_grad() cannot detach a view of a bucket
+            }
             reducer.prepare_for_forward();
             Tensor loss = TrainingLoop.loss(model, x_BS, y_BS);
             reducer.prepare_for_backward(new TensorVector(0L));

@@ -54,7 +54,10 @@ final class GroupRegistry implements ControlListener {
     /** A group of {@code members}, this rank among them. */
     synchronized ProcessGroup open(String name, List<Peer> members, GroupOptions options) {
         WorldContext world = world();
-        int groupRank = members.indexOf(world.peers().get(world.rank()));
+        int groupRank = 0;
+        while (members.get(groupRank).rank() != world.rank()) {
+            groupRank++;
+        }
         GroupContext group =
                 new GroupContext(world, name, groupRank, members, options.deterministic(), new GroupHealth());
         ProcessGroup opened = new ProcessGroup(group, options, this);

@@ -87,7 +87,6 @@ public final class World implements AutoCloseable {
     @Override
     public void close() {
         registry.close();
-        control.leaving();
-        control.close();
+        control.leave();
     }
 }

@@ -3,6 +3,7 @@ package io.jrun.comm;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.WorkerPrograms.EveryOperation;
+import io.jrun.comm.WorkerPrograms.FailEarly;
 import io.jrun.comm.WorkerPrograms.FailInThread;
 import io.jrun.comm.WorkerPrograms.LeaveEarly;
 import io.jrun.comm.WorkerPrograms.ReduceForever;
@@ -90,6 +91,17 @@ class WorkerProcessTest {
             assertThat(agent.output(0))
                     .contains("returned from main while rank 0")
                     .contains("barrier #1");
+        }
+    }
+
+    @Test
+    void aRankWhoseExceptionClosesItsWorldHasFailedAndNotLeft() throws Exception {
+        try (TestAgent agent = new TestAgent(2)) {
+            for (Process process : agent.start(FailEarly.class, List.of())) {
+                assertThat(exitCode(process)).isEqualTo(1);
+            }
+            assertThat(agent.output(1)).contains("out of luck");
+            assertThat(agent.output(0)).contains("(exit code 1) while rank 0").doesNotContain("returned from main");
         }
     }
 

@@ -49,6 +49,22 @@ final class WorkerPrograms {
         }
     }
 
+    /** Rank 1 throws inside its world's scope while the others wait for it. */
+    public static final class FailEarly {
+        private FailEarly() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                world.group().barrier();
+                if (world.rank() == 1) {
+                    throw new IllegalStateException("out of luck");
+                }
+                world.group().barrier();
+            }
+        }
+    }
+
     /** Prints its arguments and fails in another thread. */
     public static final class FailInThread {
         private FailInThread() {}

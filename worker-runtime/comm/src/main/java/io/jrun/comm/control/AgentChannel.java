@@ -23,12 +23,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A worker's connection to its node's agent: frames out on the caller's thread, frames in on a daemon thread. It registers
  * with {@link OpenChannels}, which closes it when the VM exits, since a thread in native code holds that up by 300 ms.
  */
 public final class AgentChannel implements Control {
+    private static final Duration LEAVE_DELAY = Duration.ofMillis(300);
     private static final Duration READER_EXIT = Duration.ofMillis(100);
 
     private final SocketChannel socket;
@@ -37,6 +39,7 @@ public final class AgentChannel implements Control {
     private final CompletableFuture<PeerTable> peerTable = new CompletableFuture<>();
     private final Map<Long, CompletableFuture<StoreReply>> requests = new ConcurrentHashMap<>();
     private final AtomicLong nextRequest = new AtomicLong();
+    private final AtomicBoolean leaveRequested = new AtomicBoolean();
     private final AtomicBoolean left = new AtomicBoolean();
     private final AtomicBoolean closed = new AtomicBoolean();
     private final Thread reader;
@@ -111,8 +114,26 @@ public final class AgentChannel implements Control {
         return reply;
     }
 
+    /**
+     * Waits a moment before it tells the others: if an exception is what closes the world, the process is about to fail, and
+     * the others are to hear that from the agent instead of failing first, because a rank "left".
+     */
     @Override
-    public void leaving() {
+    public void leave() {
+        if (leaveRequested.compareAndSet(false, true)) {
+            Thread.ofPlatform().daemon().name("agent-channel-leave").start(() -> {
+                long end = System.nanoTime() + LEAVE_DELAY.toNanos();
+                for (long left = LEAVE_DELAY.toNanos(); left > 0; left = end - System.nanoTime()) {
+                    LockSupport.parkNanos(this, left);
+                }
+                leaveNow();
+                close();
+            });
+        }
+    }
+
+    /** Tells the others at once, unless they have been told, or never are to be. */
+    void leaveNow() {
         if (left.compareAndSet(false, true) && !closed.get()) {
             try {
                 send(new Frame.Leaving());
@@ -123,8 +144,13 @@ public final class AgentChannel implements Control {
         }
     }
 
-    @Override
-    public void close() {
+    /** Keeps the others from being told: the process fails, which its agent will tell. */
+    void neverLeave() {
+        left.set(true);
+    }
+
+    /** Ends the connection; pending requests fail. Idempotent. */
+    void close() {
         if (!closed.compareAndSet(false, true)) {
             return;
         }

@@ -4,14 +4,13 @@ import io.jrun.comm.control.Frame.StoreReply;
 import java.util.concurrent.CompletableFuture;
 
 /** A rank's connection to whoever coordinates its world, after it has joined. Thread-safe. */
-public interface Control extends AutoCloseable {
+public interface Control {
     /** Asks the store; the reply's id has no meaning to the caller. Fails exceptionally when the connection is gone. */
     CompletableFuture<StoreReply> submit(StoreCommand command);
 
-    /** Says that this rank takes part in no further collective. Idempotent. */
-    void leaving();
-
-    /** Ends the connection; pending requests fail. Idempotent. */
-    @Override
-    void close();
+    /**
+     * Says that this rank takes part in no further collective, and ends the connection; pending requests fail. May do so a
+     * moment later. Idempotent.
+     */
+    void leave();
 }

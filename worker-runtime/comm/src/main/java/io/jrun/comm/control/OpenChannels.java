@@ -26,7 +26,12 @@ public final class OpenChannels {
 
     /** Says on every open connection that this process takes part in no further collective. */
     public static void leaveAll() {
-        OPEN.forEach(AgentChannel::leaving);
+        OPEN.forEach(AgentChannel::leaveNow);
+    }
+
+    /** For a process that is about to fail: nobody hears that it "left", since its agent tells what became of it. */
+    public static void fail() {
+        OPEN.forEach(AgentChannel::neverLeave);
     }
 
     private static void closeAll() {

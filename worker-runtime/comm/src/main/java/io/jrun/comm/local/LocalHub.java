@@ -84,15 +84,11 @@ public final class LocalHub implements AutoCloseable {
         }
 
         @Override
-        public void leaving() {
+        public void leave() {
             if (gone.compareAndSet(false, true)) {
                 left(rank);
+                closed.completeExceptionally(new IOException("this rank has closed its world"));
             }
-        }
-
-        @Override
-        public void close() {
-            closed.completeExceptionally(new IOException("this rank has closed its world"));
         }
     }
 }

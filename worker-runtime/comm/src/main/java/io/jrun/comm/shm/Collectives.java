@@ -27,8 +27,11 @@ import java.lang.foreign.MemorySegment;
  * results do not depend on the way of exposing, nor on how data is split. Confined to the group's collectives.
  */
 final class Collectives {
-    /** Half of a staging area: both halves and the caller's buffer share a second-level cache of 1 MiB. */
-    static final long HALF_BYTES = 256 << 10;
+    /**
+     * Half of a staging area: a few of them fit into a third-level cache, and on a machine with more to do than cores, where
+     * a barrier costs a switch of threads, there are not too many barriers.
+     */
+    static final long HALF_BYTES = 1 << 20;
 
     /** Two ranks' data is handled at a time in pieces of this size, between which a switch to warm kernels is seen. */
     private static final long PAIR_BLOCK_BYTES = 64 << 10;

@@ -64,6 +64,7 @@ public final class WorkerMain {
     /** The first failure ends the process; System.exit lets nobody in a second time, so later ones wait there for the end. */
     private static void end(ErrorRecord record, Thread thread, Throwable failure) {
         try {
+            OpenChannels.fail();
             record.write(failure);
             System.err.println("Exception in thread \"" + thread.getName() + "\"");
             failure.printStackTrace();

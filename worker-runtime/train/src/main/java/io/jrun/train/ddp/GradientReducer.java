@@ -72,7 +72,6 @@ class GradientReducer implements AutoCloseable {
     }
 
     void setSyncing(boolean syncing) {
-        requireIdle();
         isSyncing = syncing;
     }
 
@@ -102,22 +101,31 @@ class GradientReducer implements AutoCloseable {
     void backward(Tensor loss) {
         requireIdle();
         long before = reductions;
-        if (isSyncing && options.findUnusedParameters()) {
-            markUnreachable(loss);
-        }
         try {
+            if (isSyncing && options.findUnusedParameters()) {
+                markUnused(watch.reachableFrom(loss));
+            }
             loss.backward();
+            if (isSyncing && reductions == before) {
+                if (!options.findUnusedParameters()) {
+                    throw unused();
+                }
+                // Reachable, but the engine had no gradient to give them.
+                markUnused((BitSet) ready.clone());
+            }
         } catch (RuntimeException e) {
             // What a hook threw arrives as text only; the exception itself says more.
-            throw failure == null ? e : failure;
+            throw failed(e);
         }
-        if (isSyncing && reductions == before) {
-            if (!options.findUnusedParameters()) {
-                throw unused();
-            }
-            // Reachable, but the engine had no gradient to give them.
-            markMissingUnused();
+    }
+
+    /** The first failure, which the other ranks hear of too: they would wait for this rank's buckets. */
+    private RuntimeException failed(RuntimeException e) {
+        if (failure == null) {
+            failure = e;
+            group.abort(who() + ": the backward pass failed: " + e);
         }
+        return failure;
     }
 
     boolean hasFailed() {
@@ -165,22 +173,11 @@ class GradientReducer implements AutoCloseable {
         return group.allReduceAsync(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.AVG);
     }
 
-    private void markUnreachable(Tensor loss) {
-        BitSet reachable = watch.reachableFrom(loss);
-        for (int i = 0; i < parameters.size(); i++) {
-            if (!reachable.get(i)) {
-                bringHome(i);
-                markReady(i);
-            }
-        }
-    }
-
-    private void markMissingUnused() {
-        for (int i = 0; i < parameters.size(); i++) {
-            if (!ready.get(i)) {
-                bringHome(i);
-                markReady(i);
-            }
+    /** Marks all parameters but these ready, with what they have: an earlier sum, or zeros. */
+    private void markUnused(BitSet others) {
+        for (int i = others.nextClearBit(0); i < parameters.size(); i = others.nextClearBit(i + 1)) {
+            bringHome(i);
+            markReady(i);
         }
     }
 
@@ -281,12 +278,16 @@ class GradientReducer implements AutoCloseable {
                 : "Leave no parameter out of the loss, freeze those (requires_grad false), or build"
                         + " DistributedDataParallel with findUnusedParameters and run step.backward(loss). Two backward"
                         + " passes over one parameter in one reduction need noSync() around all but the last.";
-        String what = "rank " + group.worldRank(group.rank()) + ": " + names.size() + " of " + parameters.size()
+        String what = who() + ": " + names.size() + " of " + parameters.size()
                 + " parameters got no gradient in a synchronised backward pass: " + shown + more + ". " + advice;
         DdpException error = new DdpException(what);
         failure = error;
         group.abort(what);
         return error;
+    }
+
+    private String who() {
+        return "rank " + group.worldRank(group.rank());
     }
 
     /** Removes the hooks and moves gradients out of the group's memory. */

@@ -10,6 +10,7 @@ public final class NoSync implements AutoCloseable {
 
     NoSync(GradientReducer reducer) {
         this.reducer = reducer;
+        reducer.requireIdle();
         this.before = reducer.isSyncing();
         reducer.setSyncing(false);
     }

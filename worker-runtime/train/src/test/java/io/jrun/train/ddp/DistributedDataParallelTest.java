@@ -138,6 +138,32 @@ class DistributedDataParallelTest {
     }
 
     @Test
+    void aBackwardPassThatFailsOnOneRankIsToldToTheOther() {
+        AtomicReferenceArray<String> messages = new AtomicReferenceArray<>(2);
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    TwoPaths module = new TwoPaths();
+                    var model = new DistributedDataParallel<>(module, world.group());
+                    try (Step step = model.step()) {
+                        Tensor kept = module.a.exp();
+                        Tensor loss = kept.sum().add(module.b.sum()).add(module.never.sum());
+                        if (world.rank() == 0) {
+                            // The backward of exp needs its result.
+                            try (NoGradGuard _ = new NoGradGuard()) {
+                                kept.zero_();
+                            }
+                        }
+                        step.backward(loss);
+                    } catch (RuntimeException e) {
+                        messages.set(world.rank(), String.valueOf(e.getMessage()));
+                        throw e;
+                    }
+                }))
+                .isInstanceOf(RuntimeException.class);
+        assertThat(messages.get(0)).contains("modified by an inplace operation");
+        assertThat(messages.get(1)).contains("rank 0: the backward pass failed").contains("inplace operation");
+    }
+
+    @Test
     void plainBackwardThatLeavesAParameterOutFailsAtTheEndOfTheStep() {
         assertThatThrownBy(() -> LocalWorld.run(1, world -> {
                     TwoPaths module = new TwoPaths();
