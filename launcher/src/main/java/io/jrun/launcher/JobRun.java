@@ -61,8 +61,7 @@ final class JobRun {
         String name = "jrun-" + job.runId();
         try (AgentServer _ = AgentServer.inProcess(name, AgentOptions.ofHome(home, Version.TEXT))) {
             // The agent's messages come on threads of their own, never on a thread that holds a lock of the agent's:
-            // the
-            // console may block its thread, and what a message leads to may call the agent again.
+            // the console may block its thread, and what a message leads to may call the agent again.
             Channel channel = InProcessChannelBuilder.forName(name)
                     .executor(Executors.newCachedThreadPool(JobRun::daemon))
                     .build();
