@@ -10,7 +10,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Native memory of steps is freed by the step, hooks are not lost to the collector. Soak: -Dsoak. */
+/** Native memory of steps is freed by the step, hooks are not lost to the collector. Soak: -Djrun.soak=true. */
 class DdpMemoryTest {
     private static final int RANKS = 2;
     private static final long LIMIT_KIB = 5 * 1024;
@@ -22,7 +22,7 @@ class DdpMemoryTest {
 
     @Test
     void aWorkerGrowsByLessThanFiveMebibytes() throws IOException, InterruptedException {
-        boolean isSoak = Boolean.getBoolean("soak");
+        boolean isSoak = Boolean.getBoolean("jrun.soak");
         String first = isSoak ? "2000" : "200";
         String last = isSoak ? "10000" : "1000";
         String printed = JavaProcess.start(
