@@ -61,7 +61,9 @@ final class JRun {
     /** Starts a job. */
     Running start(String... args) {
         jobs++;
-        List<String> command = new ArrayList<>(List.of(SCRIPT.toString()));
+        // A runner in the background may have had signals ignored, which every child inherits.
+        List<String> command = new ArrayList<>(List.of("env", "--default-signal=HUP,INT,QUIT,TERM,USR1,USR2"));
+        command.add(SCRIPT.toString());
         command.addAll(List.of(args));
         return startCommand(command);
     }
