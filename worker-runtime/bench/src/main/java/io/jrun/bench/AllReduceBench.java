@@ -38,6 +38,9 @@ final class AllReduceBench implements Runnable {
 
     private static final int BATCH = 200;
 
+    private static final long WARM_UP_COUNT = 1 << 14;
+    private static final int WARM_UP_CALLS = 2000;
+
     @Option(names = "--backend", split = ",", defaultValue = "jrun", description = "jrun, gloo, or both: jrun,gloo")
     private List<BackendName> backends = List.of();
 
@@ -91,6 +94,11 @@ final class AllReduceBench implements Runnable {
                             case jrun -> new JrunPeer(world.group(), memory, maxCount);
                             case gloo -> new GlooPeer(world, maxCount);
                         });
+            }
+            // The first size would otherwise be measured while the kernels are still being compiled.
+            for (Peer peer : peers) {
+                time(world.group(), peer, 1, WARM_UP_CALLS, 3);
+                time(world.group(), peer, Math.min(maxCount, WARM_UP_COUNT), WARM_UP_CALLS, 1);
             }
             if (world.rank() == 0 && !json) {
                 printHeader(world.size());
