@@ -1,10 +1,12 @@
 package io.jrun.comm.worker;
 
+import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.control.OpenChannels;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.Arrays;
+import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +28,7 @@ public final class WorkerMain {
         }
         ErrorRecord record = ErrorRecord.ofProcess();
         Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> end(record, thread, failure));
+        ServiceLoader.load(WorkerSetup.class).forEach(WorkerSetup::prepare);
         Method main = mainOf(args[0]);
         if (main != null && invoke(main, Arrays.copyOfRange(args, 1, args.length), record)) {
             OpenChannels.leaveAll();
