@@ -26,6 +26,7 @@ class ArchiveIT extends RealJobs {
         jrun.with("JRUN_HOME", home.toString()).with("JRUN_NO_ARCHIVE", "").with("XDG_CACHE_HOME", cache().toString());
         String version = jrun.run("version").out();
         JRun.waitFor(() -> archives() == 1, "the first archive");
+        assertThat(count("worker-", ".jsa")).isEqualTo(1);
         assertThat(jrun.run("version").out()).isEqualTo(version);
         assertThat(jrun.run("--jvm-opts=-Xshare:on", "hello.jar").out())
                 .as("with the archive or not at all")
