@@ -18,16 +18,22 @@ class NothingLeftIT {
         ProcessBuilder builder = new ProcessBuilder("setsid", "sleep", "1000");
         builder.environment().put(Leftovers.OWNER_VARIABLE, Leftovers.OWNER);
         Process process = builder.start();
-        assertFound("process " + process.pid());
-        process.destroyForcibly().waitFor();
+        try {
+            assertFound("process " + process.pid());
+        } finally {
+            process.destroyForcibly().waitFor();
+        }
         assertNothingFound();
     }
 
     @Test
     void sharedMemoryIsFound() throws IOException {
         Path file = Files.createFile(Path.of("/dev/shm/jrun-0-" + JRun.RUN_ID_START + "0-digest-0"));
-        assertFound(file.toString());
-        Files.delete(file);
+        try {
+            assertFound(file.toString());
+        } finally {
+            Files.delete(file);
+        }
         assertNothingFound();
     }
 
@@ -37,8 +43,11 @@ class NothingLeftIT {
         agent.waitFor();
         Path folder = Files.createDirectory(
                 Path.of(System.getProperty("java.io.tmpdir")).resolve("jrun-" + agent.pid() + "-0"));
-        assertFound(folder.toString());
-        Files.delete(folder);
+        try {
+            assertFound(folder.toString());
+        } finally {
+            Files.delete(folder);
+        }
         assertNothingFound();
     }
 
