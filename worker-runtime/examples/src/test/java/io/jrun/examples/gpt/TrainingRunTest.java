@@ -94,9 +94,9 @@ class TrainingRunTest {
 
     @Test
     void moreRanksThanWindowsIsAUsageError() throws IOException {
-        Path text = Files.writeString(folder.resolve("short.txt"), "abcdefgh".repeat(12));
-        assertThatThrownBy(() -> train(3, "--tiny", "--context=64", "--data=" + text))
-                .hasMessageContaining("too few for 3 ranks");
+        Path text = Files.writeString(folder.resolve("short.txt"), "abcdefgh".repeat(25));
+        assertThatThrownBy(() -> train(24, "--tiny", "--context=8", "--data=" + text))
+                .hasMessageContaining("too few for 24 ranks");
     }
 
     @Test

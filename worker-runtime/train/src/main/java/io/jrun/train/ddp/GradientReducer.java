@@ -168,9 +168,16 @@ class GradientReducer implements AutoCloseable {
         memory.bringHome(parameter);
     }
 
-    /** Starts the reduction of one bucket to the mean over ranks. */
-    Work launch(Bucket bucket) {
-        return group.allReduceAsync(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.AVG);
+    /**
+     * Reduces one bucket to the mean over ranks: behind the backward pass, but the last one on this thread, which has
+     * nothing left to do and the gradients in its core's cache.
+     */
+    void reduce(Bucket bucket, boolean isLast) {
+        if (isLast) {
+            group.allReduce(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.AVG);
+        } else {
+            works.add(group.allReduceAsync(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.AVG));
+        }
     }
 
     /** Marks all parameters but these ready, with what they have: an earlier sum, or zeros. */
@@ -188,7 +195,7 @@ class GradientReducer implements AutoCloseable {
         while (launched.size() < missing.length && missing[launched.size()] == 0) {
             Bucket bucket = memory.buckets().get(launched.size());
             launched.add(System.nanoTime());
-            works.add(launch(bucket));
+            reduce(bucket, launched.size() == missing.length);
         }
         if (readyOrder.size() == parameters.size()) {
             finish();
@@ -196,12 +203,12 @@ class GradientReducer implements AutoCloseable {
     }
 
     private void finish() {
-        long lastGradient = System.nanoTime();
         if (options.findUnusedParameters()) {
             works.add(launchUsedCounts());
         }
         works.forEach(Work::await);
-        timeline = new ReductionTimeline(launched, lastGradient, System.nanoTime());
+        // The last gradient completed the last bucket.
+        timeline = new ReductionTimeline(launched, launched.getLast(), System.nanoTime());
         exposedNanos += timeline.exposedNanos();
         if (options.findUnusedParameters()) {
             adoptMeansOfOthers();

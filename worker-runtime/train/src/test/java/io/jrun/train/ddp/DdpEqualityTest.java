@@ -6,7 +6,6 @@ import io.jrun.comm.LocalWorld;
 import io.jrun.comm.LocalWorldOptions;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
-import io.jrun.comm.Work;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.Training.Rule;
 import java.util.List;
@@ -79,9 +78,7 @@ class DdpEqualityTest {
     void aMissingAllReduceIsNoticed() {
         assertThat(error(2, (parameters, group, options) -> new GradientReducer(parameters, group, options) {
                     @Override
-                    Work launch(Bucket bucket) {
-                        return group.barrierAsync();
-                    }
+                    void reduce(Bucket bucket, boolean isLast) {}
                 }))
                 .isGreaterThan(1e-4f);
     }
@@ -90,8 +87,8 @@ class DdpEqualityTest {
     void aSumInsteadOfAMeanIsNoticed() {
         assertThat(error(2, (parameters, group, options) -> new GradientReducer(parameters, group, options) {
                     @Override
-                    Work launch(Bucket bucket) {
-                        return group.allReduceAsync(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.SUM);
+                    void reduce(Bucket bucket, boolean isLast) {
+                        group.allReduce(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.SUM);
                     }
                 }))
                 .isGreaterThan(1e-4f);
