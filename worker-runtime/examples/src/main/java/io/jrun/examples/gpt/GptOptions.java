@@ -44,7 +44,7 @@ record GptOptions(
               --context=N            bytes the model sees at once  Default: 128.
               --untied               give the output its own matrix instead of the embedding's
             Training
-              --steps=N              optimizer steps  Default: 320.
+              --steps=N              optimizer steps  Default: 280.
               --batch=N              sequences per rank and step  Default: 8.
               --lr=X                 peak learning rate  Default: 0.002.
               --warmup=N             steps until it is reached; a cosine leads down to a tenth of it  Default: 40.
@@ -101,7 +101,7 @@ record GptOptions(
                 given.text("--data").map(Path::of),
                 given.number("--max-bytes", tiny ? 400_000 : 6_000_000, 1),
                 model,
-                given.number("--steps", tiny ? 40 : 320, 0),
+                given.number("--steps", tiny ? 40 : 280, 0),
                 given.number("--batch", 8, 1),
                 given.positive("--lr", tiny ? 5e-3 : 2e-3),
                 given.number("--warmup", tiny ? 5 : 40, 0),
