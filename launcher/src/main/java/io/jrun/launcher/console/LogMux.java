@@ -14,6 +14,9 @@ public final class LogMux {
     /** One output stream of one worker in one round. */
     public record Source(int round, int rank, boolean stderr) {}
 
+    /** Silence is counted in turns of this length: a stop of this process (Ctrl-Z) lengthens one of them and adds none. */
+    private static final long TURN_MILLIS = 100;
+
     private final OutputStream out;
     private final OutputStream err;
     private final RankPrefix prefix;
@@ -75,6 +78,12 @@ public final class LogMux {
         notifyAll();
     }
 
+    /** Nothing more can come of these ranks: their node is lost. */
+    public synchronized void forget(Set<Integer> ranks) {
+        open.removeIf(source -> ranks.contains(source.rank()));
+        notifyAll();
+    }
+
     /** Ends {@link #awaitDrained}: the user does not want to wait for a slow terminal. */
     public synchronized void giveUp() {
         givenUp = true;
@@ -87,17 +96,12 @@ public final class LogMux {
      */
     public synchronized void awaitDrained(Duration idle) throws InterruptedException {
         long seen = chunks;
-        long deadline = System.nanoTime() + idle.toNanos();
-        while (!open.isEmpty() && !givenUp) {
-            long left = deadline - System.nanoTime();
-            if (chunks != seen || writing) {
-                seen = chunks;
-                deadline = System.nanoTime() + idle.toNanos();
-                left = idle.toNanos();
-            } else if (left <= 0) {
-                return;
-            }
-            wait(Math.max(1, left / 1_000_000));
+        long patience = Math.max(1, idle.toMillis() / TURN_MILLIS);
+        long silentTurns = 0;
+        while (silentTurns < patience && !open.isEmpty() && !givenUp) {
+            wait(TURN_MILLIS);
+            silentTurns = chunks == seen && !writing ? silentTurns + 1 : 0;
+            seen = chunks;
         }
     }
 }

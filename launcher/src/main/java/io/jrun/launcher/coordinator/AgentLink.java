@@ -50,9 +50,9 @@ final class AgentLink {
         }
     }
 
-    /** Starts reading the workers' output. */
-    void readLogs(String runId, Consumer<LogChunk> reader) {
-        LogReader opened = new LogReader(reader);
+    /** Starts reading the workers' output; {@code onEnd} runs when no more can come. */
+    void readLogs(String runId, Consumer<LogChunk> reader, Runnable onEnd) {
+        LogReader opened = new LogReader(reader, onEnd);
         logs = opened;
         StreamObserver<LogCredit> credits = stub.logs(opened);
         opened.start(credits, runId);
@@ -100,10 +100,12 @@ final class AgentLink {
     /** Gives back as credit what it has shown. */
     private static final class LogReader implements StreamObserver<LogChunk> {
         private final Consumer<LogChunk> reader;
+        private final Runnable onEnd;
         private @Nullable StreamObserver<LogCredit> credits;
 
-        LogReader(Consumer<LogChunk> reader) {
+        LogReader(Consumer<LogChunk> reader, Runnable onEnd) {
             this.reader = reader;
+            this.onEnd = onEnd;
         }
 
         synchronized void start(StreamObserver<LogCredit> opened, String runId) {
@@ -136,11 +138,13 @@ final class AgentLink {
         @Override
         public void onError(Throwable error) {
             stop();
+            onEnd.run();
         }
 
         @Override
         public void onCompleted() {
             stop();
+            onEnd.run();
         }
 
         private synchronized void stop() {

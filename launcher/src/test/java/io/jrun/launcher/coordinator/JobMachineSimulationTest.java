@@ -23,23 +23,16 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.stream.IntStream;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.api.Test;
 
 /**
  * Random jobs against simulated agents: workers join, leave, succeed, fail, ignore being stopped; agents vanish; signals and
  * the timeout come at any moment. After every event the promises of the machine are checked; a failure names its seed.
  */
 class JobMachineSimulationTest {
-    static IntStream seeds() {
-        return IntStream.range(0, 500);
-    }
-
-    @ParameterizedTest
-    @MethodSource("seeds")
-    void promisesHold(int seed) {
-        new Simulation(seed).run();
+    @Test
+    void promisesHold() {
+        Seeds.forEach(seed -> new Simulation(seed).run());
     }
 
     /** One job. */

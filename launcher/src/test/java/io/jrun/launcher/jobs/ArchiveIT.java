@@ -9,6 +9,8 @@ import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -25,14 +27,18 @@ class ArchiveIT {
         Path home = copyOfHome();
         JRun jrun = new JRun(folder).with("JRUN_HOME", home.toString()).with("JRUN_NO_ARCHIVE", "");
         String version = jrun.run("version").out();
-        JRun.waitFor(() -> archives() == 1, "the first archive");
+        JRun.waitFor(() -> names(".jsa").size() == 2, "the first archives");
+        List<String> first = names(".jsa");
         assertThat(jrun.run("version").out()).isEqualTo(version);
 
+        Path elsewhere = Files.writeString(folder.resolve("cache/jrun/launcher-7.jsa"), "");
+        Files.writeString(elsewhere.resolveSibling("launcher-7.owner"), "/another/installation\n/jdk\n");
         changeVersion(home);
         assertThat(jrun.run("version").out()).startsWith("jrun changed ");
-        JRun.waitFor(() -> archives() == 2, "the second archive");
+        JRun.waitFor(() -> Collections.disjoint(first, names("")), "the second archives, in place of the first");
         assertThat(jrun.run("version").out()).startsWith("jrun changed ");
-        JRun.waitFor(() -> unfinished() == 0, "the end of the archiving");
+        assertThat(elsewhere).exists();
+        JRun.waitFor(() -> names("").stream().noneMatch(name -> name.contains(".jsa.")), "the end of the archiving");
     }
 
     @Test
@@ -83,21 +89,13 @@ class ArchiveIT {
         }
     }
 
-    private long archives() {
-        return count("launcher-", ".jsa");
-    }
-
-    private long unfinished() {
-        return count("launcher-", "") - archives();
-    }
-
-    private long count(String start, String end) {
+    private List<String> names(String end) {
         try (Stream<Path> files = Files.list(folder.resolve("cache/jrun"))) {
             return files.map(file -> file.getFileName().toString())
-                    .filter(name -> name.startsWith(start) && name.endsWith(end))
-                    .count();
+                    .filter(name -> name.endsWith(end))
+                    .toList();
         } catch (IOException e) {
-            return 0;
+            return List.of();
         }
     }
 }

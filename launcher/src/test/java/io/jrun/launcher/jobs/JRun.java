@@ -60,9 +60,18 @@ final class JRun {
 
     /** Starts a job. */
     Running start(String... args) {
-        jobs++;
         // A runner in the background may have had signals ignored, which every child inherits.
-        List<String> command = new ArrayList<>(List.of("env", "--default-signal=HUP,INT,QUIT,TERM,USR1,USR2"));
+        return startWith("--default-signal=HUP,INT,QUIT,TERM,USR1,USR2", args);
+    }
+
+    /** Starts a job with a signal ignored from the start, as nohup does. */
+    Running startIgnoring(String signal, String... args) {
+        return startWith("--ignore-signal=" + signal, args);
+    }
+
+    private Running startWith(String signalOption, String... args) {
+        jobs++;
+        List<String> command = new ArrayList<>(List.of("env", signalOption));
         command.add(SCRIPT.toString());
         command.addAll(List.of(args));
         return startCommand(command);
