@@ -94,6 +94,11 @@ public final class WorkerEnvironment {
         put(env, "JRUN_ROUND", launch.getRound());
         env.put("JRUN_AGENT_SOCKET", context.socket().toString());
         env.put("JRUN_HOST", context.node().host());
+        if (worker.getConsoleStdout() && worker.getTerminalStdout()) {
+            env.put("JRUN_CONSOLE", "terminal");
+        } else {
+            env.remove("JRUN_CONSOLE"); // of an outer job
+        }
     }
 
     private static void device(Map<String, String> env, Launch launch, WorkerSpec worker) {

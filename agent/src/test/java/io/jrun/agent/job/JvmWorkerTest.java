@@ -56,7 +56,8 @@ class JvmWorkerTest {
         String text = "\u00fcn\u00efc\u00f6d\u00e9 \u65e5\u672c \ud83d\ude80";
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
-            job.launch(jvm(job, "echo", text).addEnv(Variable.newBuilder().setName("GREETING").setValue(text)));
+            job.launch(jvm(job, "echo", text)
+                    .addEnv(Variable.newBuilder().setName("GREETING").setValue(text)));
             assertThat(job.exited(0).getExitCode()).isZero();
             assertThat(job.stdout(0)).isEqualTo(text + "\n" + text + "\n");
         }
@@ -78,7 +79,8 @@ class JvmWorkerTest {
     void javaProgramRunsWithoutTheIncubatorLine() throws IOException {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
-            job.launch(java(job, "echo", "hello").addEnv(Variable.newBuilder().setName("GREETING").setValue("there")));
+            job.launch(java(job, "echo", "hello")
+                    .addEnv(Variable.newBuilder().setName("GREETING").setValue("there")));
             assertThat(job.exited(0).getExitCode()).isZero();
             assertThat(job.stdout(0)).isEqualTo("hello\nthere\n");
             assertThat(job.stderr(0)).isEmpty();
@@ -94,7 +96,6 @@ class JvmWorkerTest {
             assertThat(exited.getExitCode()).isEqualTo(1);
             assertThat(exited.getError().getMessage()).isEqualTo("java.lang.IllegalStateException: no more cheese");
             assertThat(exited.getError().getStack()).contains("JvmWorkerMain.main");
-            assertThat(exited.getError().getTimeMillis()).isPositive();
         }
     }
 

@@ -73,11 +73,26 @@ final class AgentLink {
         }
     }
 
-    /** Why a stream has ended, in the words of whoever ended it. */
-    static String reason(Throwable error) {
-        Status status = Status.fromThrowable(error);
+    /** Why a stream has ended, in the words of whoever ended it, and what lies behind them. */
+    private static String reason(Status status) {
         String description = status.getDescription();
-        return description == null ? status.getCode().toString() : description;
+        StringBuilder reason =
+                new StringBuilder(description == null ? status.getCode().toString() : description);
+        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
+            String message = cause.getMessage();
+            if (message != null && reason.indexOf(message) < 0) {
+                reason.append(": ").append(message);
+            }
+        }
+        return reason.toString();
+    }
+
+    /** Whether the agent itself ended the stream because of what it was asked for. */
+    private static boolean isRefusal(Status status) {
+        return switch (status.getCode()) {
+            case INVALID_ARGUMENT, FAILED_PRECONDITION, ALREADY_EXISTS, UNAUTHENTICATED -> true;
+            default -> false;
+        };
     }
 
     private final class ControlReader implements StreamObserver<FromAgent> {
@@ -88,12 +103,13 @@ final class AgentLink {
 
         @Override
         public void onError(Throwable error) {
-            mailbox.accept(new Mail.NodeBroken(nodeRank, reason(error)));
+            Status status = Status.fromThrowable(error);
+            mailbox.accept(new Mail.NodeBroken(nodeRank, reason(status), isRefusal(status)));
         }
 
         @Override
         public void onCompleted() {
-            mailbox.accept(new Mail.NodeBroken(nodeRank, "the agent ended the job's control stream"));
+            mailbox.accept(new Mail.NodeBroken(nodeRank, "the agent ended the job's control stream", false));
         }
     }
 

@@ -112,9 +112,11 @@ public final class Coordinator {
             Mail mail = mailbox.poll(TICK_NANOS, TimeUnit.NANOSECONDS);
             switch (mail) {
                 case null -> {
+                    if (timers.due().isPresent()) {
+                        return new Opening.Failed(new StopCause.TimedOut()); // the only timer so far
+                    }
                     if (nanoTime.getAsLong() - deadline >= 0) {
-                        return new Opening.Failed(new StopCause.NodeLost(
-                                "a node", "no answer within " + OPEN_DEADLINE.toSeconds() + " s"));
+                        return notOpened("no answer within " + OPEN_DEADLINE.toSeconds() + " s", false);
                     }
                 }
                 case Mail.FromNode(int nodeRank, FromAgent message) -> {
@@ -125,8 +127,8 @@ public final class Coordinator {
                         say.accept(message.getNotice().getText());
                     }
                 }
-                case Mail.NodeBroken(int nodeRank, String why) -> {
-                    return new Opening.Failed(new StopCause.NodeLost("node " + nodeRank, why));
+                case Mail.NodeBroken(int _, String why, boolean refused) -> {
+                    return notOpened(why, refused);
                 }
                 case Mail.SignalMail(StopSignal signal) -> {
                     if (signal.endsJob()) {
@@ -136,6 +138,14 @@ public final class Coordinator {
             }
         }
         return new Opening.Opened(List.of(nodes));
+    }
+
+    private Opening notOpened(String why, boolean refused) {
+        String who = job.agent()
+                .map(agent -> "the agent at " + agent.host() + ":" + agent.port()
+                        + (refused ? " refuses it: " : " cannot be reached: "))
+                .orElse("");
+        return new Opening.Failed(new StopCause.NotOpened(who + why, refused));
     }
 
     private Outcome runOn(List<Node> nodes) throws InterruptedException {
@@ -179,7 +189,8 @@ public final class Coordinator {
             Optional<JobEvent> event = switch (mail) {
                 case null -> Optional.empty();
                 case Mail.FromNode(int nodeRank, FromAgent message) -> event(nodeRank, message, ranks);
-                case Mail.NodeBroken(int nodeRank, String why) -> Optional.of(new JobEvent.NodeGone(nodeRank, why));
+                case Mail.NodeBroken(int nodeRank, String why, boolean _) ->
+                    Optional.of(new JobEvent.NodeGone(nodeRank, why));
                 case Mail.SignalMail(StopSignal signal) -> Optional.of(new JobEvent.SignalCame(signal));
             };
             if (event.isPresent()) {

@@ -91,6 +91,8 @@ public final class Messages {
                 .setConsoleStdout(console.showsStdout(place.rank(), place.localRank()))
                 .setConsoleStderr(console.showsStderr(place.rank(), place.localRank()))
                 .setGpu(place.gpu())
+                .setTerminalStdout(console.terminals().stdout())
+                .setTerminalStderr(console.terminals().stderr())
                 .build();
     }
 
@@ -173,6 +175,7 @@ public final class Messages {
                 exited.getPid(),
                 exited.getExitCode(),
                 exited.getAfterStop(),
+                exited.getOomKilled(),
                 exited.getStartError(),
                 exited.hasError() ? Optional.of(error(exited.getError())) : Optional.empty(),
                 exited.getStderrTailList(),

@@ -54,6 +54,7 @@ class JobMachineSimulationTest {
         private boolean killed;
         private boolean peersSent;
         private boolean finished;
+        private boolean timeIsUp;
 
         Simulation(int seed) {
             random = new Random(seed);
@@ -92,9 +93,10 @@ class JobMachineSimulationTest {
                 return new SignalCame(SIGNALS.get(random.nextInt(SIGNALS.size())));
             }
             if (dice < 4) {
+                timeIsUp = true;
                 return new TimeIsUp();
             }
-            if (dice < 6 && !livingNodes.isEmpty() && stopped) {
+            if (dice < 6 && !livingNodes.isEmpty()) {
                 return nodeGone();
             }
             if (dice < 7) {
@@ -145,6 +147,10 @@ class JobMachineSimulationTest {
                     assertThat(alive)
                             .as("a round starts after the last worker of the one before")
                             .isEmpty();
+                    assertThat(livingNodes)
+                            .as("no round starts while a node is dead")
+                            .hasSameSizeAs(ranks.nodes());
+                    assertThat(timeIsUp).as("no round starts after the timeout").isFalse();
                     assertThat(number).isEqualTo(round + 1);
                     assertThat(restartCount).isEqualTo(launches).isLessThanOrEqualTo(policy.maxRestarts());
                     round = number;
@@ -153,9 +159,7 @@ class JobMachineSimulationTest {
                     killed = false;
                     peersSent = false;
                     toldLeft.clear();
-                    ranks.placements().stream()
-                            .filter(place -> livingNodes.contains(place.nodeRank()))
-                            .forEach(place -> alive.add(place.rank()));
+                    ranks.placements().forEach(place -> alive.add(place.rank()));
                 }
                 case JobAction.SendPeers(int number, List<JobAction.Peer> peers) -> {
                     assertThat(number).isEqualTo(round);

@@ -16,7 +16,7 @@ class ListeningTimeTest {
         long start = clock.getAsLong();
         for (int tick = 0; tick < 100; tick++) {
             now.addAndGet(100 * MILLI);
-            assertThat(clock.getAsLong() - start).isEqualTo((tick + 1) * 100 * MILLI);
+            assertThat(clock.getAsLong() - start).isEqualTo((tick + 1) * 100L * MILLI);
         }
     }
 

@@ -19,7 +19,8 @@ class StoppedLauncherIT {
     @Test
     void outputOfTheStopComesAfterIt() throws IOException {
         JRun jrun = new JRun(folder);
-        String script = "echo up; until [ -e go ]; do sleep 0.05; done; seq 10000; : > half; seq 10001 50000; echo done";
+        String script =
+                "echo up; until [ -e go ]; do sleep 0.05; done; seq 10000; : > half; seq 10001 50000; echo done";
         Running job = jrun.start("sh", "-c", script);
         job.awaitOutput("up").signal("STOP");
         JRun.waitFor(job::isStopped, "the stop of the launcher");
