@@ -7,20 +7,20 @@ import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.junit.jupiter.api.io.TempDir;
+import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** What nohup, and a shell that starts a command in the background, have had ignored, jrun goes on ignoring. */
-class IgnoredSignalIT {
-    @TempDir
-    private Path folder;
-
+class IgnoredSignalIT extends RealJobs {
     @ParameterizedTest
     @CsvSource({"HUP, 1", "INT, 2"})
     void signalIgnoredAtStartEndsNothing(String signal, int number) throws IOException {
-        Running job = new JRun(folder)
-                .startIgnoring(signal, "sh", "-c", "echo up; until [ -e go ]; do sleep 0.05; done; echo done");
+        Running job = jrun.startUnder(
+                List.of("env", "--ignore-signal=" + signal),
+                "sh",
+                "-c",
+                "echo up; until [ -e go ]; do sleep 0.05; done; echo done");
         job.awaitOutput("up");
         assertThat(ignores(job.process().pid(), number)).isTrue();
         job.signal(signal);

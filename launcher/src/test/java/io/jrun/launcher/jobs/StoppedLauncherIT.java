@@ -6,19 +6,13 @@ import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** A worker that writes more than its pipe holds (64 KiB) while jrun stands still waits for it, and loses nothing. */
-class StoppedLauncherIT {
-    @TempDir
-    private Path folder;
-
+class StoppedLauncherIT extends RealJobs {
     @Test
     void outputOfTheStopComesAfterIt() throws IOException {
-        JRun jrun = new JRun(folder);
         String script =
                 "echo up; until [ -e go ]; do sleep 0.05; done; seq 10000; : > half; seq 10001 50000; echo done";
         Running job = jrun.start("sh", "-c", script);
