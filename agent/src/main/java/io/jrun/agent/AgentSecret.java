@@ -65,7 +65,8 @@ public final class AgentSecret {
                 log.accept("refused a caller without this agent's secret; further ones are refused silently");
             }
             call.close(
-                    Status.UNAUTHENTICATED.withDescription("this agent was started with another secret"),
+                    Status.UNAUTHENTICATED.withDescription(
+                            "it was started with another secret; give the --secret-file that 'jrun agent' was given"),
                     new Metadata());
             return new ServerCall.Listener<>() {};
         }

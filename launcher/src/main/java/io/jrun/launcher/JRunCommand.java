@@ -7,6 +7,7 @@ import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.process.FastExit;
 import java.io.FileDescriptor;
@@ -18,6 +19,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /** The {@code jrun} command. scripts/jrun starts it with the properties named here. */
 public final class JRunCommand {
@@ -43,13 +45,14 @@ public final class JRunCommand {
         Path directory = Path.of("").toAbsolutePath();
         Path home = directory.resolve(System.getProperty(HOME_PROPERTY, "target/jrun"));
         String terminals = System.getProperty(TERMINAL_PROPERTY, "");
+        TerminalStreams streams = new TerminalStreams(terminals.contains("out"), terminals.contains("err"));
         boolean colours = System.getenv().getOrDefault("NO_COLOR", "").isEmpty();
         Terminal terminal = new Terminal(
                 new FileOutputStream(FileDescriptor.out),
                 new FileOutputStream(FileDescriptor.err),
-                colours && terminals.contains("out"),
-                colours && terminals.contains("err"));
-        Surroundings surroundings = new Surroundings(System.getenv(), directory, home);
+                colours && streams.stdout(),
+                colours && streams.stderr());
+        Surroundings surroundings = new Surroundings(System.getenv(), directory, home, streams);
         String rehearsal = System.getProperty(Rehearsal.PROPERTY);
         if (rehearsal != null) {
             Rehearsal.run(rehearsal, surroundings);
@@ -80,26 +83,42 @@ public final class JRunCommand {
         }
         List<String> rest = args.subList(1, args.size());
         return switch (subCommand.get()) {
-            case VERSION -> version();
-            case COMPLETION -> print(HelpText.completion());
+            case VERSION -> help(rest) ? print(HelpText.full()) : alone(args, JRunCommand::versionText);
+            case COMPLETION -> help(rest) ? print(HelpText.full()) : alone(args, HelpText::completion);
             case BENCH -> run(JobRequest.parseBench(rest, surroundings));
-            case AGENT -> AgentCommand.run(AgentRequest.parse(rest, surroundings), surroundings.home(), terminal);
+            case AGENT ->
+                help(rest)
+                        ? print(AgentRequest.help())
+                        : AgentCommand.run(AgentRequest.parse(rest, surroundings), surroundings.home(), terminal);
         };
     }
 
     private int run(JobRequest request) throws IOException, InterruptedException {
         return switch (request) {
             case JobRequest.Help() -> print(HelpText.full());
-            case JobRequest.Version() -> version();
+            case JobRequest.Version() -> print(versionText());
             case JobRequest.Run(JobSpec job)
             when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, surroundings.home())));
             case JobRequest.Run(JobSpec job) -> new JobRun(job, surroundings.home(), terminal).run();
         };
     }
 
-    private int version() {
-        return print("jrun " + Version.TEXT + " (Java " + Runtime.version() + ", " + System.getProperty("os.name") + " "
-                + System.getProperty("os.arch") + ")");
+    private static boolean help(List<String> args) {
+        return args.contains("-h") || args.contains("--help");
+    }
+
+    /** A sub-command that takes nothing more. */
+    private int alone(List<String> args, Supplier<String> text) {
+        if (args.size() > 1) {
+            throw new UsageException("jrun " + args.getFirst() + " takes no arguments, but '" + args.get(1)
+                    + "' follows; 'jrun --help' shows what there is.");
+        }
+        return print(text.get());
+    }
+
+    private static String versionText() {
+        return "jrun " + Version.TEXT + " (Java " + Runtime.version() + ", " + System.getProperty("os.name") + " "
+                + System.getProperty("os.arch") + ")";
     }
 
     private int print(String text) {

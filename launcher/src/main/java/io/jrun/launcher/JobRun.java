@@ -40,13 +40,17 @@ final class JobRun {
         LogMux console = new LogMux(
                 job.json() ? terminal.err() : terminal.out(),
                 terminal.err(),
-                new RankPrefix(
-                        job.console().prefixed(), terminal.outColoured() && !job.json(), terminal.errColoured()));
+                new RankPrefix(job.console().prefixed(), terminal.outColoured() && !job.json(), terminal.errColoured()),
+                job.console().terminals());
         CoordinatorOptions options = new CoordinatorOptions(Version.TEXT, ByteString.copyFrom(SecretFile.random()));
-        Coordinator coordinator = new Coordinator(job, options, console, terminal::say);
+        Coordinator coordinator = new Coordinator(job, options, console, text -> console.say("jrun: " + text));
         SignalHandlers.install(job.stop().signals(), coordinator::signal);
-        Outcome outcome = run(coordinator);
-        FailureReport.of(outcome, job.logDirectory().resolve(job.runId())).forEach(terminal::error);
+        Path logs = job.logDirectory().resolve(job.runId());
+        Outcome outcome;
+        try (RunFolder _ = RunFolder.claim(logs, terminal::say)) {
+            outcome = run(coordinator);
+        }
+        FailureReport.of(outcome, logs).forEach(terminal::error);
         if (job.json()) {
             terminal.print(JobJson.result(job, outcome, (System.nanoTime() - start) / 1e9));
         }

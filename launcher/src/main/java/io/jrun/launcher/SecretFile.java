@@ -8,13 +8,17 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.Set;
 
 /** Random secrets, and the file in which a standing agent and its users share one. Stateless. */
 final class SecretFile {
     private static final int SECRET_BYTES = 32;
+
+    private static final Set<PosixFilePermission> OTHERS = PosixFilePermissions.fromString("---rwxrwx");
 
     private SecretFile() {}
 
@@ -27,9 +31,14 @@ final class SecretFile {
         }
     }
 
-    /** The secret in {@code file}. */
+    /** The secret in {@code file}, which nobody else may be able to read: whoever has it runs programs as this user. */
     static AgentSecret read(Path file) {
         try {
+            Set<PosixFilePermission> mode = Files.getPosixFilePermissions(file);
+            if (!Collections.disjoint(mode, OTHERS)) {
+                throw new UsageException("--secret-file: " + file + " is open to other users ("
+                        + PosixFilePermissions.toString(mode) + "); chmod 600 " + file + ".");
+            }
             return AgentSecret.of(Files.readString(file).strip().getBytes(StandardCharsets.UTF_8));
         } catch (IOException e) {
             throw new UsageException("--secret-file: " + file + " cannot be read: " + e.getMessage() + ".");

@@ -76,10 +76,10 @@ final class Job {
     /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
     void open() throws IOException {
         ParentDeath parentDeath = ParentDeath.find();
-        MasterPort masterPort = request.getReserveMasterPort() ? MasterPort.reserve(request.getMasterPort()) : null;
+        Node node = NodeProbe.probeHere();
         ControlSocket socket = ControlSocket.bind();
         Guard guard = startGuard(socket);
-        Node node = NodeProbe.probeHere();
+        MasterPort masterPort = request.getReserveMasterPort() ? reservePort(socket, guard) : null;
         LaunchContext context = new LaunchContext(
                 node, options, request.getRunId(), Path.of(request.getLogDir()), socket.path(), System.getenv());
         Bytes secret = Bytes.of(request.getJobSecret().toByteArray());
@@ -104,6 +104,16 @@ final class Job {
             return Guard.start(socket.folder());
         } catch (IOException e) {
             socket.close();
+            throw e;
+        }
+    }
+
+    private MasterPort reservePort(ControlSocket socket, Guard guard) throws IOException {
+        try {
+            return MasterPort.reserve(request.getMasterPort());
+        } catch (IOException e) {
+            socket.close();
+            guard.close();
             throw e;
         }
     }

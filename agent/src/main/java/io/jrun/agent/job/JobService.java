@@ -68,6 +68,12 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                     .withDescription(e.getMessage())
                     .withCause(e)
                     .asRuntimeException();
+        } catch (RuntimeException e) {
+            jobs.remove(request.getRunId(), job);
+            throw Status.INTERNAL
+                    .withDescription("the agent failed to open the job: " + e)
+                    .withCause(e)
+                    .asRuntimeException();
         }
     }
 
@@ -75,6 +81,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     private final class ControlStream implements StreamObserver<ToAgent> {
         private final ServerCallStreamObserver<FromAgent> out;
         private @Nullable Job job;
+        private boolean refused;
 
         ControlStream(ServerCallStreamObserver<FromAgent> out) {
             this.out = out;
@@ -87,6 +94,9 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                 job.handle(message);
                 return;
             }
+            if (refused) {
+                return; // sent before it could hear of the refusal
+            }
             try {
                 if (!message.hasOpenJob()) {
                     throw Status.FAILED_PRECONDITION
@@ -96,6 +106,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                 }
                 job = open(message.getOpenJob(), out);
             } catch (StatusRuntimeException e) {
+                refused = true;
                 out.onError(e);
             }
         }
@@ -107,7 +118,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
 
         @Override
         public void onCompleted() {
-            if (job == null) {
+            if (job == null && !refused) {
                 out.onCompleted();
             }
             end();

@@ -102,10 +102,10 @@ final class Round {
             return;
         }
         if (worker.getConsoleStdout()) {
-            around.feed().add(worker.getRank(), launch.getRound(), false, logs.stdout());
+            around.feed().add(worker.getRank(), launch.getRound(), false, worker.getTerminalStdout(), logs.stdout());
         }
         if (worker.getConsoleStderr()) {
-            around.feed().add(worker.getRank(), launch.getRound(), true, logs.stderr());
+            around.feed().add(worker.getRank(), launch.getRound(), true, worker.getTerminalStderr(), logs.stderr());
         }
         WorkerProcess process = new WorkerProcess(plan, logs, around.parentDeath(), around.guard(), new Events(worker));
         living.put(worker.getRank(), process);
@@ -227,7 +227,7 @@ final class Round {
                 .addAllStderrTail(end.stderrTail())
                 .addAllArtifacts(end.artifacts())
                 .setRunSeconds(end.runSeconds())
-                .setOomKilled(end.exitCode() == DIED_OF_SIGKILL && oomKillsRose());
+                .setOomKilled(end.exitCode() == DIED_OF_SIGKILL && !end.afterStop() && oomKillsRose());
         end.error().ifPresent(exited::setError);
         around.out().send(FromAgent.newBuilder().setWorkerExited(exited).build());
         tellIfOver();

@@ -27,14 +27,18 @@ public final class ConsoleFeed implements AutoCloseable {
         this.notice = notice;
     }
 
-    /** Adds a stream that the console shall see. */
-    public synchronized void add(int rank, int round, boolean stderr, LogFile file) {
+    /**
+     * Adds a stream that the console shall see.
+     *
+     * @param onTerminal the console is a terminal, on which a line may be painted over
+     */
+    public synchronized void add(int rank, int round, boolean stderr, boolean onTerminal, LogFile file) {
         LogChunk header = LogChunk.newBuilder()
                 .setRank(rank)
                 .setRound(round)
                 .setStderr(stderr)
                 .build();
-        sources.add(new Source(header, file));
+        sources.add(new Source(header, onTerminal, file));
         changed();
     }
 
@@ -147,18 +151,20 @@ public final class ConsoleFeed implements AutoCloseable {
     /** One stream of one worker; confined to the feed's thread once it was added. */
     private static final class Source {
         private final LogChunk header;
+        private final boolean onTerminal;
         private final LogFile file;
         private @Nullable LineCutter cutter;
 
-        Source(LogChunk header, LogFile file) {
+        Source(LogChunk header, boolean onTerminal, LogFile file) {
             this.header = header;
+            this.onTerminal = onTerminal;
             this.file = file;
         }
 
         Optional<LogChunk> next() throws IOException {
             boolean ended = file.isEnded(); // read first: an end seen here means that the cutter sees every byte
             if (cutter == null) {
-                cutter = new LineCutter(file);
+                cutter = new LineCutter(file, onTerminal);
             }
             Optional<ByteString> piece = cutter.next();
             if (piece.isPresent()) {

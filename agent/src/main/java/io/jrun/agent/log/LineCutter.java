@@ -8,7 +8,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 
 /**
- * Reads a growing log file in pieces that end at the end of a line. A line longer than {@value #MAX_LINE_BYTES} bytes comes
+ * Reads a growing log file in pieces that end at the end of a line, where wanted also at a carriage return. A line longer than {@value #MAX_LINE_BYTES} bytes comes
  * in several pieces of that size; a last line without a newline is given one. Every byte is read at most twice. Confined to
  * one thread.
  */
@@ -21,12 +21,14 @@ final class LineCutter implements AutoCloseable {
 
     private final LogFile file;
     private final FileChannel channel;
+    private final boolean atReturns;
     private long position; // first byte not yet given out
-    private long scanned; // no newline between position and here
+    private long scanned; // no end of a line between position and here
     private boolean midLine;
 
-    LineCutter(LogFile file) throws IOException {
+    LineCutter(LogFile file, boolean atReturns) throws IOException {
         this.file = file;
+        this.atReturns = atReturns;
         this.channel = FileChannel.open(file.path(), StandardOpenOption.READ);
     }
 
@@ -36,9 +38,9 @@ final class LineCutter implements AutoCloseable {
         long size = file.size();
         while (scanned < size && scanned - position < MAX_LINE_BYTES) {
             byte[] window = read(scanned, (int) Math.min(PIECE_BYTES, size - scanned));
-            int newline = lastNewline(window);
-            if (newline >= 0) {
-                return Optional.of(give(scanned + newline + 1, false));
+            int end = lastEnd(window);
+            if (end >= 0) {
+                return Optional.of(give(scanned + end + 1, false));
             }
             scanned += window.length;
         }
@@ -70,9 +72,9 @@ final class LineCutter implements AutoCloseable {
         return buffer.array();
     }
 
-    private static int lastNewline(byte[] bytes) {
+    private int lastEnd(byte[] bytes) {
         for (int i = bytes.length - 1; i >= 0; i--) {
-            if (bytes[i] == '\n') {
+            if (bytes[i] == '\n' || (atReturns && bytes[i] == '\r')) {
                 return i;
             }
         }

@@ -12,7 +12,7 @@ import java.util.Optional;
 
 /**
  * Reads what a worker wrote about its own end: jrun's runtime and torch's {@code @record} use one format, {@code
- * {"message": {"message": ..., "extraInfo": {"java_callstack" or "py_callstack": ..., "timestamp": "<unix seconds>"}}}},
+ * {"message": {"message": ..., "extraInfo": {"java_callstack" or "py_callstack": ...}}}},
  * and torch also writes {@code {"message": "text"}}. Source: torch/distributed/elastic/multiprocessing/errors.
  */
 final class ErrorRecords {
@@ -60,8 +60,6 @@ final class ErrorRecords {
         return ErrorRecord.newBuilder()
                 .setMessage(cut(text.isEmpty() ? root.toString() : text))
                 .setStack(cut(stack))
-                .setTimeMillis(
-                        extra.path("time_millis").asLong(extra.path("timestamp").asLong() * 1000))
                 .build();
     }
 

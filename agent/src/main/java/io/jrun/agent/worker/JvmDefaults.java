@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.StringTokenizer;
 import java.util.stream.Stream;
 
@@ -101,8 +102,9 @@ public final class JvmDefaults {
         if (program.getJvmOptionsList().stream().anyMatch(JvmDefaults::mayChooseCollector)) {
             return true;
         }
+        Map<String, String> chosen = WorkerEnvironment.chosen(launch);
         for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")) {
-            String value = launch.getEnvOrDefault(name, context.inherited().getOrDefault(name, ""));
+            String value = chosen.getOrDefault(name, context.inherited().getOrDefault(name, ""));
             if (Collections.list(new StringTokenizer(value)).stream()
                     .anyMatch(option -> mayChooseCollector((String) option))) {
                 return true;

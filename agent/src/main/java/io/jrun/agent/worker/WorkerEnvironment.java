@@ -2,6 +2,7 @@ package io.jrun.agent.worker;
 
 import io.jrun.agent.proto.GpuVisibility;
 import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Variable;
 import io.jrun.agent.proto.WorkerSpec;
 import java.util.HashMap;
 import java.util.Locale;
@@ -32,7 +33,7 @@ public final class WorkerEnvironment {
         }
         env.putIfAbsent("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
         device(env, launch, worker);
-        env.putAll(launch.getEnvMap());
+        env.putAll(chosen(launch));
         utf8ForJava(env, launch);
         ranks(env, launch, worker);
         elastic(env, launch, context);
@@ -43,8 +44,17 @@ public final class WorkerEnvironment {
     /** The OMP_NUM_THREADS jrun sets because the user did not: something to say once per job. */
     public static Optional<Integer> chosenThreads(Launch launch, LaunchContext context) {
         boolean set = context.inherited().containsKey(OMP_NUM_THREADS)
-                || launch.getEnvMap().containsKey(OMP_NUM_THREADS);
+                || chosen(launch).containsKey(OMP_NUM_THREADS);
         return set ? Optional.empty() : Optional.of(threads(launch, context));
+    }
+
+    /** What the user gave with {@code --env}; of one name, the last. */
+    static Map<String, String> chosen(Launch launch) {
+        Map<String, String> chosen = new HashMap<>();
+        for (Variable variable : launch.getEnvList()) {
+            chosen.put(variable.getName(), variable.getValue());
+        }
+        return chosen;
     }
 
     private static int threads(Launch launch, LaunchContext context) {
@@ -84,6 +94,11 @@ public final class WorkerEnvironment {
         put(env, "JRUN_ROUND", launch.getRound());
         env.put("JRUN_AGENT_SOCKET", context.socket().toString());
         env.put("JRUN_HOST", context.node().host());
+        if (worker.getConsoleStdout() && worker.getTerminalStdout()) {
+            env.put("JRUN_CONSOLE", "terminal");
+        } else {
+            env.remove("JRUN_CONSOLE"); // of an outer job
+        }
     }
 
     private static void device(Map<String, String> env, Launch launch, WorkerSpec worker) {

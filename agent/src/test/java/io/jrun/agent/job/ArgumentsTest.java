@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.agent.TestJob;
 import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.Variable;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -75,10 +76,10 @@ class ArgumentsTest {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
             job.launch(job.shells(1, "printf %s \"$HUGE\" | wc -c; printf '%s|' \"$EMPTY\" \"$ODD\" \"$RANK\"")
-                    .putEnv("HUGE", huge)
-                    .putEnv("EMPTY", "")
-                    .putEnv("ODD", " a=b \"c\" \n\u00fc ")
-                    .putEnv("RANK", "99"));
+                    .addEnv(Variable.newBuilder().setName("HUGE").setValue(huge))
+                    .addEnv(Variable.newBuilder().setName("EMPTY").setValue(""))
+                    .addEnv(Variable.newBuilder().setName("ODD").setValue(" a=b \"c\" \n\u00fc "))
+                    .addEnv(Variable.newBuilder().setName("RANK").setValue("99")));
             assertThat(job.exited(0).getExitCode()).isZero();
             assertThat(job.stdout(0)).isEqualTo("100000\n| a=b \"c\" \n\u00fc |0|");
         }

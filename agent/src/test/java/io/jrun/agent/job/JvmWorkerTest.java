@@ -9,6 +9,7 @@ import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Program;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.Variable;
 import io.jrun.agent.proto.WorkerExited;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -55,7 +56,8 @@ class JvmWorkerTest {
         String text = "\u00fcn\u00efc\u00f6d\u00e9 \u65e5\u672c \ud83d\ude80";
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
-            job.launch(jvm(job, "echo", text).putEnv("GREETING", text));
+            job.launch(jvm(job, "echo", text)
+                    .addEnv(Variable.newBuilder().setName("GREETING").setValue(text)));
             assertThat(job.exited(0).getExitCode()).isZero();
             assertThat(job.stdout(0)).isEqualTo(text + "\n" + text + "\n");
         }
@@ -77,7 +79,8 @@ class JvmWorkerTest {
     void javaProgramRunsWithoutTheIncubatorLine() throws IOException {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
-            job.launch(java(job, "echo", "hello").putEnv("GREETING", "there"));
+            job.launch(java(job, "echo", "hello")
+                    .addEnv(Variable.newBuilder().setName("GREETING").setValue("there")));
             assertThat(job.exited(0).getExitCode()).isZero();
             assertThat(job.stdout(0)).isEqualTo("hello\nthere\n");
             assertThat(job.stderr(0)).isEmpty();
@@ -93,7 +96,6 @@ class JvmWorkerTest {
             assertThat(exited.getExitCode()).isEqualTo(1);
             assertThat(exited.getError().getMessage()).isEqualTo("java.lang.IllegalStateException: no more cheese");
             assertThat(exited.getError().getStack()).contains("JvmWorkerMain.main");
-            assertThat(exited.getError().getTimeMillis()).isPositive();
         }
     }
 

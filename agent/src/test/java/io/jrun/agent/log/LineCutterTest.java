@@ -26,7 +26,7 @@ class LineCutterTest {
     @BeforeEach
     void open() throws IOException {
         file = new LogFile(folder.resolve("log"), () -> {});
-        cutter = new LineCutter(file);
+        cutter = new LineCutter(file, false);
     }
 
     @AfterEach
@@ -67,6 +67,19 @@ class LineCutterTest {
         file.close();
         assertThat(all()).containsExactly("\n");
         assertThat(all()).isEmpty();
+    }
+
+    @Test
+    void forATerminalALineAlsoEndsAtACarriageReturn() throws IOException {
+        write("10%\r20%\r3");
+        assertThat(all()).isEmpty();
+        try (LineCutter terminal = new LineCutter(file, true)) {
+            assertThat(terminal.next().map(ByteString::toStringUtf8)).contains("10%\r20%\r");
+            assertThat(terminal.next()).isEmpty();
+            write("0%\n");
+            assertThat(terminal.next().map(ByteString::toStringUtf8)).contains("30%\n");
+        }
+        assertThat(all()).containsExactly("10%\r20%\r30%\n");
     }
 
     @Test

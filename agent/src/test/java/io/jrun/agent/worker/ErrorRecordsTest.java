@@ -21,7 +21,6 @@ class ErrorRecordsTest {
                 .isEqualTo(ErrorRecord.newBuilder()
                         .setMessage("java.lang.IllegalStateException: no")
                         .setStack("at A.b(A.java:1)")
-                        .setTimeMillis(17_123)
                         .build());
     }
 
@@ -33,7 +32,6 @@ class ErrorRecordsTest {
                 .isEqualTo(ErrorRecord.newBuilder()
                         .setMessage("RuntimeError: no")
                         .setStack("Traceback ...")
-                        .setTimeMillis(1_700_000_000_000L)
                         .build());
     }
 

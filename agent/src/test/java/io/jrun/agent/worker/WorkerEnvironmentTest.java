@@ -7,6 +7,7 @@ import io.jrun.agent.proto.GpuVisibility;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.Variable;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -72,9 +73,9 @@ class WorkerEnvironmentTest {
     void userVariablesWinOverInheritedOnesAndDefaultsButNotOverRanks() {
         Launch launch = Launches.two()
                 .setProgram(FOREIGN)
-                .putEnv("A", "user")
-                .putEnv("OMP_NUM_THREADS", "7")
-                .putEnv("RANK", "0")
+                .addEnv(Variable.newBuilder().setName("A").setValue("user"))
+                .addEnv(Variable.newBuilder().setName("OMP_NUM_THREADS").setValue("7"))
+                .addEnv(Variable.newBuilder().setName("RANK").setValue("0"))
                 .build();
         assertThat(compose(launch, Map.of("A", "inherited", "B", "inherited")))
                 .containsEntry("A", "user")

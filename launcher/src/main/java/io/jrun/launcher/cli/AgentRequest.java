@@ -23,17 +23,13 @@ public record AgentRequest(int port, Path secretFile) {
      * @throws UsageException in one line, if it cannot be done
      */
     public static AgentRequest parse(List<String> args, Surroundings surroundings) {
-        OptionSpec port = value("--port", "PORT");
-        OptionSpec secret = value("--secret-file", "PATH");
         ParseResult result;
         try {
-            CommandSpec spec =
-                    CommandSpec.create().name("jrun agent").addOption(port).addOption(secret);
-            result = new CommandLine(spec).setExpandAtFiles(false).parseArgs(args.toArray(String[]::new));
+            result = command().setExpandAtFiles(false).parseArgs(args.toArray(String[]::new));
         } catch (ParameterException e) {
             throw new UsageException(e.getMessage() + "; usage: jrun agent --secret-file PATH [--port PORT].");
         }
-        if (!result.hasMatchedOption(secret)) {
+        if (!result.hasMatchedOption("--secret-file")) {
             throw new UsageException("jrun agent needs --secret-file PATH; the file is made if it does not exist.");
         }
         String portText = result.matchedOptionValue("--port", "0");
@@ -42,11 +38,30 @@ public record AgentRequest(int port, Path secretFile) {
                 surroundings.resolve(result.matchedOptionValue("--secret-file", "")));
     }
 
-    private static OptionSpec value(String name, String label) {
+    /** What {@code jrun agent --help} prints. */
+    public static String help() {
+        return command().getUsageMessage(CommandLine.Help.Ansi.OFF);
+    }
+
+    private static CommandLine command() {
+        CommandSpec spec = CommandSpec.create()
+                .name("jrun agent")
+                .addOption(value(
+                        "--secret-file", "PATH", "Whoever has this file may use the agent; made if it is not there."))
+                .addOption(value(
+                        "--port", "PORT", "Port on the loopback interface. Default: any free one, which is printed."));
+        spec.usageMessage()
+                .description(
+                        "Runs the jobs of 'jrun --agent 127.0.0.1:PORT --secret-file PATH ...' until a signal ends it.");
+        return new CommandLine(spec);
+    }
+
+    private static OptionSpec value(String name, String label, String description) {
         return OptionSpec.builder(name)
                 .arity("1")
                 .paramLabel(label)
                 .type(String.class)
+                .description(description)
                 .build();
     }
 }

@@ -17,8 +17,8 @@ public final class HelpText {
     private static final List<String> EXIT_CODES = List.of(
             "  0    all workers ended with 0",
             "  N    the first failing worker's own exit code; 128+n if signal n killed it",
-            "  2    the command line or job file was wrong; nothing was started",
-            "  69   an agent was lost",
+            "  2    the command line or job file was wrong, or the agent refused the job; nothing was started",
+            "  69   an agent was lost or could not be reached",
             "  70   internal error of jrun",
             "  124  --timeout passed",
             "  129, 130, 143  jrun was stopped by SIGHUP, SIGINT (Ctrl-C) or SIGTERM");
@@ -34,7 +34,15 @@ public final class HelpText {
     private static final List<String> VARIABLES = List.of(
             "  JRUN_X, PET_X  the default of option --x; the option itself wins, then --file, JRUN_X, PET_X",
             "  JRUN_JAVA_HOME, JAVA_HOME  the JDK (25 or newer) that runs jrun",
+            "  JRUN_HOME  the installation that scripts/jrun uses, instead of the one beside it",
+            "  JRUN_NO_ARCHIVE  1: keep no class-data archives, which make starts fast",
             "  NO_COLOR  no colours on the console");
+
+    private static final List<String> RUNTIME_VARIABLES = List.of(
+            "  JRUN_TRANSPORT  auto (default: shared memory on one node), shm or tcp",
+            "  JRUN_DETERMINISTIC  1: results depend on neither transport nor how data is split",
+            "  JRUN_TIMEOUT_SECONDS  deadline of a collective, 600 by default",
+            "  JRUN_ALGORITHM  forces a TCP algorithm, see docs/algorithms.md");
 
     private HelpText() {}
 
@@ -85,6 +93,8 @@ public final class HelpText {
         return Stream.of(
                         Stream.of("", "Environment:"),
                         VARIABLES.stream(),
+                        Stream.of("", "Environment of the workers' runtime:"),
+                        RUNTIME_VARIABLES.stream(),
                         Stream.of("", "Exit codes:"),
                         EXIT_CODES.stream(),
                         Stream.of("", "Examples:"),

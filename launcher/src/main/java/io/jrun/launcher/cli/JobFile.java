@@ -60,6 +60,10 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
                 throw new UsageException(file + ": a job file is a map of option names, as 'nproc-per-node: 2'.");
             }
             root.properties().forEach(entry -> readKey(entry.getKey(), entry.getValue()));
+            if (program.isEmpty() && !args.isEmpty()) {
+                throw new UsageException(file + ": key 'args' goes with 'program'; give both, or the arguments after"
+                        + " PROGRAM on the command line.");
+            }
             return new JobFile(options, program, args);
         }
 

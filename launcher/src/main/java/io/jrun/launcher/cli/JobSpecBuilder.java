@@ -6,6 +6,7 @@ import io.jrun.launcher.job.JobSpec.StandingAgent;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
@@ -13,9 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
@@ -115,7 +114,7 @@ final class JobSpecBuilder {
                     + settings.text(LaunchOption.WORKDIR, ".") + ": no such folder.");
         }
         return new WorkerSettings(
-                environment(),
+                settings.workerVariables(),
                 directory,
                 gpuVisibility(program),
                 settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK),
@@ -127,22 +126,6 @@ final class JobSpecBuilder {
                                 0,
                                 MAX_PORT)
                         : 0);
-    }
-
-    private Map<String, String> environment() {
-        Map<String, String> environment = new HashMap<>();
-        String name = settings.name(LaunchOption.ENV);
-        boolean fromVariable = name.contains("JRUN_");
-        for (String text : settings.all(LaunchOption.ENV)) {
-            for (String pair : fromVariable ? Values.shellWords(text, name) : List.of(text)) {
-                int equals = pair.indexOf('=');
-                if (equals < 1) {
-                    throw Values.refused(name, pair, "NAME=VALUE");
-                }
-                environment.put(pair.substring(0, equals), pair.substring(equals + 1));
-            }
-        }
-        return environment;
     }
 
     private GpuVisibility gpuVisibility(Program program) {
@@ -180,7 +163,14 @@ final class JobSpecBuilder {
                 Values.streams(settings.text(LaunchOption.TEE, "0"), settings.name(LaunchOption.TEE)),
                 ranks(LaunchOption.LOCAL_RANKS_FILTER),
                 ranks(LaunchOption.RANKS_FILTER),
-                prefixed);
+                prefixed,
+                terminals());
+    }
+
+    /** With --json, stdout is the machine's, and what workers print there goes to stderr. */
+    private TerminalStreams terminals() {
+        TerminalStreams found = surroundings.terminals();
+        return settings.isOn(LaunchOption.JSON) ? new TerminalStreams(found.stderr(), found.stderr()) : found;
     }
 
     private Optional<Set<Integer>> ranks(LaunchOption option) {

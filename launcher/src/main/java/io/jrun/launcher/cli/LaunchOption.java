@@ -53,7 +53,7 @@ public enum LaunchOption {
             Kind.COMMAND_LINE_ONLY,
             OptionGroup.JOB,
             "Read options from a YAML or JSON job file: long option names as keys, also program and args. The command"
-                    + " line wins over it."),
+                    + " line wins over it; a PROGRAM on it replaces both program and args."),
     JAVA(
             "--java",
             "PATH",
@@ -88,7 +88,8 @@ public enum LaunchOption {
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "Environment variable for the workers. Repeatable."),
+            "Environment variable for the workers. Repeatable; those of a job file or of JRUN_ENV (words, quoted as for a"
+                    + " shell) are added to them."),
     WORKDIR("--workdir", "DIR", "here", Kind.OWN, OptionGroup.PROGRAM, "Working directory of the workers."),
     NO_JAVA(
             "--no-java --no-python",

@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -28,10 +29,33 @@ final class Settings {
     }
 
     private final Map<LaunchOption, Setting> settings = new EnumMap<>(LaunchOption.class);
+    private final Map<String, String> workerVariables = new HashMap<>();
 
-    /** Sets an option unless a stronger layer has done so. */
+    /** Sets an option unless a stronger layer has done so; of {@code --env}, each variable by itself. */
     void add(LaunchOption option, Setting setting) {
-        settings.putIfAbsent(option, setting);
+        if (option == LaunchOption.ENV) {
+            addWorkerVariables(setting);
+        } else {
+            settings.putIfAbsent(option, setting);
+        }
+    }
+
+    private void addWorkerVariables(Setting setting) {
+        String name = name(LaunchOption.ENV, setting);
+        Map<String, String> layer = new HashMap<>();
+        for (String pair : setting.values()) {
+            int equals = pair.indexOf('=');
+            if (equals < 1) {
+                throw Values.refused(name, pair, "NAME=VALUE");
+            }
+            layer.put(pair.substring(0, equals), pair.substring(equals + 1));
+        }
+        layer.forEach(workerVariables::putIfAbsent);
+    }
+
+    /** What {@code --env} says, in all layers. */
+    Map<String, String> workerVariables() {
+        return workerVariables;
     }
 
     Optional<Setting> get(LaunchOption option) {
@@ -63,9 +87,11 @@ final class Settings {
     /** The option's name for a message, with its source if that is not the command line. */
     String name(LaunchOption option) {
         Setting setting = settings.get(option);
-        return setting == null || setting.source().isEmpty()
-                ? option.longName()
-                : option.longName() + " (from " + setting.source() + ")";
+        return setting == null ? option.longName() : name(option, setting);
+    }
+
+    private static String name(LaunchOption option, Setting setting) {
+        return setting.source().isEmpty() ? option.longName() : option.longName() + " (from " + setting.source() + ")";
     }
 
     /** The command line's layer from the parser's raw values. */
@@ -81,10 +107,17 @@ final class Settings {
             for (String variable : variables(option, environment)) {
                 String value = environment.get(variable);
                 if (value != null && !value.isEmpty()) {
-                    add(option, new Setting(List.of(value), variable));
+                    add(option, new Setting(values(option, value, variable), variable));
                 }
             }
         }
+    }
+
+    /** One variable holds all of {@code --env}: NAME=VALUE words, quoted as for a shell. */
+    private static List<String> values(LaunchOption option, String value, String variable) {
+        return option == LaunchOption.ENV
+                ? Values.shellWords(value, option.longName() + " (from " + variable + ")")
+                : List.of(value);
     }
 
     private static List<String> variables(LaunchOption option, Map<String, String> environment) {

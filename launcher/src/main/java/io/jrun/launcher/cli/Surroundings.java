@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.job.TerminalStreams;
 import java.nio.file.Path;
 import java.util.Map;
 
@@ -8,8 +9,9 @@ import java.util.Map;
  *
  * @param directory the working directory, absolute
  * @param home where jrun is installed, the folder with {@code lib/}
+ * @param terminals which of jrun's streams are terminals
  */
-public record Surroundings(Map<String, String> environment, Path directory, Path home) {
+public record Surroundings(Map<String, String> environment, Path directory, Path home, TerminalStreams terminals) {
     public Surroundings {
         environment = Map.copyOf(environment);
     }

@@ -1,32 +1,44 @@
 package io.jrun.launcher.console;
 
+import io.jrun.launcher.job.TerminalStreams;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Shows the workers' output. Chunks hold whole lines, so lines of different workers never mix. Thread-safe: chunks come on a
- * network thread, {@link #awaitDrained} is called by the coordinator's.
+ * Shows the workers' output. Chunks hold whole lines, so lines of different workers never mix; on a terminal also a line to
+ * be painted over, see {@link LiveLine}. Thread-safe: chunks come on a network thread, {@link #say} and
+ * {@link #awaitDrained} are called by the coordinator's.
  */
 public final class LogMux {
     /** One output stream of one worker in one round. */
     public record Source(int round, int rank, boolean stderr) {}
 
+    /** Silence is counted in turns of this length: a stop of this process (Ctrl-Z) lengthens one of them and adds none. */
+    private static final long TURN_MILLIS = 100;
+
     private final OutputStream out;
     private final OutputStream err;
     private final RankPrefix prefix;
+    private final TerminalStreams terminals;
+    private final LiveLine live;
+    private final Object screen = new Object();
     private final Set<Source> open = new HashSet<>();
     private boolean writing;
     private boolean givenUp;
     private long chunks;
 
     /** A mux onto {@code out} and {@code err}, which it flushes after every chunk. */
-    public LogMux(OutputStream out, OutputStream err, RankPrefix prefix) {
+    public LogMux(OutputStream out, OutputStream err, RankPrefix prefix, TerminalStreams terminals) {
         this.out = out;
         this.err = err;
         this.prefix = prefix;
+        this.terminals = terminals;
+        this.live = new LiveLine(prefix);
     }
 
     /** Announces a stream that will end with a last chunk. */
@@ -40,10 +52,46 @@ public final class LogMux {
             writing = true;
         }
         try {
-            write(source.stderr() ? err : out, prefix.apply(source.rank(), host, source.stderr(), data));
+            synchronized (screen) {
+                put(source, host, data, last);
+            }
         } finally {
             chunkDone(source, last);
         }
+    }
+
+    private void put(Source source, String host, byte[] data, boolean last) {
+        if (isTerminal(source.stderr())) {
+            byte[] clear = live.clear();
+            aboveLiveLine(source.stderr(), clear, live.take(source, host, data, last));
+        } else {
+            write(source.stderr() ? err : out, prefix.apply(source.rank(), host, source.stderr(), data));
+        }
+    }
+
+    /** A line of jrun's own, on stderr. */
+    public void say(String line) {
+        byte[] text = (line + "\n").getBytes(StandardCharsets.UTF_8);
+        synchronized (screen) {
+            if (isTerminal(true)) {
+                aboveLiveLine(true, live.clear(), text);
+            } else {
+                write(err, text);
+            }
+        }
+    }
+
+    private boolean isTerminal(boolean stderr) {
+        return stderr ? terminals.stderr() : terminals.stdout();
+    }
+
+    /** Whichever stream the live line came by, every terminal here is the same one. */
+    private void aboveLiveLine(boolean stderr, byte[] clear, byte[] lines) {
+        ByteArrayOutputStream text = new ByteArrayOutputStream(lines.length);
+        text.writeBytes(clear);
+        text.writeBytes(lines);
+        text.writeBytes(live.paint());
+        write(stderr ? err : out, text.toByteArray());
     }
 
     private synchronized void chunkDone(Source source, boolean last) {
@@ -75,6 +123,12 @@ public final class LogMux {
         notifyAll();
     }
 
+    /** Nothing more can come of these ranks: their node is lost. */
+    public synchronized void forget(Set<Integer> ranks) {
+        open.removeIf(source -> ranks.contains(source.rank()));
+        notifyAll();
+    }
+
     /** Ends {@link #awaitDrained}: the user does not want to wait for a slow terminal. */
     public synchronized void giveUp() {
         givenUp = true;
@@ -87,17 +141,12 @@ public final class LogMux {
      */
     public synchronized void awaitDrained(Duration idle) throws InterruptedException {
         long seen = chunks;
-        long deadline = System.nanoTime() + idle.toNanos();
-        while (!open.isEmpty() && !givenUp) {
-            long left = deadline - System.nanoTime();
-            if (chunks != seen || writing) {
-                seen = chunks;
-                deadline = System.nanoTime() + idle.toNanos();
-                left = idle.toNanos();
-            } else if (left <= 0) {
-                return;
-            }
-            wait(Math.max(1, left / 1_000_000));
+        long patience = Math.max(1, idle.toMillis() / TURN_MILLIS);
+        long silentTurns = 0;
+        while (silentTurns < patience && !open.isEmpty() && !givenUp) {
+            wait(TURN_MILLIS);
+            silentTurns = chunks == seen && !writing ? silentTurns + 1 : 0;
+            seen = chunks;
         }
     }
 }

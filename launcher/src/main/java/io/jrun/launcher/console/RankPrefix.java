@@ -23,7 +23,7 @@ public final class RankPrefix {
         if (data.length == 0) {
             return data;
         }
-        byte[] label = shown ? label(rank, host, stderr ? colouredErr : colouredOut) : new byte[0];
+        byte[] label = label(rank, host, stderr);
         ByteArrayOutputStream lines = new ByteArrayOutputStream(data.length + data.length / 8 + 2 * label.length);
         int start = 0;
         while (start < data.length) {
@@ -39,7 +39,12 @@ public final class RankPrefix {
         return lines.toByteArray();
     }
 
-    private static byte[] label(int rank, String host, boolean coloured) {
+    /** The prefix of one line, empty if there is none. */
+    byte[] label(int rank, String host, boolean stderr) {
+        if (!shown) {
+            return new byte[0];
+        }
+        boolean coloured = stderr ? colouredErr : colouredOut;
         String text = "[" + rank + "@" + host + "]";
         String shownText = coloured ? "\033[" + COLOURS[rank % COLOURS.length] + "m" + text + "\033[0m" : text;
         return (shownText + " ").getBytes(StandardCharsets.UTF_8);

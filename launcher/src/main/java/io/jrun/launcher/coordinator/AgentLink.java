@@ -50,9 +50,9 @@ final class AgentLink {
         }
     }
 
-    /** Starts reading the workers' output. */
-    void readLogs(String runId, Consumer<LogChunk> reader) {
-        LogReader opened = new LogReader(reader);
+    /** Starts reading the workers' output; {@code onEnd} runs when no more can come. */
+    void readLogs(String runId, Consumer<LogChunk> reader, Runnable onEnd) {
+        LogReader opened = new LogReader(reader, onEnd);
         logs = opened;
         StreamObserver<LogCredit> credits = stub.logs(opened);
         opened.start(credits, runId);
@@ -73,12 +73,26 @@ final class AgentLink {
         }
     }
 
-    /** Why a stream has ended, in the words of whoever ended it. */
-    static String reason(Throwable error) {
-        Status status = Status.fromThrowable(error);
-        String description = status.getDescription() == null ? status.getCode().toString() : status.getDescription();
-        Throwable cause = status.getCause(); // of an unreachable agent: which address, and why
-        return cause == null || cause.getMessage() == null ? description : description + ": " + cause.getMessage();
+    /** Why a stream has ended, in the words of whoever ended it, and what lies behind them. */
+    private static String reason(Status status) {
+        String description = status.getDescription();
+        StringBuilder reason =
+                new StringBuilder(description == null ? status.getCode().toString() : description);
+        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
+            String message = cause.getMessage();
+            if (message != null && reason.indexOf(message) < 0) {
+                reason.append(": ").append(message);
+            }
+        }
+        return reason.toString();
+    }
+
+    /** Whether the agent itself ended the stream because of what it was asked for. */
+    private static boolean isRefusal(Status status) {
+        return switch (status.getCode()) {
+            case INVALID_ARGUMENT, FAILED_PRECONDITION, ALREADY_EXISTS, UNAUTHENTICATED -> true;
+            default -> false;
+        };
     }
 
     private final class ControlReader implements StreamObserver<FromAgent> {
@@ -89,22 +103,25 @@ final class AgentLink {
 
         @Override
         public void onError(Throwable error) {
-            mailbox.accept(new Mail.NodeBroken(nodeRank, reason(error)));
+            Status status = Status.fromThrowable(error);
+            mailbox.accept(new Mail.NodeBroken(nodeRank, reason(status), isRefusal(status)));
         }
 
         @Override
         public void onCompleted() {
-            mailbox.accept(new Mail.NodeBroken(nodeRank, "the agent ended the job's control stream"));
+            mailbox.accept(new Mail.NodeBroken(nodeRank, "the agent ended the job's control stream", false));
         }
     }
 
     /** Gives back as credit what it has shown. */
     private static final class LogReader implements StreamObserver<LogChunk> {
         private final Consumer<LogChunk> reader;
+        private final Runnable onEnd;
         private @Nullable StreamObserver<LogCredit> credits;
 
-        LogReader(Consumer<LogChunk> reader) {
+        LogReader(Consumer<LogChunk> reader, Runnable onEnd) {
             this.reader = reader;
+            this.onEnd = onEnd;
         }
 
         synchronized void start(StreamObserver<LogCredit> opened, String runId) {
@@ -137,11 +154,13 @@ final class AgentLink {
         @Override
         public void onError(Throwable error) {
             stop();
+            onEnd.run();
         }
 
         @Override
         public void onCompleted() {
             stop();
+            onEnd.run();
         }
 
         private synchronized void stop() {

@@ -12,16 +12,19 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
+import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 
 /**
  * Runs one job: carries events from agents, signals and clock to {@link JobMachine} and its decisions back. All of it
@@ -34,14 +37,14 @@ public final class Coordinator {
     /** How long the console waits for output that agents have not sent although its worker is gone. */
     private static final Duration DRAIN_IDLE = Duration.ofSeconds(5);
 
-    /** Bounds how late a store wait fails. */
+    /** Bounds how late a store wait fails, and how long this thread may stand still without {@link ListeningTime}'s notice. */
     private static final long TICK_NANOS = 100_000_000;
 
     private final JobSpec job;
     private final CoordinatorOptions options;
     private final LogMux console;
     private final Consumer<String> say;
-    private final LongSupplier nanoTime = System::nanoTime;
+    private final LongSupplier nanoTime = new ListeningTime(System::nanoTime);
     private final BlockingQueue<Mail> mailbox = new LinkedBlockingQueue<>();
     private final Timers timers = new Timers(nanoTime);
     private final JobStore store = new JobStore(nanoTime);
@@ -106,11 +109,15 @@ public final class Coordinator {
         long deadline = nanoTime.getAsLong() + OPEN_DEADLINE.toNanos();
         int opened = 0;
         while (opened < nodes.length) {
-            Mail mail = mailbox.poll(deadline - nanoTime.getAsLong(), TimeUnit.NANOSECONDS);
+            Mail mail = mailbox.poll(TICK_NANOS, TimeUnit.NANOSECONDS);
             switch (mail) {
                 case null -> {
-                    return new Opening.Failed(
-                            new StopCause.NodeLost("a node", "no answer within " + OPEN_DEADLINE.toSeconds() + " s"));
+                    if (timers.due().isPresent()) {
+                        return new Opening.Failed(new StopCause.TimedOut()); // the only timer so far
+                    }
+                    if (nanoTime.getAsLong() - deadline >= 0) {
+                        return notOpened("no answer within " + OPEN_DEADLINE.toSeconds() + " s", false);
+                    }
                 }
                 case Mail.FromNode(int nodeRank, FromAgent message) -> {
                     if (message.hasJobOpened()) {
@@ -120,8 +127,8 @@ public final class Coordinator {
                         say.accept(message.getNotice().getText());
                     }
                 }
-                case Mail.NodeBroken(int nodeRank, String why) -> {
-                    return new Opening.Failed(new StopCause.NodeLost("node " + nodeRank, why));
+                case Mail.NodeBroken(int _, String why, boolean refused) -> {
+                    return notOpened(why, refused);
                 }
                 case Mail.SignalMail(StopSignal signal) -> {
                     if (signal.endsJob()) {
@@ -133,10 +140,22 @@ public final class Coordinator {
         return new Opening.Opened(List.of(nodes));
     }
 
+    private Opening notOpened(String why, boolean refused) {
+        String who = job.agent()
+                .map(agent -> "the agent at " + agent.host() + ":" + agent.port()
+                        + (refused ? " refuses it: " : " cannot be reached: "))
+                .orElse("");
+        return new Opening.Failed(new StopCause.NotOpened(who + why, refused));
+    }
+
     private Outcome runOn(List<Node> nodes) throws InterruptedException {
         RankMap ranks = Layout.place(nodes, job.workersPerNode(), job.workers().gpuVisibility());
+        Layout.sharedDevices(ranks, job.workers().gpuVisibility()).forEach(say);
         for (Node node : nodes) {
-            links.get(node.nodeRank()).readLogs(job.runId(), chunk -> show(chunk, node.host()));
+            Set<Integer> here =
+                    ranks.onNode(node.nodeRank()).stream().map(Placement::rank).collect(Collectors.toSet());
+            links.get(node.nodeRank())
+                    .readLogs(job.runId(), chunk -> show(chunk, node.host()), () -> console.forget(here));
         }
         JobMachine machine = new JobMachine(ranks, job.stop());
         Transition transition = machine.start();
@@ -170,7 +189,8 @@ public final class Coordinator {
             Optional<JobEvent> event = switch (mail) {
                 case null -> Optional.empty();
                 case Mail.FromNode(int nodeRank, FromAgent message) -> event(nodeRank, message, ranks);
-                case Mail.NodeBroken(int nodeRank, String why) -> Optional.of(new JobEvent.NodeGone(nodeRank, why));
+                case Mail.NodeBroken(int nodeRank, String why, boolean _) ->
+                    Optional.of(new JobEvent.NodeGone(nodeRank, why));
                 case Mail.SignalMail(StopSignal signal) -> Optional.of(new JobEvent.SignalCame(signal));
             };
             if (event.isPresent()) {

@@ -145,7 +145,7 @@ final class JobMachine {
     private static String failure(WorkerEnd end) {
         String who = "rank " + end.rank() + " on " + end.host();
         return end.startError().isEmpty()
-                ? who + " " + ExitWords.sentence(end.exitCode()) + " (pid " + end.pid() + ")"
+                ? who + " " + end.how() + " (pid " + end.pid() + ")"
                 : who + " could not be started: " + end.startError();
     }
 
@@ -176,6 +176,7 @@ final class JobMachine {
                 round.pids().getOrDefault(place.rank(), 0L),
                 128 + SIGKILL,
                 true,
+                false,
                 "",
                 Optional.empty(),
                 List.of(),
@@ -207,15 +208,31 @@ final class JobMachine {
         return switch (event) {
             case WorkerStarted(int rank, long pid) ->
                 Transition.to(new Stopping(round.withPid(rank, pid), state.cause(), state.hurried()));
-            case NodeJoined _, WorkerLeaving _, TimeIsUp _ -> same;
+            case NodeJoined _, WorkerLeaving _ -> same;
+            case TimeIsUp() -> Transition.to(withoutRestart(state, new TimedOut()));
             case WorkerEnded(int number, WorkerEnd end) ->
                 number == round.number() && !round.hasEnded(end.rank())
-                        ? stoppedSoFar(round.withEnd(end), state, List.of())
+                        ? stoppedSoFar(round.withEnd(end), state)
                         : same;
-            case NodeGone(int nodeRank, String _) -> stoppedSoFar(withNodeEnded(round, nodeRank), state, List.of());
+            case NodeGone(int nodeRank, String why) ->
+                stoppedSoFar(
+                        withNodeEnded(round, nodeRank),
+                        withoutRestart(
+                                state, new NodeLost(ranks.nodes().get(nodeRank).host(), why)));
             case SignalCame(StopSignal signal) -> signal.endsJob() ? hurry(state) : same;
             case GraceIsOver(int number) -> number == round.number() ? agentsSilent(state) : same;
         };
+    }
+
+    /** What comes while the workers are stopped for a restart, and rules one out, is why the job ends. */
+    private Stopping withoutRestart(Stopping state, StopCause cause) {
+        return restarts(state.round(), state.cause()) && !state.hurried()
+                ? new Stopping(state.round(), cause, false)
+                : state;
+    }
+
+    private boolean restarts(Round round, StopCause cause) {
+        return cause instanceof WorkerFailed && round.restartCount() < policy.maxRestarts();
     }
 
     /** Who asks again does not want to wait: the grace period ends now, and nothing is started again. */
@@ -239,15 +256,15 @@ final class JobMachine {
                 List.of(new Say("some workers' ends were not reported in time; they may still be running")));
     }
 
-    private Transition stoppedSoFar(Round round, Stopping state, List<JobAction> first) {
+    private Transition stoppedSoFar(Round round, Stopping state) {
         return round.ends().size() == ranks.worldSize()
-                ? over(round, state.cause(), state.hurried(), first)
-                : new Transition(new Stopping(round, state.cause(), state.hurried()), first);
+                ? over(round, state.cause(), state.hurried(), List.of())
+                : Transition.to(new Stopping(round, state.cause(), state.hurried()));
     }
 
     private Transition over(Round round, StopCause cause, boolean isLast, List<JobAction> first) {
         List<JobAction> actions = new ArrayList<>(first);
-        if (cause instanceof WorkerFailed(WorkerEnd end) && !isLast && round.restartCount() < policy.maxRestarts()) {
+        if (cause instanceof WorkerFailed(WorkerEnd end) && !isLast && restarts(round, cause)) {
             Round again = round.again();
             actions.add(new Say(failure(end) + "; restart " + again.restartCount() + " of " + policy.maxRestarts()));
             actions.add(new Launch(again.number(), again.restartCount()));

@@ -8,8 +8,12 @@ sealed interface Mail {
     /** An agent's message. */
     record FromNode(int nodeRank, FromAgent message) implements Mail {}
 
-    /** An agent's control stream has ended. */
-    record NodeBroken(int nodeRank, String why) implements Mail {}
+    /**
+     * An agent's control stream has ended.
+     *
+     * @param refused by the agent's own decision
+     */
+    record NodeBroken(int nodeRank, String why, boolean refused) implements Mail {}
 
     /** jrun got a signal. */
     record SignalMail(StopSignal signal) implements Mail {}

@@ -14,6 +14,7 @@ import io.jrun.agent.proto.RankLeft;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
 import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.Variable;
 import io.jrun.agent.proto.WorkerExited;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.launcher.job.ConsoleSettings;
@@ -67,7 +68,6 @@ public final class Messages {
                 .setMasterPort(first.masterPort())
                 .setRole(settings.role())
                 .setProgram(program(job.program()))
-                .putAllEnv(settings.environment())
                 .setWorkingDir(settings.workingDirectory().toString())
                 .setVirtualLocalRank(settings.virtualLocalRank())
                 .setGpuVisibility(
@@ -75,6 +75,9 @@ public final class Messages {
                             case ONE, ONE_BY_DEFAULT -> GpuVisibility.ONE;
                             case ALL -> GpuVisibility.ALL;
                         });
+        settings.environment()
+                .forEach((name, value) ->
+                        launch.addEnv(Variable.newBuilder().setName(name).setValue(value)));
         for (Placement place : ranks.onNode(node.nodeRank())) {
             launch.addWorkers(worker(place, job.console()));
         }
@@ -88,6 +91,8 @@ public final class Messages {
                 .setConsoleStdout(console.showsStdout(place.rank(), place.localRank()))
                 .setConsoleStderr(console.showsStderr(place.rank(), place.localRank()))
                 .setGpu(place.gpu())
+                .setTerminalStdout(console.terminals().stdout())
+                .setTerminalStderr(console.terminals().stderr())
                 .build();
     }
 
@@ -170,6 +175,7 @@ public final class Messages {
                 exited.getPid(),
                 exited.getExitCode(),
                 exited.getAfterStop(),
+                exited.getOomKilled(),
                 exited.getStartError(),
                 exited.hasError() ? Optional.of(error(exited.getError())) : Optional.empty(),
                 exited.getStderrTailList(),

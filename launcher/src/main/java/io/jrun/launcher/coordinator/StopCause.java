@@ -13,6 +13,13 @@ public sealed interface StopCause {
     /** The job's time is over. */
     record TimedOut() implements StopCause {}
 
+    /**
+     * The job never began.
+     *
+     * @param refused an agent answered, and said that it cannot do what was asked for
+     */
+    record NotOpened(String why, boolean refused) implements StopCause {}
+
     /** A node's agent is gone. */
     record NodeLost(String host, String why) implements StopCause {}
 
@@ -22,6 +29,7 @@ public sealed interface StopCause {
             case WorkerFailed(WorkerEnd end) -> end.exitCode() == 0 ? 1 : end.exitCode() & 0xff;
             case Signalled(StopSignal signal) -> 128 + signal.number();
             case TimedOut() -> 124;
+            case NotOpened(String _, boolean refused) -> refused ? 2 : 69;
             case NodeLost _ -> 69;
         };
     }

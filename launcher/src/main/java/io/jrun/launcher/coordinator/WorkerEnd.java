@@ -9,6 +9,7 @@ import java.util.Optional;
  * @param pid 0 if it could not be started
  * @param exitCode its own, or 128 + signal
  * @param afterStop it had been told to stop before it ended
+ * @param oomKilled the kernel killed it because memory ran out
  * @param startError why it could not be started, else empty
  * @param error its own account
  * @param stderrTail its last lines on stderr
@@ -21,6 +22,7 @@ public record WorkerEnd(
         long pid,
         int exitCode,
         boolean afterStop,
+        boolean oomKilled,
         String startError,
         Optional<WorkerError> error,
         List<String> stderrTail,
@@ -33,6 +35,11 @@ public record WorkerEnd(
 
     /** What a worker wrote about its own end. */
     public record WorkerError(String message, String stack) {}
+
+    /** A predicate: "exited with code 42". */
+    public String how() {
+        return oomKilled ? "was killed by the kernel for memory (OOM)" : ExitWords.sentence(exitCode);
+    }
 
     /** Whether it ended as a program that has done its work. */
     public boolean isSuccess() {

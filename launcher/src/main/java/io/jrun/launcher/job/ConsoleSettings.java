@@ -11,13 +11,15 @@ import java.util.Set;
  * @param localRanks the local ranks shown, empty for all
  * @param ranks the global ranks shown, empty for all
  * @param prefixed whether lines carry rank and host
+ * @param terminals where it is a terminal
  */
 public record ConsoleSettings(
         StreamChoice redirects,
         StreamChoice tee,
         Optional<Set<Integer>> localRanks,
         Optional<Set<Integer>> ranks,
-        boolean prefixed) {
+        boolean prefixed,
+        TerminalStreams terminals) {
     /** Whether stdout of this worker is shown. */
     public boolean showsStdout(int rank, int localRank) {
         return isChosen(rank, localRank) && (tee.hasStdout(localRank) || !redirects.hasStdout(localRank));

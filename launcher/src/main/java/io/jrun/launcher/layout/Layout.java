@@ -30,6 +30,25 @@ public final class Layout {
         return new RankMap(nodes, placements);
     }
 
+    /**
+     * What a user who named no visibility should read once: on these nodes several workers have the same device.
+     *
+     * @param ranks placed with {@code visibility}
+     */
+    public static List<String> sharedDevices(RankMap ranks, GpuVisibility visibility) {
+        List<String> notices = new ArrayList<>();
+        for (Node node : ranks.nodes()) {
+            int workers = ranks.onNode(node.nodeRank()).size();
+            int devices = node.gpus().size();
+            if (visibility == GpuVisibility.ONE_BY_DEFAULT && devices > 0 && workers > devices) {
+                notices.add(workers + " workers share the " + gpus(node) + " of " + node.host() + ", up to "
+                        + (workers + devices - 1) / devices + " on each; --nproc-per-node=gpu starts one per GPU,"
+                        + " --gpu-visibility=all shows every worker all of them");
+            }
+        }
+        return notices;
+    }
+
     private static int slots(Node node, WorkerCount count) {
         return switch (count) {
             case WorkerCount.Exactly(int exactly) -> exactly;

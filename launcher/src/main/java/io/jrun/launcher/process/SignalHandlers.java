@@ -12,7 +12,8 @@ public final class SignalHandlers {
 
     /**
      * From now on each signal in {@code signals} goes to {@code receiver}, on a thread of the JVM's; the others of {@link
-     * StopSignal} are ignored. Ctrl-Z and its kin keep their meaning: they stop jrun, and its job goes on.
+     * StopSignal} are ignored. Ctrl-Z and its kin keep their meaning: they stop jrun, and its job goes on. HUP, INT and
+     * TERM that were ignored when jrun started (nohup, a shell's background job) stay so: HotSpot takes no handler then.
      */
     public static void install(Set<StopSignal> signals, Consumer<StopSignal> receiver) {
         for (StopSignal signal : StopSignal.values()) {

@@ -18,6 +18,8 @@ import java.util.TreeSet;
 public final class FailureReport {
     private static final int MAX_STACK_LINES = 40;
     private static final int KILLED = 128 + 9;
+    private static final String OOM_ADVICE = "the memory of this machine or container ran out: fewer workers, smaller"
+            + " batches, a smaller heap (--jvm-opts=-Xmx...), or a higher limit";
 
     private final Path jobLogs;
     private final List<String> lines = new ArrayList<>();
@@ -42,6 +44,7 @@ public final class FailureReport {
             case StopCause.WorkerFailed(WorkerEnd end) -> failed(end, outcome);
             case StopCause.Signalled(var signal) -> stopped("stopped by SIG" + signal.name(), outcome);
             case StopCause.TimedOut() -> stopped("the job took longer than --timeout allows and was stopped", outcome);
+            case StopCause.NotOpened(String why, boolean _) -> stopped("the job could not be started: " + why, outcome);
             case StopCause.NodeLost(String host, String why) ->
                 stopped("lost the agent of " + host + ": " + why, outcome);
         }
@@ -61,7 +64,9 @@ public final class FailureReport {
             lines.add("  the job was restarted " + times(outcome.restarts()) + " before");
         }
         end.error().ifPresent(error -> stack(error.message(), error.stack()));
-        if (end.exitCode() == KILLED && !end.afterStop() && end.error().isEmpty()) {
+        if (end.oomKilled()) {
+            lines.add("  " + OOM_ADVICE);
+        } else if (end.exitCode() == KILLED && !end.afterStop() && end.error().isEmpty()) {
             lines.add("  if nobody killed it, look for the kernel's out-of-memory killer: dmesg | grep -i oom");
         }
         List<String> tail = tailBesidesTheStack(end);
@@ -78,8 +83,7 @@ public final class FailureReport {
 
     private static String how(WorkerEnd end) {
         return end.startError().isEmpty()
-                ? ExitWords.sentence(end.exitCode()) + " (pid " + end.pid() + ", after " + seconds(end.runSeconds())
-                        + ")"
+                ? end.how() + " (pid " + end.pid() + ", after " + seconds(end.runSeconds()) + ")"
                 : "could not be started: " + end.startError();
     }
 
@@ -126,7 +130,8 @@ public final class FailureReport {
         String error = end.error()
                 .map(record -> ", " + record.message().lines().findFirst().orElse(""))
                 .orElse("");
-        return ExitWords.brief(end.exitCode()) + (end.afterStop() ? " after being told to stop" : "") + error;
+        String how = ExitWords.brief(end.exitCode()) + (end.oomKilled() ? ", out of memory" : "");
+        return how + (end.afterStop() ? " after being told to stop" : "") + error;
     }
 
     /** "rank 3", or "3 ranks (0-1, 5)". */

@@ -2,7 +2,6 @@ package io.jrun.launcher.report;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import io.jrun.launcher.coordinator.ExitWords;
 import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.StopCause;
 import io.jrun.launcher.coordinator.WorkerEnd;
@@ -57,13 +56,17 @@ public final class JobJson {
                 json.put("kind", "workerFailed");
                 json.put("rank", end.rank());
                 json.put("host", end.host());
-                json.put("text", end.startError().isEmpty() ? ExitWords.sentence(end.exitCode()) : end.startError());
+                json.put("text", end.startError().isEmpty() ? end.how() : end.startError());
             }
             case StopCause.Signalled(var signal) -> {
                 json.put("kind", "signal");
                 json.put("text", "SIG" + signal.name());
             }
             case StopCause.TimedOut() -> json.put("kind", "timeout");
+            case StopCause.NotOpened(String why, boolean _) -> {
+                json.put("kind", "notStarted");
+                json.put("text", why);
+            }
             case StopCause.NodeLost(String host, String why) -> {
                 json.put("kind", "agentLost");
                 json.put("host", host);
@@ -81,6 +84,9 @@ public final class JobJson {
         json.put("pid", end.pid());
         json.put("exitCode", end.exitCode());
         json.put("stopped", end.afterStop());
+        if (end.oomKilled()) {
+            json.put("oomKilled", true);
+        }
         json.put("seconds", Math.round(end.runSeconds() * 1000) / 1000.0);
         end.error().ifPresent(error -> json.put("error", error.message()));
         if (!end.startError().isEmpty()) {

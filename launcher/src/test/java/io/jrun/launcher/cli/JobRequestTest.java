@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.Executable;
 import io.jrun.launcher.job.Program.JavaProgram;
+import io.jrun.launcher.job.TerminalStreams;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -175,6 +176,7 @@ class JobRequestTest {
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);
         }
-        return new Surroundings(Map.of("HOME", folder.toString()), folder, folder.resolve("home"));
+        return new Surroundings(
+                Map.of("HOME", folder.toString()), folder, folder.resolve("home"), TerminalStreams.NONE);
     }
 }

@@ -244,7 +244,7 @@ class LaunchOptionTest {
     @ParameterizedTest
     @MethodSource("cases")
     void jobFileSetsItAndIsStrongerThanTheEnvironment(Case given) throws IOException {
-        requests.with(given.option().jrunVariable().orElseThrow(), "unusable");
+        requests.with(given.option().jrunVariable().orElseThrow(), weaker(given));
         String value = given.option().isSwitch() ? given.text() : "\"" + given.text() + "\"";
         Files.writeString(folder.resolve("job.yaml"), given.option().key() + ": " + value + "\n");
         assertThat(given.read().apply(job(given.option(), "--file=job.yaml"))).isEqualTo(given.meaning());
@@ -253,11 +253,16 @@ class LaunchOptionTest {
     @ParameterizedTest
     @MethodSource("cases")
     void commandLineIsStrongerThanTheJobFile(Case given) throws IOException {
-        String other = given.option().isSwitch() ? "false" : "unusable";
+        String other = given.option().isSwitch() ? "false" : weaker(given);
         Files.writeString(folder.resolve("job.yaml"), given.option().key() + ": " + other + "\n");
         String option = given.option().longName() + "=" + given.text();
         assertThat(given.read().apply(job(given.option(), "--file=job.yaml", option)))
                 .isEqualTo(given.meaning());
+    }
+
+    /** Every layer of --env counts; of the others, only the strongest is read. */
+    private static String weaker(Case given) {
+        return given.option() == LaunchOption.ENV ? given.text().replaceFirst("=.*", "=weaker") : "unusable";
     }
 
     /** Some options need a companion to be allowed at all. */

@@ -1,6 +1,7 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.TerminalStreams;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
@@ -41,7 +42,8 @@ final class Requests {
     }
 
     JobRequest request(String... args) {
-        return JobRequest.parse(List.of(args), new Surroundings(environment, folder, folder.resolve("home")));
+        return JobRequest.parse(
+                List.of(args), new Surroundings(environment, folder, folder.resolve("home"), TerminalStreams.NONE));
     }
 
     /** The job of these options and {@code train.jar}. */

@@ -3,6 +3,7 @@ package io.jrun.launcher.console;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.console.LogMux.Source;
+import io.jrun.launcher.job.TerminalStreams;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -21,7 +22,7 @@ class LogMuxTest {
 
     @Test
     void everyLineCarriesRankAndHost() {
-        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false));
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
         mux.show(OUT, "node1", bytes("a\n\nlast"), false);
         mux.show(ERR, "node1", bytes("e\n"), false);
         assertThat(out).hasToString("[3@node1] a\n[3@node1] \n[3@node1] last\n");
@@ -30,7 +31,7 @@ class LogMuxTest {
 
     @Test
     void bytesThatAreNoTextPassUnchanged() {
-        LogMux mux = new LogMux(out, err, new RankPrefix(false, false, false));
+        LogMux mux = new LogMux(out, err, new RankPrefix(false, false, false), TerminalStreams.NONE);
         byte[] odd = {(byte) 0xff, 0, (byte) 0xc3, '\r', '\n'};
         mux.show(OUT, "node1", odd, false);
         assertThat(out.toByteArray()).isEqualTo(odd);
@@ -38,7 +39,7 @@ class LogMuxTest {
 
     @Test
     void coloursOnlyWhereAskedFor() {
-        LogMux mux = new LogMux(out, err, new RankPrefix(true, true, false));
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, true, false), TerminalStreams.NONE);
         mux.show(OUT, "n", bytes("x\n"), false);
         mux.show(ERR, "n", bytes("x\n"), false);
         assertThat(out.toString(StandardCharsets.UTF_8)).startsWith("\033[35m[3@n]\033[0m x");
@@ -47,7 +48,7 @@ class LogMuxTest {
 
     @Test
     void drainedMeansThatEveryExpectedStreamHasEnded() throws InterruptedException {
-        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false));
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
         mux.expect(OUT);
         mux.expect(ERR);
         Thread feeder = Thread.ofPlatform().start(() -> {
@@ -61,7 +62,7 @@ class LogMuxTest {
 
     @Test
     void drainingGivesUpOnSilenceAndOnRequest() throws InterruptedException {
-        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false));
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
         mux.expect(OUT);
         mux.awaitDrained(Duration.ofMillis(10));
         mux.giveUp();
@@ -71,7 +72,7 @@ class LogMuxTest {
 
     @Test
     void workerThatNeverStartedIsNotWaitedFor() throws InterruptedException {
-        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false));
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
         mux.expect(OUT);
         mux.expect(ERR);
         mux.forget(1, 3);
@@ -87,7 +88,7 @@ class LogMuxTest {
                 throw new IOException("Broken pipe");
             }
         };
-        LogMux mux = new LogMux(broken, err, new RankPrefix(true, false, false));
+        LogMux mux = new LogMux(broken, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
         mux.show(OUT, "n", bytes("x\n"), false);
         mux.show(ERR, "n", bytes("y\n"), false);
         assertThat(err).hasToString("[3@n] y\n");

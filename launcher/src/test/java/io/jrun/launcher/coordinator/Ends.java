@@ -17,12 +17,21 @@ public final class Ends {
         return of(rank, exitCode, true, "");
     }
 
+    /** A worker that the kernel killed. */
+    public static WorkerEnd oomKilled(int rank) {
+        return of(rank, 137, false, true, "");
+    }
+
     /** A worker that ended with an account of its own. */
     public static WorkerEnd withError(int rank, int exitCode, boolean stopped, String message) {
         return of(rank, exitCode, stopped, message);
     }
 
     private static WorkerEnd of(int rank, int exitCode, boolean stopped, String message) {
+        return of(rank, exitCode, stopped, false, message);
+    }
+
+    private static WorkerEnd of(int rank, int exitCode, boolean stopped, boolean oomKilled, String message) {
         return new WorkerEnd(
                 rank,
                 rank,
@@ -30,6 +39,7 @@ public final class Ends {
                 1000 + rank,
                 exitCode,
                 stopped,
+                oomKilled,
                 "",
                 message.isEmpty()
                         ? Optional.empty()

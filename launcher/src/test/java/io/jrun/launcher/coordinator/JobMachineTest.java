@@ -202,6 +202,29 @@ class JobMachineTest {
     }
 
     @Test
+    void timeoutDuringAStopForARestartEndsTheJob() {
+        List<JobAction> actions =
+                play(machine(3), ended(1, 0, 1), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
+        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
+        assertThat(outcome(actions).cause()).contains(new TimedOut());
+    }
+
+    @Test
+    void timeoutDuringTheLastStopLeavesTheFirstCause() {
+        List<JobAction> actions =
+                play(machine, ended(1, 0, 7), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
+        assertThat(outcome(actions).cause()).contains(new WorkerFailed(Ends.of(0, 7)));
+    }
+
+    @Test
+    void agentLostDuringAStopForARestartEndsTheJob() {
+        List<JobAction> actions = play(machine(3), ended(1, 0, 1), new NodeGone(1, "reset"), ended(1, 1, 143));
+        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
+        assertThat(outcome(actions).cause()).contains(new NodeLost("node2", "reset"));
+        assertThat(outcome(actions).ends()).hasSize(4);
+    }
+
+    @Test
     void agentsThatDoNotReportDoNotHoldTheJob() {
         List<JobAction> actions = play(machine(3), ended(1, 0, 1), new GraceIsOver(1));
         assertThat(outcome(actions).exitCode()).isEqualTo(1);

@@ -9,6 +9,8 @@ import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -25,13 +27,15 @@ class ArchiveIT extends RealJobs {
                 "public class Hello { public static void main(String[] args) { System.out.println(\"hello\"); } }");
         jrun.with("JRUN_HOME", home.toString()).with("JRUN_NO_ARCHIVE", "").with("XDG_CACHE_HOME", cache().toString());
         String version = jrun.run("version").out();
-        JRun.waitFor(() -> archives() == 1, "the first archive");
-        assertThat(count("worker-", ".jsa")).isEqualTo(1);
+        JRun.waitFor(() -> names(".jsa").size() == 2, "the first archives");
+        List<String> first = names(".jsa");
         assertThat(jrun.run("version").out()).isEqualTo(version);
         assertThat(jrun.run("--jvm-opts=-Xshare:on", "hello.jar").out())
                 .as("with the archive or not at all")
                 .endsWith("] hello\n");
 
+        Path elsewhere = Files.writeString(cache().resolve("jrun/launcher-7.jsa"), "");
+        Files.writeString(elsewhere.resolveSibling("launcher-7.owner"), "/another/installation\n/jdk\n");
         replaceClass(
                 home.resolve("lib/launcher"),
                 "jrun-launcher",
@@ -45,10 +49,13 @@ class ArchiveIT extends RealJobs {
                 """);
         assertThat(jrun.run("version").out()).startsWith("jrun changed ");
         assertThat(jrun.run("hello.jar").out()).endsWith("] changed\n");
-        JRun.waitFor(() -> archives() == 2, "the second archive");
+        JRun.waitFor(
+                () -> names(".jsa").size() == 3 && Collections.disjoint(first, names("")),
+                "the second archives, in place of the first");
+        assertThat(elsewhere).exists();
         assertThat(jrun.run("version").out()).startsWith("jrun changed ");
         assertThat(jrun.run("--jvm-opts=-Xshare:on", "hello.jar").out()).endsWith("] changed\n");
-        JRun.waitFor(() -> unfinished() == 0, "the end of the archiving");
+        JRun.waitFor(() -> names("").stream().noneMatch(name -> name.contains(".jsa.")), "the end of the archiving");
     }
 
     @Test
@@ -99,21 +106,13 @@ class ArchiveIT extends RealJobs {
         return folder.resolve("my cache");
     }
 
-    private long archives() {
-        return count("launcher-", ".jsa");
-    }
-
-    private long unfinished() {
-        return count("launcher-", "") - archives();
-    }
-
-    private long count(String start, String end) {
+    private List<String> names(String end) {
         try (Stream<Path> files = Files.list(cache().resolve("jrun"))) {
             return files.map(file -> file.getFileName().toString())
-                    .filter(name -> name.startsWith(start) && name.endsWith(end))
-                    .count();
+                    .filter(name -> name.endsWith(end))
+                    .toList();
         } catch (IOException e) {
-            return 0;
+            return List.of();
         }
     }
 }

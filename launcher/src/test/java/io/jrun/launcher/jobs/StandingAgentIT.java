@@ -57,8 +57,11 @@ class StandingAgentIT extends RealJobs {
         Files.setPosixFilePermissions(wrong, PosixFilePermissions.fromString("rw-------"));
         Result result =
                 jrun.run(StandingAgent.join(agent.optionsWithSecret(wrong), "sh", "-c", ": > " + folder + "/started"));
-        assertThat(result.exitCode()).isEqualTo(69);
-        assertThat(result.err()).hasLineCount(1).contains("this agent was started with another secret");
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err())
+                .hasLineCount(1)
+                .contains("the job could not be started: the agent at 127.0.0.1:" + agent.port() + " refuses it")
+                .contains("started with another secret; give the --secret-file");
         assertThat(folder.resolve("started")).doesNotExist();
         assertThat(agent.process().err()).hasLineCount(1).contains("refused a caller without this agent's secret");
     }

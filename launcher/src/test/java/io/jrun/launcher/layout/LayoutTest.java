@@ -45,6 +45,16 @@ class LayoutTest {
     }
 
     @Test
+    void sharingThatNobodyAskedForIsSaid() {
+        assertThat(sharing(TWO_GPUS, 5, GpuVisibility.ONE_BY_DEFAULT))
+                .containsExactly("5 workers share the 2 GPUs of a, up to 3 on each; --nproc-per-node=gpu starts one per"
+                        + " GPU, --gpu-visibility=all shows every worker all of them");
+        assertThat(sharing(TWO_GPUS, 2, GpuVisibility.ONE_BY_DEFAULT)).isEmpty();
+        assertThat(sharing(PLAIN, 5, GpuVisibility.ONE_BY_DEFAULT)).isEmpty();
+        assertThat(sharing(TWO_GPUS, 5, GpuVisibility.ALL)).isEmpty();
+    }
+
+    @Test
     void gpuWithoutAGpuIsRefused() {
         assertThatThrownBy(() -> place(PLAIN, new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT))
                 .isInstanceOf(LayoutException.class)
@@ -55,6 +65,11 @@ class LayoutTest {
     void workersThatSeeAllGpusHaveNoneOfTheirOwn() {
         RankMap map = Layout.place(List.of(TWO_GPUS), new WorkerCount.Exactly(2), GpuVisibility.ALL);
         assertThat(map.placements()).extracting(Placement::gpu).containsOnly("");
+    }
+
+    private static List<String> sharing(Node node, int workers, GpuVisibility visibility) {
+        RankMap map = Layout.place(List.of(node), new WorkerCount.Exactly(workers), visibility);
+        return Layout.sharedDevices(map, visibility);
     }
 
     private static int place(Node node, WorkerCount count, GpuVisibility visibility) {

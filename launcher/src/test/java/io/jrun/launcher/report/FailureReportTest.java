@@ -59,6 +59,18 @@ class FailureReportTest {
     }
 
     @Test
+    void killByTheKernelForMemoryIsSaid() {
+        WorkerEnd first = Ends.oomKilled(0);
+        assertThat(failed(first, first, Ends.oomKilled(1)))
+                .contains(
+                        "jrun: first failure: rank 0 on node1 was killed by the kernel for memory (OOM)"
+                                + " (pid 1000, after 1.3 s)",
+                        "  rank 1: SIGKILL (137), out of memory")
+                .anySatisfy(line -> assertThat(line).startsWith("  the memory of this machine or container ran out"))
+                .noneSatisfy(line -> assertThat(line).contains("dmesg"));
+    }
+
+    @Test
     void lastLinesAndCrashFilesAreShown() {
         WorkerEnd first = new WorkerEnd(
                 0,
@@ -66,6 +78,7 @@ class FailureReportTest {
                 "node1",
                 7,
                 134,
+                false,
                 false,
                 "",
                 Optional.empty(),
@@ -85,6 +98,7 @@ class FailureReportTest {
                 "node1",
                 7,
                 1,
+                false,
                 false,
                 "",
                 Optional.of(new WorkerEnd.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
@@ -108,6 +122,10 @@ class FailureReportTest {
                 .startsWith("jrun: the job took longer than --timeout allows and was stopped (exit code 124)");
         assertThat(report(Optional.of(new StopCause.NodeLost("node2", "reset"))))
                 .containsExactly("jrun: lost the agent of node2: reset (exit code 69)");
+        assertThat(report(Optional.of(new StopCause.NotOpened("--master-port 1 is taken", true))))
+                .containsExactly("jrun: the job could not be started: --master-port 1 is taken (exit code 2)");
+        assertThat(report(Optional.of(new StopCause.NotOpened("nobody answers", false))))
+                .containsExactly("jrun: the job could not be started: nobody answers (exit code 69)");
     }
 
     @Test

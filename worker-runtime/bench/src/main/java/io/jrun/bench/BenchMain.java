@@ -6,6 +6,7 @@ import picocli.CommandLine.Command;
 /** The {@code jrun bench} program; jrun starts one per rank. */
 @Command(
         name = "jrun bench",
+        mixinStandardHelpOptions = true,
         description = "Measures jrun beside its peers, in one run and interleaved.",
         subcommands = {AllReduceBench.class, DdpBench.class})
 public final class BenchMain implements Runnable {

@@ -19,9 +19,12 @@ final class Progress {
         this.steps = steps;
     }
 
+    /** Under jrun, whose workers write into pipes, JRUN_CONSOLE says what the output is shown on. */
     static Progress of(PrintStream out, long steps) {
-        boolean isTerminal =
-                Optional.ofNullable(System.console()).map(Console::isTerminal).orElse(false);
+        boolean isTerminal = "terminal".equals(System.getenv("JRUN_CONSOLE"))
+                || Optional.ofNullable(System.console())
+                        .map(Console::isTerminal)
+                        .orElse(false);
         return new Progress(out, isTerminal, steps);
     }
 
@@ -43,7 +46,7 @@ final class Progress {
             return;
         }
         int done = steps == 0 ? BAR_CELLS : (int) (BAR_CELLS * step / steps);
-        out.print("\r[" + "#".repeat(done) + " ".repeat(BAR_CELLS - done) + "] " + text + "\u001b[K");
+        out.print("[" + "#".repeat(done) + " ".repeat(BAR_CELLS - done) + "] " + text + "\u001b[K\r");
         if (step == steps) {
             out.println();
         }
@@ -52,6 +55,6 @@ final class Progress {
 
     /** A line of its own. */
     void say(String line) {
-        out.println(isTerminal ? "\r" + line + "\u001b[K" : line);
+        out.println(isTerminal ? line + "\u001b[K" : line);
     }
 }

@@ -124,9 +124,9 @@ class TrainingRunTest {
         progress.report(2, 3.5, 1000, 0.015);
         progress.report(4, 3.25, 1000, 0.015);
         assertThat(bytes.toString(StandardCharsets.UTF_8))
-                .isEqualTo("\r[" + "#".repeat(12) + " ".repeat(12)
-                        + "] step 2 loss 3.5000 tokens/s 1000 comm 1.5%\u001b[K" + "\r[" + "#".repeat(24)
-                        + "] step 4 loss 3.2500 tokens/s 1000 comm 1.5%\u001b[K" + System.lineSeparator());
+                .isEqualTo("[" + "#".repeat(12) + " ".repeat(12)
+                        + "] step 2 loss 3.5000 tokens/s 1000 comm 1.5%\u001b[K\r" + "[" + "#".repeat(24)
+                        + "] step 4 loss 3.2500 tokens/s 1000 comm 1.5%\u001b[K\r" + System.lineSeparator());
     }
 
     private static String[] with(List<String> first, String... more) {

@@ -1,0 +1,57 @@
+package io.jrun.launcher;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.cli.Surroundings;
+import io.jrun.launcher.job.TerminalStreams;
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Sub-commands that start nothing. */
+class JRunCommandTest {
+    @TempDir
+    private Path folder;
+
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+
+    @ParameterizedTest
+    @CsvSource({"version", "completion"})
+    void whatTakesNoArgumentsRefusesThem(String command) {
+        assertThat(run(command, "--json")).isEqualTo(2);
+        assertThat(err)
+                .hasToString("jrun: jrun " + command
+                        + " takes no arguments, but '--json' follows; 'jrun --help' shows what there is.\n");
+        assertThat(out.size()).isZero();
+        assertThat(run(command)).isZero();
+        assertThat(out.size()).isPositive();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"version", "completion", "agent"})
+    void helpOfASubCommandIsNoError(String command) {
+        assertThat(run(command, "--help")).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8)).startsWith("Usage: jrun");
+        assertThat(err.size()).isZero();
+    }
+
+    @Test
+    void helpOfTheAgentNamesItsOptions() {
+        assertThat(run("agent", "-h")).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8)).contains("--secret-file=PATH", "--port=PORT");
+    }
+
+    private int run(String... args) {
+        Surroundings surroundings =
+                new Surroundings(Map.of("HOME", folder.toString()), folder, folder, TerminalStreams.NONE);
+        return new JRunCommand(surroundings, new Terminal(out, err, false, false)).run(List.of(args));
+    }
+}

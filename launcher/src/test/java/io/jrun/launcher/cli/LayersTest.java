@@ -1,0 +1,68 @@
+package io.jrun.launcher.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.launcher.job.JobSpec;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What command line, job file and environment make together. */
+class LayersTest {
+    @TempDir
+    private Path folder;
+
+    private Requests requests;
+
+    @BeforeEach
+    void makeFiles() throws IOException {
+        requests = new Requests(folder);
+    }
+
+    @Test
+    void workerVariablesOfAllLayersAddUpAndTheStrongestWins() throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), "env: {A: file, B: file, C: file}");
+        requests.with("JRUN_ENV", "C=variable 'D=a b'");
+        JobSpec job = requests.job("--file=job.yaml", "--env=A=first", "--env=A=last", "--env=E=");
+        assertThat(job.workers().environment())
+                .isEqualTo(Map.of("A", "last", "B", "file", "C", "file", "D", "a b", "E", ""));
+    }
+
+    @Test
+    void otherListsOfTheCommandLineReplaceTheFiles() throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), "jvm-opts: [-Xmx1g]");
+        assertThat(requests.job("--file=job.yaml", "--jvm-opts=-Xss1m")
+                        .program()
+                        .shortCommand())
+                .contains("-Xss1m")
+                .doesNotContain("-Xmx1g");
+    }
+
+    @Test
+    void wordsOfAFileOrOptionAreNotTornAtBlanks() throws IOException {
+        Files.writeString(folder.resolve("job_JRUN_X.yaml"), "env: {A: x y=z}");
+        assertThat(requests.job("--file=job_JRUN_X.yaml", "--env", "B=p q=r")
+                        .workers()
+                        .environment())
+                .isEqualTo(Map.of("A", "x y=z", "B", "p q=r"));
+    }
+
+    @Test
+    void badPairNamesItsLayer() {
+        requests.with("JRUN_ENV", "A=1 B");
+        assertThatThrownBy(() -> requests.job("--env=C=1"))
+                .hasMessage("--env (from JRUN_ENV): 'B' is not usable; give NAME=VALUE.");
+    }
+
+    @Test
+    void argumentsWithoutAProgramAreRefused() throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), "args: [a]");
+        assertThatThrownBy(() -> requests.job("--file=job.yaml"))
+                .hasMessageStartingWith("job.yaml: key 'args' goes with 'program'");
+    }
+}
