@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CountDownLatch;
 
 /** Main classes of the worker processes that tests start. */
 final class WorkerPrograms {
@@ -31,6 +32,22 @@ final class WorkerPrograms {
                 while (true) {
                     world.group().allReduce(buffer, DataType.F32, 1 << 18, ReduceOp.SUM);
                 }
+            }
+        }
+    }
+
+    /** All-reduces for ever, except that rank 1 never uses its group. */
+    public static final class ReduceWithoutRankOne {
+        private ReduceWithoutRankOne() {}
+
+        /** Entry point. */
+        public static void main(String[] args) throws InterruptedException {
+            try (World world = Distributed.init()) {
+                if (world.rank() == 1) {
+                    new CountDownLatch(1).await();
+                }
+                MemorySegment buffer = world.group().allocate(1 << 20);
+                world.group().allReduce(buffer, DataType.F32, 1 << 18, ReduceOp.SUM);
             }
         }
     }
