@@ -33,7 +33,8 @@ class SweepTest {
     void aControlSegmentThatNotAllRanksHaveMappedGoesWithItsJob() throws Exception {
         try (TestAgent agent = new TestAgent(2, TransportKind.SHM)) {
             List<Process> processes = agent.start(ReduceWithoutRankOne.class, List.of());
-            TestAgent.await("the control segment is there", () -> !filesOf(agent).isEmpty());
+            TestAgent.await(
+                    "the control segment is there", () -> !filesOf(agent).isEmpty());
             assertSweptOnlyOnceKilled(agent, processes, "control");
         }
     }
@@ -41,8 +42,7 @@ class SweepTest {
     @Test
     void aRegionThatNotAllRanksHaveMappedGoesWithItsJob() throws Exception {
         try (TestAgent agent = new TestAgent(2, TransportKind.SHM)) {
-            List<Process> processes =
-                    agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=0:allocate#0:map"));
+            List<Process> processes = agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=0:allocate#0:map"));
             agent.awaitOutput(0, "jrun-test: paused at allocate#0:map");
             assertSweptOnlyOnceKilled(agent, processes, "region0-0");
         }

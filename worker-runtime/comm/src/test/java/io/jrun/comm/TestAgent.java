@@ -44,6 +44,7 @@ final class TestAgent implements AutoCloseable {
     private final Map<Integer, SocketChannel> connections = new ConcurrentHashMap<>();
     private final Map<Integer, Peer> joined = new TreeMap<>();
     private final List<Process> processes = new ArrayList<>();
+    private int timeoutSeconds = 60;
 
     TestAgent(int size) throws IOException {
         this(size, TransportKind.AUTO);
@@ -67,6 +68,11 @@ final class TestAgent implements AutoCloseable {
     /** The folder where workers' output and error records go: {@code rank-0.out}, {@code rank-0.json}. */
     Path directory() {
         return directory;
+    }
+
+    /** For processes that are started from now on. */
+    void setTimeoutSeconds(int seconds) {
+        timeoutSeconds = seconds;
     }
 
     /** Starts every rank on {@code mainClass} through WorkerMain. */
@@ -165,7 +171,7 @@ final class TestAgent implements AutoCloseable {
         env.put("JRUN_ROUND", "0");
         env.put("JRUN_AGENT_SOCKET", socketPath.toString());
         env.put("JRUN_HOST", "testhost");
-        env.put("JRUN_TIMEOUT_SECONDS", "60");
+        env.put("JRUN_TIMEOUT_SECONDS", Integer.toString(timeoutSeconds));
         env.put("JRUN_TRANSPORT", transport.name());
         env.put("JRUN_ERROR_FILE", directory.resolve("rank-" + rank + ".json").toString());
         return builder.start();
@@ -193,7 +199,10 @@ final class TestAgent implements AutoCloseable {
     private void serve(SocketChannel connection) {
         try (DataInputStream in = new DataInputStream(Channels.newInputStream(connection))) {
             Frame.Hello hello = (Frame.Hello) FrameCodec.read(in);
-            connections.put(hello.rank(), connection);
+            if (connections.putIfAbsent(hello.rank(), connection) != null) {
+                send(connection, new Frame.Refused("rank " + hello.rank() + " has joined before"));
+                return;
+            }
             while (true) {
                 handle(hello, FrameCodec.read(in), connection);
             }

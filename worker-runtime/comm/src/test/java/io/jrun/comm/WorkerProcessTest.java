@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.comm.WorkerPrograms.EveryOperation;
 import io.jrun.comm.WorkerPrograms.FailEarly;
 import io.jrun.comm.WorkerPrograms.FailInThread;
+import io.jrun.comm.WorkerPrograms.FailWhilePending;
+import io.jrun.comm.WorkerPrograms.InstanceMain;
+import io.jrun.comm.WorkerPrograms.JoinTwice;
 import io.jrun.comm.WorkerPrograms.LeaveEarly;
 import io.jrun.comm.WorkerPrograms.ReduceForever;
 import java.io.IOException;
@@ -62,8 +65,8 @@ class WorkerProcessTest {
                 }
                 assertThat(TestAgent.exitCode(processes.get(rank))).isEqualTo(1);
                 assertThat(agent.output(rank))
-                        .contains("rank 1 (host testhost, pid "
-                                + processes.get(1).pid() + ")")
+                        .contains(
+                                "rank 1 (host testhost, pid " + processes.get(1).pid() + ")")
                         .contains("allReduce #" + awaited + "(f32, 262144, SUM)");
                 String record = Files.readString(agent.directory().resolve("rank-" + rank + ".json"));
                 assertThat(record)
@@ -89,7 +92,9 @@ class WorkerProcessTest {
             if (transport == TransportKind.SHM) {
                 assertThat(agent.output(0)).contains("returned from main while rank 0");
             } else {
-                assertThat(agent.output(0)).contains("lost rank 1 (host testhost").contains("returned from main");
+                assertThat(agent.output(0))
+                        .contains("lost rank 1 (host testhost")
+                        .contains("returned from main");
             }
         }
     }
@@ -102,6 +107,45 @@ class WorkerProcessTest {
             }
             assertThat(agent.output(1)).contains("out of luck");
             assertThat(agent.output(0)).contains("(exit code 1) while rank 0").doesNotContain("returned from main");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aFailureIsNotHeldBackByWhatIsPending(TransportKind transport) throws Exception {
+        try (TestAgent agent = new TestAgent(2, transport)) {
+            agent.setTimeoutSeconds(600);
+            for (Process process : agent.start(FailWhilePending.class, List.of())) {
+                assertThat(TestAgent.exitCode(process)).isEqualTo(1);
+            }
+            assertThat(agent.output(0)).contains("the real cause");
+            assertThat(Files.readString(agent.directory().resolve("rank-0.json")))
+                    .contains("the real cause");
+            assertThat(agent.output(1)).contains("rank 0 (host testhost");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void joiningTwiceIsAnErrorThatHarmsNothing(TransportKind transport) throws Exception {
+        try (TestAgent agent = new TestAgent(2, transport)) {
+            for (Process process : agent.start(JoinTwice.class, List.of())) {
+                assertThat(TestAgent.exitCode(process)).as(agent.output(0)).isZero();
+            }
+            assertThat(agent.output(0))
+                    .contains("USAGE: joining the job failed: the agent refused this process: rank 0 has joined before")
+                    .contains("goes on")
+                    .doesNotContain("has lost its node's agent");
+        }
+    }
+
+    @Test
+    void theMainMethodMayBeAnInstances() throws Exception {
+        try (TestAgent agent = new TestAgent(1)) {
+            assertThat(TestAgent.exitCode(
+                            agent.start(InstanceMain.class, List.of()).getFirst()))
+                    .isZero();
+            assertThat(agent.output(0)).contains("main of an instance");
         }
     }
 

@@ -82,6 +82,48 @@ final class WorkerPrograms {
         }
     }
 
+    /** Rank 0 throws inside its world's scope, with an operation pending that never ends, while the others wait. */
+    public static final class FailWhilePending {
+        private FailWhilePending() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                world.group().barrier();
+                if (world.rank() == 0) {
+                    Work _ = world.group().recvAsync(MemorySegment.ofArray(new int[4]), DataType.I32, 4, 1);
+                    throw new IllegalStateException("the real cause");
+                }
+                world.group().barrier();
+            }
+        }
+    }
+
+    /** Joins, tries to join again, and goes on. */
+    public static final class JoinTwice {
+        private JoinTwice() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                try {
+                    Distributed.init().close();
+                } catch (CommException e) {
+                    System.out.println(e.code() + ": " + e.getMessage());
+                }
+                world.group().barrier();
+                System.out.println("goes on");
+            }
+        }
+    }
+
+    /** A main method as the java command has started them since 25. */
+    static final class InstanceMain {
+        void main() {
+            System.out.println("main of an instance");
+        }
+    }
+
     /** Prints its arguments and fails in another thread. */
     public static final class FailInThread {
         private FailInThread() {}

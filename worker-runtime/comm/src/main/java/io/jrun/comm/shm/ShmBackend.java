@@ -84,7 +84,7 @@ final class ShmBackend implements Backend {
                 poison.write(cause);
             }
             for (int rank = 0; rank < group.size(); rank++) {
-                if (Words.acquireInt(block.waiters(rank)) != 0) {
+                if (Words.latestInt(block.waiters(rank)) != 0) {
                     SystemCalls.futexWake(block.entry(rank, 0));
                     SystemCalls.futexWake(block.entry(rank, 1));
                     SystemCalls.futexWake(block.phase(rank));

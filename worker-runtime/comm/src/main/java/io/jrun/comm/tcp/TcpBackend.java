@@ -116,8 +116,7 @@ final class TcpBackend implements Backend {
         arena.close();
     }
 
-    // A failing rank often ends its process at once; its peers should hear the cause rather than find the connection
-    // cut.
+    // A failing rank often ends its process at once; its peers should hear why rather than find a cut connection.
     private void awaitFarewell() {
         Farewell said = farewell.get();
         if (said != null) {
