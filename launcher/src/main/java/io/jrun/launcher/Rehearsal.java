@@ -24,11 +24,7 @@ final class Rehearsal {
     static void run(String logs, Surroundings surroundings) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         JRunCommand command = new JRunCommand(surroundings, new Terminal(out, out, false, false));
-        String jar = Rehearsal.class
-                .getProtectionDomain()
-                .getCodeSource()
-                .getLocation()
-                .getPath();
+        String jar = System.getProperty("java.class.path", ""); // started with -jar; a URL would have spaces escaped
         command.run(
                 List.of("--nproc-per-node=2", "--log-dir=" + logs, "--main-class=" + Rehearsal.class.getName(), jar));
         FastExit.prepare();

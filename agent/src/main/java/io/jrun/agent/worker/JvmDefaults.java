@@ -3,11 +3,15 @@ package io.jrun.agent.worker;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.WorkerSpec;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.StringTokenizer;
+import java.util.stream.Stream;
 
 /**
  * JVM options that let N workers share one node. They come first on the command line, and HotSpot lets the last of equal
@@ -18,11 +22,15 @@ public final class JvmDefaults {
     /** All local heaps together; the rest is for native memory (tensors), code and the page cache. */
     private static final int HEAP_PERCENT = 50;
 
-    private static final String VECTOR_MODULE = "--add-modules=jdk.incubator.vector";
+    private static final String VECTOR_MODULE = "jdk.incubator.vector";
+
+    private static final List<String> ACCESS_OPTIONS =
+            List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
 
     /** Part of what an archive of classes depends on. */
-    static final List<String> MODULE_OPTIONS =
-            List.of(VECTOR_MODULE, "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
+    static final List<String> MODULE_OPTIONS = Stream.concat(
+                    Stream.of("--add-modules=" + VECTOR_MODULE), ACCESS_OPTIONS.stream())
+            .toList();
 
     private JvmDefaults() {}
 
@@ -34,7 +42,7 @@ public final class JvmDefaults {
         if (ownCollector) {
             options.addAll(collector(context.node().cores() / workers));
         }
-        options.addAll(MODULE_OPTIONS);
+        options.addAll(lacksVectorModule(WorkerCommand.javaHome(launch)) ? ACCESS_OPTIONS : MODULE_OPTIONS);
         options.add("-XX:-UsePerfData");
         options.add("-Dorg.bytedeco.javacpp.maxphysicalbytes=0"); // its default bound makes big models fail
         String logDir = literal(context.rankLogDir(launch.getRestartCount(), worker.getRank()));
@@ -59,7 +67,16 @@ public final class JvmDefaults {
     public static boolean addsVectorModule(Launch launch) {
         return launch.getProgram().hasJava()
                 && launch.getProgram().getJava().getJvmOptionsList().stream()
-                        .noneMatch(option -> option.contains("jdk.incubator.vector"));
+                        .noneMatch(option -> option.contains(VECTOR_MODULE));
+    }
+
+    /** A JDK made with jlink lists its modules in its release file, and does not start when told to add another. */
+    private static boolean lacksVectorModule(Path javaHome) {
+        try (Stream<String> lines = Files.lines(javaHome.resolve("release"), StandardCharsets.ISO_8859_1)) {
+            return lines.anyMatch(line -> line.startsWith("MODULES=") && !line.contains(VECTOR_MODULE));
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     /** In hundredths of a percent and without the formatter, whose first use takes longer than all the rest of this. */

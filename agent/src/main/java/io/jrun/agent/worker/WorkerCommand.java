@@ -38,8 +38,7 @@ public final class WorkerCommand {
 
     private static List<String> java(JavaProgram program, Launch launch, WorkerSpec worker, LaunchContext context) {
         List<String> command = new ArrayList<>();
-        String home = program.getJavaHome().isEmpty() ? System.getProperty("java.home") : program.getJavaHome();
-        command.add(Path.of(home, "bin", "java").toString());
+        command.add(javaHome(launch).resolve("bin/java").toString());
         command.addAll(JvmDefaults.compose(launch, worker, context));
         command.addAll(program.getManifestOptionsList());
         command.addAll(program.getJvmOptionsList());
@@ -48,6 +47,12 @@ public final class WorkerCommand {
         command.add(WORKER_MAIN);
         command.add(program.getMainClass());
         return command;
+    }
+
+    /** The JDK of the workers: the user's choice, or this JVM's own. */
+    static Path javaHome(Launch launch) {
+        String chosen = launch.getProgram().getJava().getJavaHome();
+        return Path.of(chosen.isEmpty() ? System.getProperty("java.home") : chosen);
     }
 
     private static String classPath(JavaProgram program, LaunchContext context) {

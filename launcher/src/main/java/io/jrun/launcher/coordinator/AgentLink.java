@@ -76,8 +76,9 @@ final class AgentLink {
     /** Why a stream has ended, in the words of whoever ended it. */
     static String reason(Throwable error) {
         Status status = Status.fromThrowable(error);
-        String description = status.getDescription();
-        return description == null ? status.getCode().toString() : description;
+        String description = status.getDescription() == null ? status.getCode().toString() : status.getDescription();
+        Throwable cause = status.getCause(); // of an unreachable agent: which address, and why
+        return cause == null || cause.getMessage() == null ? description : description + ": " + cause.getMessage();
     }
 
     private final class ControlReader implements StreamObserver<FromAgent> {

@@ -7,26 +7,22 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** What users and machines see of a job. */
-class ConsoleIT {
+class ConsoleIT extends RealJobs {
     private static final String SPEAK = "echo out $RANK; echo err $RANK >&2";
+    private static final int RANKS = 8;
 
-    @TempDir
-    private Path folder;
-
-    private JRun jrun;
-
-    @BeforeEach
-    void prepare() {
-        jrun = new JRun(folder);
-    }
+    /** Runs a command on a terminal of its own. */
+    private static final List<String> TERMINAL = List.of(
+            "python3", "-c", "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))");
 
     @Test
     void streamsStayApart() {
@@ -54,24 +50,44 @@ class ConsoleIT {
     }
 
     @Test
-    void manyLongLinesOfManyRanksAllArriveWhole() {
-        String script =
-                "i=0; while [ $i -lt 60 ]; do printf '%d %d %0*d\\n' $RANK $i $((1 + (i * 7919) % 70000)) 0; i=$((i+1)); done;"
-                        + " printf 'end %d' $RANK";
-        Result result = jrun.run("--nproc-per-node=4", "sh", "-c", script);
-        assertThat(result.exitCode()).isZero();
-        List<String> lines = words(result.out());
-        assertThat(lines).hasSize(4 * 61);
-        for (int rank = 0; rank < 4; rank++) {
-            int own = rank;
-            assertThat(lines.stream().filter(line -> line.startsWith(own + " ")))
-                    .hasSize(60)
-                    .allSatisfy(line -> {
-                        int sequence = Integer.parseInt(line.split(" ", -1)[1]);
-                        assertThat(line.split(" ", -1)[2]).hasSize(1 + (sequence * 7919) % 70000);
-                    });
-            assertThat(lines).contains("end " + rank);
+    void noLineOfEightRanksIsTornOrLost() throws IOException {
+        Files.writeString(folder.resolve("write.py"), CheckedLines.WRITER);
+        Running job = jrun.start("--nproc-per-node=" + RANKS, "python3", "write.py");
+        assertThat(job.await().exitCode()).as(job.err()).isZero();
+        for (int rank = 0; rank < RANKS; rank++) {
+            Path logs = jrun.logs().resolve("attempt-0/rank-%04d".formatted(rank));
+            for (String stream : List.of("out", "err")) {
+                List<String> shown = linesOf(rank, stream.equals("out") ? job.outFile() : job.errFile());
+                CheckedLines.assertComplete(shown, rank, stream);
+                assertThat(latin1(logs.resolve("std" + stream + ".log"))).isEqualTo(String.join("\n", shown));
+            }
         }
+    }
+
+    /** What the console has of a rank, without prefix. Latin-1 keeps every byte as it is. */
+    private static List<String> linesOf(int rank, Path console) throws IOException {
+        Pattern prefixed =
+                Pattern.compile("^\\[" + rank + "@[^]\n]+] ([^\n]*)\n", Pattern.MULTILINE | Pattern.UNIX_LINES);
+        return prefixed.matcher(latin1(console))
+                .results()
+                .map(match -> match.group(1))
+                .toList();
+    }
+
+    private static String latin1(Path file) throws IOException {
+        return Files.readString(file, StandardCharsets.ISO_8859_1);
+    }
+
+    @Test
+    void coloursAreForTerminalsWithoutNoColor() {
+        String[] job = {"sh", "-c", "echo out; echo err >&2"};
+        assertThat(jrun.startUnder(TERMINAL, job).await().out())
+                .containsPattern("\033\\[36m\\[0@[^]]+]\033\\[0m out\r\n")
+                .containsPattern("\033\\[36m\\[0@[^]]+]\033\\[0m err\r\n");
+        assertThat(jrun.run(job).out()).matches("\\[0@[^]]+] out\n");
+        assertThat(jrun.with("NO_COLOR", "1").startUnder(TERMINAL, job).await().out())
+                .containsPattern("\\[0@[^]]+] out\r\n")
+                .doesNotContain("\033");
     }
 
     @Test

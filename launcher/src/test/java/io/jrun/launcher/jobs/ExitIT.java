@@ -3,23 +3,16 @@ package io.jrun.launcher.jobs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import org.junit.jupiter.api.BeforeEach;
+import java.nio.file.attribute.PosixFilePermissions;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** How a job's end becomes jrun's. */
-class ExitIT {
-    @TempDir
-    private Path folder;
-
-    private JRun jrun;
-
-    @BeforeEach
-    void prepare() {
-        jrun = new JRun(folder);
-    }
-
+class ExitIT extends RealJobs {
     @Test
     void successIsZeroAndSaysNothing() {
         Result result = jrun.run("--nproc-per-node=2", "sh", "-c", "echo $RANK of $WORLD_SIZE");
@@ -101,6 +94,42 @@ class ExitIT {
                 .isEqualTo("jrun: unknown option '--nproc-per-nod'. Did you mean '--nproc-per-node'?\n");
         assertThat(result.out()).isEmpty();
         assertThat(folder.resolve("logs")).doesNotExist();
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        no-such-program              | no-such-program: no such program on PATH
+        ./no-such-program            | ./no-such-program: no such file
+        ./text                       | ./text: not executable
+        --workdir=nowhere sh         | --workdir: nowhere: no such folder
+        --java=nowhere --main-class=Main classes | --java: no bin/java in nowhere
+        """)
+    void programThatCannotRunIsOneLine(String job, String message) throws IOException {
+        Files.writeString(folder.resolve("text"), "words");
+        Files.createDirectory(folder.resolve("classes"));
+        Result result = jrun.run(job.split(" ", -1));
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err()).hasLineCount(1).startsWith("jrun: " + message);
+        assertThat(folder.resolve("logs")).doesNotExist();
+    }
+
+    @Test
+    void programWhoseInterpreterIsMissingIsReportedAsItsFailure() throws IOException {
+        Path program = Files.writeString(folder.resolve("program"), "#!/no/such/interpreter\n");
+        Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
+        Result result = jrun.run("./program");
+        assertThat(result.exitCode()).isEqualTo(127);
+        assertThat(result.err())
+                .contains("first failure: rank 0 on ", "exited with code 127", "program: No such file or directory");
+    }
+
+    @Test
+    void threadsThatJrunChoseAreSaidOnce() {
+        Result result = jrun.without("OMP_NUM_THREADS").run("--nproc-per-node=2", "sh", "-c", "echo $OMP_NUM_THREADS");
+        assertThat(result.sortedOut())
+                .hasSize(2)
+                .allSatisfy(line -> assertThat(line).matches("\\[.+] [1-9]\\d*"));
+        assertThat(result.err()).hasLineCount(1).contains("OMP_NUM_THREADS=");
     }
 
     @Test

@@ -8,12 +8,10 @@ import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Programs that were not made for jrun, and jars that carry other versions of what jrun carries. */
-class ForeignCodeIT {
+class ForeignCodeIT extends RealJobs {
     /** A torch.distributed script as its documentation shows, told everything by the environment. */
     private static final String TORCH_SCRIPT = """
             import torch
@@ -25,16 +23,6 @@ class ForeignCodeIT {
             print("sum", t.tolist(), "of", dist.get_world_size(), flush=True)
             dist.destroy_process_group()
             """;
-
-    @TempDir
-    private Path folder;
-
-    private JRun jrun;
-
-    @BeforeEach
-    void prepare() {
-        jrun = new JRun(folder);
-    }
 
     @Test
     void unmodifiedTorchScriptsRunAlsoTwoAtOnce() throws IOException {

@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -14,23 +15,38 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.stream.Stream;
+import java.util.function.Supplier;
 
 /** scripts/jrun as its users run it, each test with a home, a folder and job names of its own. */
 final class JRun {
     /** Separates working from hanging; a job here takes less than a second. */
     private static final long DEADLINE_SECONDS = 120;
 
-    private static final Path SCRIPT =
-            Path.of(Objects.requireNonNull(System.getProperty("jrun.root"))).resolve("scripts/jrun");
+    /** Separates working from hanging as well, for parts of a job. */
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    /** How the names of all jobs of this test JVM begin. */
+    static final String RUN_ID_START = "it-" + Leftovers.OWNER + "-";
+
+    /** The checkout's scripts. */
+    static final Path SCRIPTS =
+            Path.of(Objects.requireNonNull(System.getProperty("jrun.root"))).resolve("scripts");
 
     private final Path folder;
+    private final Path script;
     private final Map<String, String> environment = new HashMap<>();
     private int jobs;
 
     /** Runs jobs with logs and state below {@code folder}. */
     JRun(Path folder) {
+        this(folder, SCRIPTS.resolve("jrun"));
+    }
+
+    /** The same with another {@code script} than the checkout's. */
+    JRun(Path folder, Path script) {
         this.folder = folder;
+        this.script = script;
+        environment.put(Leftovers.OWNER_VARIABLE, Leftovers.OWNER);
         environment.put("HOME", folder.toString());
         environment.put("XDG_CACHE_HOME", folder.resolve("cache").toString());
         environment.put("JRUN_NO_ARCHIVE", "1");
@@ -44,13 +60,19 @@ final class JRun {
         return this;
     }
 
+    /** Leaves a variable out of all further jobs. */
+    JRun without(String variable) {
+        environment.remove(variable);
+        return this;
+    }
+
     /** The log folder of the latest job. */
     Path logs() {
         return folder.resolve("logs").resolve(runId());
     }
 
     String runId() {
-        return "it-" + ProcessHandle.current().pid() + "-" + Integer.toHexString(folder.hashCode()) + "-" + jobs;
+        return RUN_ID_START + Integer.toHexString(folder.hashCode()) + "-" + jobs;
     }
 
     /** Runs a command line to its end. */
@@ -60,10 +82,16 @@ final class JRun {
 
     /** Starts a job. */
     Running start(String... args) {
+        return startUnder(List.of(), args);
+    }
+
+    /** Starts a job through {@code wrapper}, a command that runs the one it is given. */
+    Running startUnder(List<String> wrapper, String... args) {
         jobs++;
         // A runner in the background may have had signals ignored, which every child inherits.
         List<String> command = new ArrayList<>(List.of("env", "--default-signal=HUP,INT,QUIT,TERM,USR1,USR2"));
-        command.add(SCRIPT.toString());
+        command.addAll(wrapper);
+        command.add(script.toString());
         command.addAll(List.of(args));
         return startCommand(command);
     }
@@ -114,14 +142,7 @@ final class JRun {
         }
 
         void signal(String name) {
-            try {
-                Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start();
-                assertThat(kill.waitFor()).isZero();
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
+            kill(name, Long.toString(process.pid()));
         }
 
         /** Whether jrun itself stands still, as after Ctrl-Z. */
@@ -147,34 +168,30 @@ final class JRun {
             return new Result(process.exitValue(), out(), err());
         }
 
-        /** Workers and their children carry the run id in their environment. */
+        /** Launcher, workers and their children carry the run id in their environment. */
         void awaitNothingLeft() {
             waitFor(() -> processes().isEmpty(), "end of processes of " + runId);
         }
 
         List<String> processes() {
-            byte[] mark = ("JRUN_RUN_ID=" + runId + "\0").getBytes(StandardCharsets.UTF_8);
-            try (Stream<Path> all = Files.list(Path.of("/proc"))) {
-                return all.filter(path -> path.getFileName().toString().matches("\\d+"))
-                        .filter(path -> contains(environ(path), mark))
-                        .map(path -> path.getFileName().toString())
-                        .toList();
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
+            return Leftovers.processesWith("JRUN_RUN_ID=" + runId);
+        }
+
+        /** A worker and all that came of it. */
+        List<String> processesOfRank(int rank) {
+            return Leftovers.processesWith("JRUN_RUN_ID=" + runId, "RANK=" + rank);
         }
     }
 
-    private static byte[] environ(Path process) {
+    static void kill(String signal, String pid) {
         try {
-            return Files.readAllBytes(process.resolve("environ"));
+            Process kill = new ProcessBuilder("kill", "-" + signal, pid).start();
+            assertThat(kill.waitFor()).isZero();
         } catch (IOException e) {
-            return new byte[0]; // it ended meanwhile
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
-    }
-
-    private static boolean contains(byte[] text, byte[] part) {
-        return new String(text, StandardCharsets.ISO_8859_1).contains(new String(part, StandardCharsets.ISO_8859_1));
     }
 
     private static String read(Path file) {
@@ -185,11 +202,17 @@ final class JRun {
         }
     }
 
-    /** Polls, since another process is waited for; the deadline only separates working from hanging. */
     static void waitFor(BooleanSupplier condition, String what) {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        waitFor(condition, PATIENCE, () -> what);
+    }
+
+    /** Polls, since another process is waited for. */
+    static void waitFor(BooleanSupplier condition, Duration patience, Supplier<String> what) {
+        long deadline = System.nanoTime() + patience.toNanos();
         while (!condition.getAsBoolean()) {
-            assertThat(System.nanoTime() - deadline).as("waiting for " + what).isNegative();
+            if (System.nanoTime() - deadline >= 0) {
+                throw new AssertionError("not within " + patience + ": " + what.get());
+            }
             try {
                 TimeUnit.MILLISECONDS.sleep(10);
             } catch (InterruptedException e) {

@@ -8,6 +8,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.jar.Attributes;
 import java.util.jar.JarEntry;
@@ -22,11 +23,17 @@ final class Jars {
 
     /** Makes {@code jar} of one class, which its manifest names as the main class. */
     static Path program(Path jar, String className, String source) {
+        return program(jar, className, source, Map.of());
+    }
+
+    /** The same with more {@code attributes} in the manifest. */
+    static Path program(Path jar, String className, String source, Map<String, String> attributes) {
         try {
             Path classes = compile(jar.resolveSibling(jar.getFileName() + ".classes"), className, source);
             Manifest manifest = new Manifest();
             manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
             manifest.getMainAttributes().put(Attributes.Name.MAIN_CLASS, className);
+            attributes.forEach(manifest.getMainAttributes()::putValue);
             try (OutputStream out = Files.newOutputStream(jar);
                     JarOutputStream packed = new JarOutputStream(out, manifest);
                     Stream<Path> files = Files.walk(classes)) {

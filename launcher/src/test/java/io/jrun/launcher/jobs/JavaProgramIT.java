@@ -3,24 +3,16 @@ package io.jrun.launcher.jobs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.junit.jupiter.api.BeforeEach;
+import java.util.Map;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Runnable jars as workers. */
-class JavaProgramIT {
-    @TempDir
-    private Path folder;
-
-    private JRun jrun;
-
-    @BeforeEach
-    void prepare() {
-        jrun = new JRun(folder);
-    }
-
+class JavaProgramIT extends RealJobs {
     @Test
     void workersMeet() {
         Jars.program(folder.resolve("meet.jar"), "Meet", """
@@ -117,9 +109,78 @@ class JavaProgramIT {
                     }
                 }
                 """);
-        Result result = jrun.run("--jvm-opts=-Xmx32m", "oom.jar");
-        assertThat(result.exitCode()).isNotZero();
-        assertThat(result.err()).contains("java.lang.OutOfMemoryError: Java heap space");
+        Result result = jrun.run("--jvm-opts=-Xmx32m -XX:+HeapDumpOnOutOfMemoryError", "oom.jar");
+        assertThat(result.exitCode()).isEqualTo(1);
+        Path logs = jrun.logs().resolve("attempt-0/rank-0000");
+        assertThat(result.err())
+                .contains("first failure: rank 0 on ", "  java.lang.OutOfMemoryError: Java heap space")
+                .containsPattern("  it left " + Pattern.quote(logs.toString()) + "/java_pid\\d+\\.hprof\n");
+    }
+
+    @Test
+    void environmentOf100kBReachesTheWorker() {
+        Jars.program(folder.resolve("env.jar"), "Env", """
+                public class Env {
+                    public static void main(String[] args) {
+                        String big = System.getenv("BIG");
+                        System.out.println(big.length() + " " + big.hashCode() + " " + System.getenv("LAST"));
+                    }
+                }
+                """);
+        String big = "0123456789".repeat(10_000);
+        Result result = jrun.with("BIG", big).run("--env=LAST=end", "env.jar");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out()).endsWith("] 100000 " + big.hashCode() + " end\n");
+    }
+
+    @Test
+    void manifestOpensPackages() throws IOException {
+        Jars.program(folder.resolve("open.jar"), "Open", """
+                public class Open {
+                    public static void main(String[] args) throws Exception {
+                        var field = String.class.getDeclaredField("hash");
+                        field.setAccessible(true);
+                        System.out.println("hash " + field.get(""));
+                    }
+                }
+                """, Map.of("Add-Opens", "java.base/java.lang"));
+        Result result = jrun.run("open.jar");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out()).endsWith("hash 0\n");
+    }
+
+    @Test
+    void jdkWithoutTheVectorModuleServesToo() throws Exception {
+        Path jdk = folder.resolve("small jdk");
+        Process jlink = new ProcessBuilder(
+                        System.getProperty("java.home") + "/bin/jlink",
+                        "--add-modules=java.base,jdk.unsupported",
+                        "--output=" + jdk)
+                .redirectErrorStream(true)
+                .start();
+        String output = new String(jlink.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(jlink.waitFor()).as(output).isZero();
+        Jars.program(folder.resolve("sum.jar"), "Sum", """
+                public class Sum {
+                    public static void main(String[] args) {
+                        try (var world = io.jrun.comm.Distributed.init()) {
+                            var data = world.group().allocate(8);
+                            data.set(java.lang.foreign.ValueLayout.JAVA_FLOAT, 0, world.rank() + 1);
+                            data.set(java.lang.foreign.ValueLayout.JAVA_FLOAT, 4, 10);
+                            world.group().allReduce(
+                                    data, io.jrun.comm.DataType.F32, 2, io.jrun.comm.ReduceOp.SUM);
+                            System.out.println(data.get(java.lang.foreign.ValueLayout.JAVA_FLOAT, 0) + " "
+                                    + data.get(java.lang.foreign.ValueLayout.JAVA_FLOAT, 4));
+                        }
+                    }
+                }
+                """);
+        Result result = jrun.run("--nproc-per-node=2", "--java=" + jdk, "sum.jar");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.err()).isEmpty();
+        assertThat(result.sortedOut())
+                .hasSize(2)
+                .allSatisfy(line -> assertThat(line).endsWith("] 3.0 20.0"));
     }
 
     @Test

@@ -103,14 +103,19 @@ final class AllReduceBench implements Runnable {
             if (world.rank() == 0 && !json) {
                 printHeader(world.size());
             }
+            long wrong = 0;
             for (long bytes = minBytes.bytes(); bytes <= maxBytes.bytes(); bytes *= stepFactor) {
                 List<Result> results = measure(world.group(), peers, Math.max(1, bytes / Float.BYTES));
+                wrong += results.stream().mapToLong(Result::errors).sum();
                 if (world.rank() == 0) {
                     results.forEach(result -> print(result, results, world.size()));
                 }
             }
             world.group().barrier();
             peers.forEach(Peer::close);
+            if (wrong > 0) {
+                throw new IllegalStateException(wrong + " wrong elements; the column errors says where");
+            }
         }
     }
 

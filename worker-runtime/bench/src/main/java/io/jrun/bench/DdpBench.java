@@ -55,8 +55,7 @@ final class DdpBench implements Runnable {
     @Override
     public void run() {
         try (World world = Distributed.init()) {
-            Libtorch.load();
-            torch.set_num_threads(1);
+            Libtorch.setThreads(1);
             torch.manual_seed(100L + world.rank());
             TensorOptions ids = new TensorOptions(torch.ScalarType.Long);
             Tensor x_BS = torch.randint(BenchGpt.V, new long[] {BATCH_PER_RANK, BenchGpt.S}, ids);

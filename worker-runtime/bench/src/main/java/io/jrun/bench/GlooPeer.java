@@ -72,9 +72,9 @@ final class GlooPeer implements Peer {
                 kept(ProcessGroupGloo.Options.create(new Milliseconds(TIMEOUT.toMillis())));
         glooOptions.devices(new GlooDeviceVector(ProcessGroupGloo.createDeviceForHostname("127.0.0.1")));
         glooOptions.threads(2);
-        return new Connection(
-                new ProcessGroupGloo(new PrefixStore("bench", shared), world.rank(), world.size(), glooOptions),
-                shared);
+        ProcessGroupGloo group = NativeStdout.toStderr(
+                () -> new ProcessGroupGloo(new PrefixStore("bench", shared), world.rank(), world.size(), glooOptions));
+        return new Connection(group, shared);
     }
 
     /** Keeps {@code object} from being collected. */

@@ -111,18 +111,20 @@ class GroupLifecycleTest {
     @Test
     void aContinuationThatWouldWaitForItsOwnThreadIsRefused() {
         LocalWorld.run(two(TransportKind.SHM), world -> {
-            ProcessGroup group = world.group();
+            ProcessGroup group = world.group().split(0, world.rank());
+            int other = 1 - world.rank();
             for (Runnable waiting :
                     List.<Runnable>of(group::barrier, () -> group.barrierAsync().await(), group::close)) {
-                var continued = group.barrierAsync().future().thenRun(waiting);
-                assertThatThrownBy(() -> continued
-                                .orTimeout(SOON.toSeconds(), TimeUnit.SECONDS)
-                                .join())
+                Work pending = group.recvAsync(ints(), DataType.I32, 4, other);
+                var continued = pending.future().thenRun(waiting);
+                world.group().barrier(); // Both continuations are in place before the messages are sent.
+                group.send(ints(), DataType.I32, 4, other);
+                assertThatThrownBy(() -> continued.orTimeout(SOON.toSeconds(), TimeUnit.SECONDS).join())
                         .isInstanceOf(CompletionException.class)
                         .hasMessageContaining("waits on the thread that runs the operations")
                         .hasRootCauseInstanceOf(CommException.class);
             }
-            world.group().barrier();
+            group.barrier();
         });
     }
 

@@ -14,8 +14,9 @@ import org.bytedeco.openblas.global.openblas;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Brings libtorch into this JVM. Call {@link #load()} before anything else of {@code org.bytedeco.pytorch} is touched;
- * every class of this module that needs torch does so itself.
+ * Brings libtorch into this JVM. A program that is not started by jrun calls {@link #load()} before it touches anything else
+ * of {@code org.bytedeco.pytorch}; under jrun every worker is {@link NativeSetup prepared}, and every class of this module
+ * that needs torch loads it itself.
  *
  * <p>Why it is needed: the presets unpack their libraries one by one while they load, {@code libtorch.so} before
  * {@code libtorch_cpu.so}. With an empty cache on a machine that has a system libtorch the dynamic linker then takes the
@@ -67,6 +68,17 @@ public final class Libtorch {
             });
         }
         isLoaded = true;
+    }
+
+    /**
+     * Makes any later use of libtorch find this node's cache, filled. Costs a look at one file when it is.
+     *
+     * @throws UncheckedIOException if the cache cannot be written; the message names it
+     */
+    static synchronized void prepare() {
+        if (!Files.exists(openCache().marker(libraryArchive()))) {
+            load();
+        }
     }
 
     /**

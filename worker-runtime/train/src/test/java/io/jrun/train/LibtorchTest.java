@@ -3,6 +3,7 @@ package io.jrun.train;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.worker.WorkerMain;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -39,6 +40,26 @@ class LibtorchTest {
         try (Stream<Path> files = Files.walk(cache)) {
             assertThat(files.map(file -> file.getFileName().toString()))
                     .contains("libtorch_cpu.so", "libjnitorch.so", ".jrun-lock");
+        }
+    }
+
+    /** A user's program knows nothing of {@link Libtorch}: its first line may be a tensor. */
+    @Test
+    void aWorkerThatTouchesTorchFirstFindsTheRightLibrariesOnAColdCache() throws IOException, InterruptedException {
+        Path foreign = foreignLibtorch();
+        JavaProcess worker = JavaProcess.start(
+                folder,
+                WorkerMain.class,
+                List.of("-Dorg.bytedeco.javacpp.cachedir=" + folder.resolve("cache")),
+                Map.of("LD_LIBRARY_PATH", foreign.toString()),
+                TensorFirst.class.getName());
+        assertThat(worker.join(300)).contains("sum 2.0");
+    }
+
+    /** The worker's program. */
+    static final class TensorFirst {
+        public static void main(String[] args) {
+            System.out.println("sum " + torch.ones(2).sum().item_float());
         }
     }
 

@@ -1,8 +1,10 @@
 package io.jrun.comm.worker;
 
+import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.control.OpenChannels;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
+import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +26,7 @@ public final class WorkerMain {
         }
         ErrorRecord record = ErrorRecord.ofProcess();
         Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> end(record, thread, failure));
+        ServiceLoader.load(WorkerSetup.class).forEach(WorkerSetup::prepare);
         MainMethod main = mainOf(args[0]);
         if (main != null && invoke(main, Arrays.copyOfRange(args, 1, args.length), record)) {
             OpenChannels.leaveAll();

@@ -22,6 +22,8 @@ import org.bytedeco.pytorch.global.torch;
 /** One run on one rank: the training loop that this example is about. */
 final class TrainingRun implements AutoCloseable {
     private static final double CLIP_NORM = 1.0;
+    private static final String MODEL_KEY = "model";
+    private static final String DATA_KEY = "data";
 
     private final GptOptions options;
     private final World world;
@@ -43,6 +45,11 @@ final class TrainingRun implements AutoCloseable {
 
     void run() {
         Windows windows = new Windows(corpus.train(), options.model().context());
+        if (windows.count() < group.size()) {
+            throw new UsageException("the text makes " + windows.count() + " windows of "
+                    + options.model().context() + " bytes, too few for " + group.size()
+                    + " ranks; give more text with --data or --max-bytes, or a smaller --context");
+        }
         DistributedSampler sampler = DistributedSampler.of(
                 windows.count(),
                 group,
@@ -76,7 +83,10 @@ final class TrainingRun implements AutoCloseable {
             }
             boolean isDue = options.checkpointEvery() > 0 && step % options.checkpointEvery() == 0;
             if ((isDue || world.checkpointRequested()) && step < options.steps()) {
-                options.checkpoint().ifPresent(folder -> save(folder, step));
+                options.checkpoint()
+                        .ifPresentOrElse(
+                                folder -> save(folder, step),
+                                () -> say("a checkpoint was asked for, but there is no --checkpoint=DIR"));
             }
         }
     }
@@ -109,30 +119,52 @@ final class TrainingRun implements AutoCloseable {
 
     /** Rank 0 decides which checkpoint it is, since files may appear on other nodes a little later. */
     private long resume() {
-        if (!options.resume() || options.checkpoint().isEmpty()) {
+        if (options.checkpoint().isEmpty()) {
             return 0;
         }
-        CheckpointDirectory directory =
-                CheckpointDirectory.of(options.checkpoint().get());
+        Path folder = options.checkpoint().get();
+        CheckpointDirectory directory = CheckpointDirectory.of(folder);
         long[] step = {group.rank() == 0 ? directory.latest().orElse(-1) : -1};
         group.broadcast(MemorySegment.ofArray(step), DataType.I64, 1, 0);
         if (step[0] < 0) {
             return 0;
         }
-        String saved = directory.metadata(step[0]).getOrDefault("model", "unknown");
-        if (!saved.equals(options.model().summary())) {
-            throw new UsageException("the checkpoint in " + options.checkpoint().get() + " is of a model with " + saved
+        if (!options.resume()) {
+            throw new UsageException(folder + " holds the checkpoint of step " + step[0]
+                    + " already; go on from it with --resume, or choose another --checkpoint");
+        }
+        Map<String, String> saved = directory.metadata(step[0]);
+        String savedModel = saved.getOrDefault(MODEL_KEY, "unknown");
+        if (!savedModel.equals(options.model().summary())) {
+            throw new UsageException("the checkpoint in " + folder + " is of a model with " + savedModel
                     + ", this run's has " + options.model().summary());
+        }
+        String savedOrder = saved.getOrDefault(DATA_KEY, "unknown");
+        if (!savedOrder.equals(dataOrder())) {
+            say("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()
+                    + "; it goes on with another order of the data");
         }
         directory.load(step[0], model.module(), optimizer);
         return step[0];
     }
 
+    /** What decides which samples a step sees. */
+    private String dataOrder() {
+        return String.format(
+                Locale.ROOT, "seed %d, %d ranks x %d sequences", options.seed(), group.size(), options.batch());
+    }
+
     private void save(Path folder, long step) {
         if (group.rank() == 0) {
-            Map<String, String> metadata = Map.of("model", options.model().summary());
+            Map<String, String> metadata = Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder());
             Path written = CheckpointDirectory.of(folder).save(step, model.module(), optimizer, metadata);
             progress.say("checkpoint " + written);
+        }
+    }
+
+    private void say(String line) {
+        if (group.rank() == 0) {
+            progress.say(line);
         }
     }
 

@@ -3,6 +3,7 @@ package io.jrun.examples.gpt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.train.Libtorch;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -12,12 +13,18 @@ import java.util.stream.IntStream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class CorpusTest {
     @TempDir
     private Path folder;
+
+    @BeforeAll
+    static void libtorch() {
+        Libtorch.load();
+    }
 
     @Test
     void aFolderAndAZipOfItAreTheSameText() throws IOException {

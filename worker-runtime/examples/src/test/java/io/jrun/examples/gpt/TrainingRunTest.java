@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.regex.Matcher;
@@ -76,11 +77,34 @@ class TrainingRunTest {
     }
 
     @Test
+    void anotherRunsCheckpointsAreNotTrainedOver() {
+        train(1, "--tiny", "--steps=1", "--checkpoint=" + folder);
+        assertThatThrownBy(() -> train(1, "--tiny", "--steps=1", "--checkpoint=" + folder))
+                .hasMessageContaining("step 1 already")
+                .hasMessageContaining("--resume");
+    }
+
+    @Test
+    void resumingWithAnotherOrderOfTheDataIsSaid() {
+        train(1, "--tiny", "--steps=1", "--checkpoint=" + folder);
+        assertThat(train(2, "--tiny", "--steps=2", "--checkpoint=" + folder, "--resume"))
+                .contains(
+                        "note: the checkpoint was trained with seed 1, 1 ranks x 8 sequences, this run has seed 1, 2");
+    }
+
+    @Test
+    void moreRanksThanWindowsIsAUsageError() throws IOException {
+        Path text = Files.writeString(folder.resolve("short.txt"), "abcdefgh".repeat(12));
+        assertThatThrownBy(() -> train(3, "--tiny", "--context=64", "--data=" + text))
+                .hasMessageContaining("too few for 3 ranks");
+    }
+
+    @Test
     void heldOutLossDoesNotDependOnTheNumberOfRanks() {
         GptOptions options = GptOptions.parse(new String[] {"--tiny"}).orElseThrow();
         byte[] text = Corpus.load(options).heldOut();
-        Windows windows = new Windows(
-                java.util.Arrays.copyOf(text, 64 * 37 + 1), options.model().context());
+        Windows windows =
+                new Windows(Arrays.copyOf(text, 64 * 37 + 1), options.model().context());
         AtomicReferenceArray<Double> losses = new AtomicReferenceArray<>(4);
         for (int ranks = 1; ranks <= 3; ranks++) {
             int size = ranks;

@@ -7,7 +7,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -25,13 +25,16 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * Checkpoints of one run, each a folder {@code step-00000100} with {@code model.safetensors} and
  * {@code optimizer.safetensors}. A folder appears under that name only when all of it is on disk, so a run that is
- * killed while saving leaves its earlier checkpoints as they were. The newest two are kept.
+ * killed while saving leaves its earlier checkpoints as they were. The newest two are kept; those of later steps than the
+ * one just saved are of another run and are never removed.
  *
  * <p>Saving is one rank's task (ranks of a DDP model hold equal states); loading is everybody's.
  */
 public final class CheckpointDirectory {
     private static final int KEPT = 2;
     private static final Pattern NAME = Pattern.compile("step-(\\d{8,18})");
+    private static final Pattern UNFINISHED = Pattern.compile("\\.step-\\d{8,18}\\.\\d+\\.tmp");
+    private static final String REPLACED = ".replaced";
     private static final String MODEL_FILE = "model.safetensors";
     private static final String OPTIMIZER_FILE = "optimizer.safetensors";
 
@@ -47,7 +50,7 @@ public final class CheckpointDirectory {
     }
 
     /**
-     * Saves the state after {@code step} steps and removes all but the newest checkpoints.
+     * Saves the state after {@code step} steps and removes earlier checkpoints but one.
      *
      * @param metadata the program's own, such as its configuration; returned by {@link #load}
      * @return the new checkpoint's folder
@@ -59,6 +62,7 @@ public final class CheckpointDirectory {
         Path temporary = folder.resolve(
                 "." + target.getFileName() + "." + ProcessHandle.current().pid() + ".tmp");
         try {
+            recover();
             Files.createDirectories(temporary);
             Map<String, String> described = new HashMap<>(metadata);
             described.put("format", "pt");
@@ -67,7 +71,7 @@ public final class CheckpointDirectory {
             Safetensors.write(temporary.resolve(OPTIMIZER_FILE), state, Map.of());
             state.values().forEach(Tensor::close);
             publish(temporary, target);
-            prune();
+            prune(step);
         } catch (IOException e) {
             throw new CheckpointException("cannot save " + target + ": " + e, e);
         } finally {
@@ -113,26 +117,30 @@ public final class CheckpointDirectory {
 
     private NavigableSet<Long> steps() {
         NavigableSet<Long> steps = new TreeSet<>();
-        if (Files.isDirectory(folder)) {
-            try (Stream<Path> entries = Files.list(folder)) {
-                entries.forEach(entry -> {
-                    Matcher name = NAME.matcher(String.valueOf(entry.getFileName()));
-                    if (name.matches()) {
-                        steps.add(Long.parseLong(name.group(1)));
-                    }
-                });
-            } catch (IOException | UncheckedIOException e) {
-                throw new CheckpointException("cannot list " + folder + ": " + e, e);
+        for (String name : names()) {
+            Matcher complete = NAME.matcher(name);
+            if (complete.matches()) {
+                steps.add(Long.parseLong(complete.group(1)));
             }
         }
         return steps;
     }
 
+    private List<String> names() {
+        if (!Files.isDirectory(folder)) {
+            return List.of();
+        }
+        try (Stream<Path> entries = Files.list(folder)) {
+            return entries.map(entry -> String.valueOf(entry.getFileName())).toList();
+        } catch (IOException | UncheckedIOException e) {
+            throw new CheckpointException("cannot list " + folder + ": " + e, e);
+        }
+    }
+
     private void publish(Path temporary, Path target) throws IOException {
         AtomicFile.syncFolder(temporary);
-        Path replaced = folder.resolve("." + target.getFileName() + ".replaced");
+        Path replaced = folder.resolve("." + target.getFileName() + REPLACED);
         if (Files.exists(target)) {
-            delete(replaced);
             Files.move(target, replaced, StandardCopyOption.ATOMIC_MOVE);
         }
         Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE);
@@ -140,9 +148,24 @@ public final class CheckpointDirectory {
         delete(replaced);
     }
 
-    private void prune() {
-        List<Long> descending = new ArrayList<>(steps().descendingSet());
-        descending.stream().skip(KEPT).forEach(step -> delete(path(step)));
+    /** Tidies up after a saver that was killed; only one rank saves, so none is at work now. */
+    private void recover() throws IOException {
+        for (String name : names()) {
+            if (UNFINISHED.matcher(name).matches()) {
+                delete(folder.resolve(name));
+            } else if (name.endsWith(REPLACED)) {
+                Path target = folder.resolve(name.substring(1, name.length() - REPLACED.length()));
+                if (Files.exists(target)) {
+                    delete(folder.resolve(name));
+                } else {
+                    Files.move(folder.resolve(name), target, StandardCopyOption.ATOMIC_MOVE);
+                }
+            }
+        }
+    }
+
+    private void prune(long saved) {
+        steps().headSet(saved, true).descendingSet().stream().skip(KEPT).forEach(step -> delete(path(step)));
     }
 
     /** Best effort: what cannot be deleted is in nobody's way. */
@@ -151,7 +174,7 @@ public final class CheckpointDirectory {
             return;
         }
         try (Stream<Path> tree = Files.walk(folder)) {
-            tree.sorted(java.util.Comparator.reverseOrder()).forEach(path -> {
+            tree.sorted(Comparator.reverseOrder()).forEach(path -> {
                 boolean _ = path.toFile().delete();
             });
         } catch (IOException e) {

@@ -9,6 +9,7 @@ import io.jrun.train.autograd.LeafWatch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -158,8 +159,7 @@ class GradientReducer implements AutoCloseable {
             bringHome(parameter);
             markReady(parameter);
         } catch (RuntimeException e) {
-            failure = e;
-            throw e;
+            throw failed(e);
         }
     }
 
@@ -231,7 +231,7 @@ class GradientReducer implements AutoCloseable {
     private void rebuild() {
         int[] order = readyOrder.stream().mapToInt(Integer::intValue).toArray();
         group.broadcast(MemorySegment.ofArray(order), DataType.I32, order.length, 0);
-        memory.recut(plan(java.util.Arrays.stream(order).boxed().toList()));
+        memory.recut(plan(Arrays.stream(order).boxed().toList()));
         isRebuilt = true;
     }
 

@@ -38,7 +38,8 @@ final class StateBroadcast {
             group.broadcast(bytes, DataType.I32, words, 0);
             return;
         }
-        try (Arena arena = Arena.ofConfined()) {
+        // Shared: the group's own thread may read it.
+        try (Arena arena = Arena.ofShared()) {
             MemorySegment padded = arena.allocate(words * Integer.BYTES, Long.BYTES);
             padded.copyFrom(bytes);
             group.broadcast(padded, DataType.I32, words, 0);

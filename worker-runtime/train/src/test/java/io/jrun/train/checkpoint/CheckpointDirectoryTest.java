@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.PointerScope;
@@ -113,9 +114,35 @@ class CheckpointDirectoryTest {
     }
 
     @Test
-    void anUnfinishedSaveIsNotACheckpoint() throws IOException {
+    void anotherRunsLaterCheckpointsDoNotPushOutTheNewOne() throws IOException {
+        TinyGpt model = new TinyGpt(1, 8, CONTEXT);
+        Optimizer optimizer = Kind.ADAMW.optimizer(model);
+        CheckpointDirectory directory = CheckpointDirectory.of(folder);
+        for (long step : new long[] {300, 320, 50, 100, 150}) {
+            directory.save(step, model, optimizer, Map.of());
+        }
+        assertThat(checkpoints())
+                .containsExactlyInAnyOrder("step-00000100", "step-00000150", "step-00000300", "step-00000320");
+    }
+
+    @Test
+    void anUnfinishedSaveIsNotACheckpointAndTheNextSaveTidiesUp() throws IOException {
+        TinyGpt model = new TinyGpt(1, 8, CONTEXT);
+        Optimizer optimizer = Kind.ADAMW.optimizer(model);
+        CheckpointDirectory directory = CheckpointDirectory.of(folder);
         Files.createDirectories(folder.resolve(".step-00000007.123.tmp"));
-        assertThat(CheckpointDirectory.of(folder).latest()).isEmpty();
+        assertThat(directory.latest()).isEmpty();
+        // A saver that was killed between moving step 10 away and moving its replacement there.
+        directory.save(10, model, optimizer, Map.of());
+        Files.move(folder.resolve("step-00000010"), folder.resolve(".step-00000010.replaced"));
+        directory.save(20, model, optimizer, Map.of());
+        assertThat(checkpoints()).containsExactlyInAnyOrder("step-00000010", "step-00000020");
+    }
+
+    private List<String> checkpoints() throws IOException {
+        try (Stream<Path> entries = Files.list(folder)) {
+            return entries.map(entry -> entry.getFileName().toString()).toList();
+        }
     }
 
     @Test

@@ -24,6 +24,7 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -341,6 +342,23 @@ class DistributedDataParallelTest {
             }
         });
         assertThat(means.get(0)).isEqualTo(means.get(1)).isNotEqualTo(3f);
+    }
+
+    /** Buffers travel as 32-bit words; three bytes are none. */
+    @Test
+    void buffersOfAnySizeFollowRankZero() {
+        AtomicReferenceArray<Tensor> masks = new AtomicReferenceArray<>(2);
+        LocalWorld.run(2, world -> {
+            Normed module = new Normed();
+            Tensor mask = torch.ones(new long[] {3}, new TensorOptions(torch.ScalarType.Byte))
+                    .mul(new Scalar(world.rank() + 1));
+            module.register_buffer("mask", mask);
+            try (var _ = new DistributedDataParallel<>(module, world.group())) {
+                masks.set(world.rank(), mask.clone());
+            }
+        });
+        assertThat(masks.get(1).equal(torch.ones(new long[] {3}, new TensorOptions(torch.ScalarType.Byte))))
+                .isTrue();
     }
 
     @Test

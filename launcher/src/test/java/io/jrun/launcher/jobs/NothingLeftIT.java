@@ -1,0 +1,65 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+/** The check that nothing is left, held against things that are. */
+class NothingLeftIT {
+    private final Leftovers leftovers = Leftovers.sinceNow();
+
+    @Test
+    void processIsFound() throws Exception {
+        ProcessBuilder builder = new ProcessBuilder("setsid", "sleep", "1000");
+        builder.environment().put(Leftovers.OWNER_VARIABLE, Leftovers.OWNER);
+        Process process = builder.start();
+        try {
+            assertFound("process " + process.pid());
+        } finally {
+            process.destroyForcibly().waitFor();
+        }
+        assertNothingFound();
+    }
+
+    @Test
+    void sharedMemoryIsFound() throws IOException {
+        Path file = Files.createFile(Path.of("/dev/shm/jrun-0-" + JRun.RUN_ID_START + "0-digest-0"));
+        try {
+            assertFound(file.toString());
+        } finally {
+            Files.delete(file);
+        }
+        assertNothingFound();
+    }
+
+    @Test
+    void folderOfADeadAgentIsFound() throws Exception {
+        Process agent = new ProcessBuilder("true").start();
+        agent.waitFor();
+        Path folder = Files.createDirectory(
+                Path.of(System.getProperty("java.io.tmpdir")).resolve("jrun-" + agent.pid() + "-0"));
+        try {
+            assertFound(folder.toString());
+        } finally {
+            Files.delete(folder);
+        }
+        assertNothingFound();
+    }
+
+    private void assertFound(String what) {
+        assertThatThrownBy(() -> NothingLeft.check(leftovers, Duration.ZERO))
+                .isInstanceOf(AssertionError.class)
+                .hasMessageContaining("nothing left behind; found")
+                .hasMessageContaining(what);
+    }
+
+    private void assertNothingFound() {
+        assertThatCode(() -> NothingLeft.check(leftovers, Duration.ofSeconds(5)))
+                .doesNotThrowAnyException();
+    }
+}

@@ -1,0 +1,79 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** {@code jrun agent} and the jobs that use it. */
+class StandingAgentIT extends RealJobs {
+    private StandingAgent agent;
+
+    @BeforeEach
+    void startAgent() {
+        agent = StandingAgent.start(jrun, folder);
+    }
+
+    @AfterEach
+    void stopAgent() {
+        agent.stop();
+    }
+
+    @Test
+    void jobsRunAsInLocalMode() throws IOException {
+        Jars.program(folder.resolve("meet.jar"), "Meet", """
+                public class Meet {
+                    public static void main(String[] args) {
+                        try (var world = io.jrun.comm.Distributed.init()) {
+                            world.group().barrier();
+                            System.out.println("of " + world.size());
+                        }
+                    }
+                }
+                """);
+        Result result = jrun.run(agent.with("--nproc-per-node=2", "meet.jar"));
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut())
+                .satisfiesExactly(
+                        line -> assertThat(line).matches("\\[0@.+] of 2"),
+                        line -> assertThat(line).matches("\\[1@.+] of 2"));
+        Result failed = jrun.run(agent.with("sh", "-c", "echo broken >&2; exit 42"));
+        assertThat(failed.exitCode()).isEqualTo(42);
+        assertThat(failed.err()).contains("first failure: rank 0 on ", "    | broken");
+        assertThat(jrun.logs().resolve("attempt-0/rank-0000/stderr.log")).hasContent("broken");
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(agent.secretFile())))
+                .isEqualTo("rw-------");
+    }
+
+    @Test
+    void wrongSecretIsRefusedInOneLine() throws IOException {
+        Path wrong = Files.writeString(folder.resolve("wrong"), "another secret of 32 characters.\n");
+        Files.setPosixFilePermissions(wrong, PosixFilePermissions.fromString("rw-------"));
+        Result result =
+                jrun.run(StandingAgent.join(agent.optionsWithSecret(wrong), "sh", "-c", ": > " + folder + "/started"));
+        assertThat(result.exitCode()).isEqualTo(69);
+        assertThat(result.err()).hasLineCount(1).contains("this agent was started with another secret");
+        assertThat(folder.resolve("started")).doesNotExist();
+        assertThat(agent.process().err()).hasLineCount(1).contains("refused a caller without this agent's secret");
+    }
+
+    @Test
+    void portInUseIsAUsageError() {
+        Result result = jrun.run("agent", "--secret-file=" + agent.secretFile(), "--port=" + agent.port());
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err()).hasLineCount(1).contains("--port: cannot listen on " + agent.port());
+    }
+
+    @Test
+    void absentAgentIsToldInOneLine() {
+        Result result = jrun.run("--agent=127.0.0.1:1", "--secret-file=" + agent.secretFile(), "sh", "-c", "exit 0");
+        assertThat(result.exitCode()).isEqualTo(69);
+        assertThat(result.err()).hasLineCount(1).contains("127.0.0.1:1").contains("Connection refused");
+    }
+}
