@@ -119,7 +119,9 @@ class GroupLifecycleTest {
                 var continued = pending.future().thenRun(waiting);
                 world.group().barrier(); // Both continuations are in place before the messages are sent.
                 group.send(ints(), DataType.I32, 4, other);
-                assertThatThrownBy(() -> continued.orTimeout(SOON.toSeconds(), TimeUnit.SECONDS).join())
+                assertThatThrownBy(() -> continued
+                                .orTimeout(SOON.toSeconds(), TimeUnit.SECONDS)
+                                .join())
                         .isInstanceOf(CompletionException.class)
                         .hasMessageContaining("waits on the thread that runs the operations")
                         .hasRootCauseInstanceOf(CommException.class);
