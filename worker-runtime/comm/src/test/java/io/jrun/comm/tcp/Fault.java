@@ -61,7 +61,8 @@ record Fault(Kind kind, long at, long seed) {
             case NONE -> 0;
             case DELAYED, TORN -> payloadAt + random.nextInt(1000);
             case RESET, HALF_CLOSED, SILENT -> random.nextBoolean() ? early : random.nextInt(FAR);
-            case FLIPPED, GARBAGE -> early;
+            case FLIPPED, GARBAGE ->
+                random.nextBoolean() ? early : direction.headerAt + random.nextInt(FrameHeader.BYTES);
             case OVERSIZED -> random.nextBoolean() ? direction.lengthAt : direction.headerAt + LENGTH_IN_HEADER;
         };
         return new Fault(kind, at, random.nextLong());
