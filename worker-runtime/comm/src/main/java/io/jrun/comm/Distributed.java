@@ -32,7 +32,8 @@ public final class Distributed {
      * stderr and halts with exit code 1: a worker does not outlive its job.
      *
      * @throws CommException RENDEZVOUS_TIMEOUT if not all ranks have joined in time; ABORTED if the job stops meanwhile;
-     *     USAGE if the environment is not jrun's; SYSTEM if the agent cannot be reached
+     *     USAGE if the environment is not jrun's, or the agent refuses this process (a second call, for instance); SYSTEM if
+     *     the agent cannot be reached
      */
     public static World init() {
         WorkerEnvironment environment = WorkerEnvironment.of(System.getenv());
@@ -67,18 +68,23 @@ public final class Distributed {
                 environment.round(),
                 identity.rank(),
                 ProcessHandle.current().pid());
-        AgentChannel channel =
-                AgentChannel.connect(environment.agentSocket(), hello, new WorkerListener(identity.rank(), registry));
-        PeerTable table =
-                channel.join(port(listener), environment.groupOptions().timeout());
-        WorldContext context = new WorldContext(
-                identity.runId(),
-                table.round(),
-                identity.rank(),
-                table.secret(),
-                table.peers(),
-                Optional.ofNullable(listener));
-        return new World(identity, context, channel, registry, environment.groupOptions());
+        try {
+            AgentChannel channel = AgentChannel.connect(
+                    environment.agentSocket(), hello, new WorkerListener(identity.rank(), registry));
+            PeerTable table =
+                    channel.join(port(listener), environment.groupOptions().timeout());
+            WorldContext context = new WorldContext(
+                    identity.runId(),
+                    table.round(),
+                    identity.rank(),
+                    table.secret(),
+                    table.peers(),
+                    Optional.ofNullable(listener));
+            return new World(identity, context, channel, registry, environment.groupOptions());
+        } catch (CommException failure) {
+            Transports.close(listener);
+            throw failure;
+        }
     }
 
     private static ServerSocketChannel listen(boolean sameNode) {

@@ -1,12 +1,14 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.BackendFactory;
+import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
 import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame.Peer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +34,9 @@ final class GroupRegistry implements ControlListener {
         @Override
         public void close() {}
     };
+
+    /** How long pending operations may hold up closing. */
+    static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
 
     private final FactorySource source;
     private final List<ProcessGroup> groups = new ArrayList<>();
@@ -85,10 +90,11 @@ final class GroupRegistry implements ControlListener {
         return current;
     }
 
-    /** Closes every group, the youngest first, then what they shared. */
+    /** Closes every group, the youngest first and all within one grace, then what they shared. */
     void close() {
+        Deadline grace = Deadline.after(CLOSE_GRACE);
         for (ProcessGroup group : snapshot().reversed()) {
-            group.close();
+            group.close(grace);
         }
         BackendFactory current;
         synchronized (this) {
@@ -97,6 +103,8 @@ final class GroupRegistry implements ControlListener {
         }
         if (current != null) {
             current.close();
+        } else {
+            Transports.close(world().listener().orElse(null));
         }
     }
 

@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.ProgressThread;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
@@ -36,6 +37,7 @@ final class Lane {
 
     /** Runs {@code task} after everything called before it, and returns when it is done. */
     void run(Task task) {
+        refuseWaiting(name);
         Operation queued = null;
         long sequence = -1;
         lock.lock();
@@ -71,17 +73,48 @@ final class Lane {
         }
     }
 
-    /** Lets queued operations end (each has its deadline, and all fail at once in a poisoned group), then refuses more. */
+    /** Refuses operations from now on; those that are queued still run. */
     void close() {
         lock.lock();
         try {
             closed = true;
             changed.signalAll();
-            while (busy || !queue.isEmpty()) {
-                changed.awaitUninterruptibly();
-            }
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** Waits until a closed lane has run everything; false if it has not by {@code deadline}. */
+    boolean awaitEnd(Deadline deadline) {
+        boolean interrupted = false;
+        lock.lock();
+        try {
+            while ((busy || !queue.isEmpty()) && !deadline.passed()) {
+                try {
+                    long _ = changed.awaitNanos(deadline.remainingNanos());
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+            return !busy && queue.isEmpty();
+        } finally {
+            lock.unlock();
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /**
+     * Throws on a progress thread: an operation that is waited for there may be queued behind the one whose continuation
+     * waits, on this lane or round a circle of lanes, and nothing would ever end that.
+     */
+    static void refuseWaiting(String what) {
+        if (Thread.currentThread() instanceof ProgressThread) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    what + ": a continuation of Work.future() waits on the thread that runs the operations. Hand it to"
+                            + " another one: future().thenRunAsync(..., executor).");
         }
     }
 
@@ -103,8 +136,12 @@ final class Lane {
 
     private void checkOpen() {
         if (closed) {
-            throw new CommException(ErrorCode.USAGE, name + " is closed. Do not use a group after closing it.");
+            throw closed(name);
         }
+    }
+
+    static CommException closed(String what) {
+        return new CommException(ErrorCode.USAGE, what + " is closed. Do not use a group after closing it.");
     }
 
     private void serve() {

@@ -58,6 +58,8 @@ public final class LocalWorld {
         LocalWorld local = new LocalWorld(options, body);
         try (LocalHub _ = local.hub) {
             local.runRanks();
+        } finally {
+            local.listeners.forEach(Transports::close);
         }
         local.rethrow();
     }

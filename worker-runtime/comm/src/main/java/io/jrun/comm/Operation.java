@@ -31,6 +31,7 @@ final class Operation implements Work {
 
     @Override
     public void await() {
+        refuseWaitingUnlessDone();
         try {
             future.join();
         } catch (CompletionException e) {
@@ -40,6 +41,7 @@ final class Operation implements Work {
 
     @Override
     public void await(Duration timeout) {
+        refuseWaitingUnlessDone();
         try {
             future.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
@@ -66,6 +68,12 @@ final class Operation implements Work {
     @Override
     public CompletableFuture<Void> future() {
         return future.copy();
+    }
+
+    private void refuseWaitingUnlessDone() {
+        if (!isDone()) {
+            Lane.refuseWaiting("Work.await()");
+        }
     }
 
     /** The waiting thread's own exception, so that both stacks are there: where it waited and where it failed. */

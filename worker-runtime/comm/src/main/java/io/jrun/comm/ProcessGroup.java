@@ -36,9 +36,10 @@ public final class ProcessGroup implements AutoCloseable {
     private final Lane collectives;
     private final ConcurrentHashMap<Integer, Lane> sends = new ConcurrentHashMap<>();
     private final ConcurrentHashMap<Integer, Lane> receives = new ConcurrentHashMap<>();
-    private final Object backendLock = new Object();
+    private final Object lifecycle = new Object();
     private volatile @Nullable Backend backend;
-    private volatile boolean closed;
+    private boolean closed;
+    private boolean released;
     private int splits;
 
     ProcessGroup(GroupContext context, GroupOptions options, GroupRegistry registry) {
@@ -250,7 +251,11 @@ public final class ProcessGroup implements AutoCloseable {
         return registry.open(name() + "." + nextSplit() + "c" + color, members, newOptions);
     }
 
-    /** Poisons the group on every rank: pending and later operations fail with ABORTED and this cause. */
+    /**
+     * Poisons the group on every rank: pending and later operations fail with ABORTED and this cause.
+     *
+     * @throws CommException USAGE if the group is closed
+     */
     public void abort(String cause) {
         if (size() > 1 && !context.health().isImpaired()) {
             openBackend(); // The others hear of it through the data plane.
@@ -259,20 +264,57 @@ public final class ProcessGroup implements AutoCloseable {
                 ErrorCode.ABORTED, "group " + name() + " was aborted by " + context.describe(rank()) + ": " + cause));
     }
 
-    /** Waits for pending operations, then gives back what the group holds, its registered memory included. Idempotent. */
+    /**
+     * Gives back what the group holds, its registered memory included. Operations that are pending have five seconds to end;
+     * then the group is poisoned, since what closes it may be a failure that the job is to hear of: await all
+     * {@link Work} before. Idempotent.
+     */
     @Override
     public void close() {
-        synchronized (backendLock) {
+        close(Deadline.after(GroupRegistry.CLOSE_GRACE));
+    }
+
+    /** As {@link #close()}, with another end of the grace. */
+    void close(Deadline grace) {
+        Lane.refuseWaiting("closing group " + name());
+        synchronized (lifecycle) {
             if (closed) {
                 return;
             }
             closed = true;
         }
-        collectives.close();
-        sends.values().forEach(Lane::close);
-        receives.values().forEach(Lane::close);
+        List<Lane> lanes = new ArrayList<>(List.of(collectives));
+        lanes.addAll(sends.values());
+        lanes.addAll(receives.values());
+        lanes.forEach(Lane::close);
+        if (!haveEnded(lanes, grace)) {
+            poison(new CommException(
+                    ErrorCode.ABORTED,
+                    "group " + name() + " was closed by " + context.describe(rank())
+                            + " while operations were pending that did not end within a grace of "
+                            + grace.timeout().toSeconds()
+                            + " s. That rank may be failing, see its log; otherwise await all Work before closing."));
+            if (!haveEnded(lanes, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
+                throw new CommException(
+                        ErrorCode.SYSTEM,
+                        "group " + name() + " cannot be closed: a continuation of Work.future() has not returned.");
+            }
+        }
         registry.forget(this);
-        Backend current = backend;
+        release();
+    }
+
+    private static boolean haveEnded(List<Lane> lanes, Deadline deadline) {
+        return lanes.stream().allMatch(lane -> lane.awaitEnd(deadline));
+    }
+
+    private void release() {
+        Backend current;
+        synchronized (lifecycle) {
+            released = true;
+            current = backend;
+            backend = null;
+        }
         if (current != null) {
             current.close();
         }
@@ -304,7 +346,20 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     private Lane messages(ConcurrentHashMap<Integer, Lane> lanes, String direction, int peer) {
-        return lanes.computeIfAbsent(peer, _ -> new Lane("group " + name() + " " + direction + " " + peer));
+        Lane open = lanes.get(peer);
+        if (open != null) {
+            return open;
+        }
+        synchronized (lifecycle) {
+            if (closed) {
+                throw isClosed();
+            }
+            return lanes.computeIfAbsent(peer, _ -> new Lane("group " + name() + " " + direction + " " + peer));
+        }
+    }
+
+    private CommException isClosed() {
+        return Lane.closed("group " + name());
     }
 
     private Lane.Task inPlace(OpKind kind, MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
@@ -437,7 +492,10 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     private Backend openBackend() {
-        synchronized (backendLock) {
+        synchronized (lifecycle) {
+            if (released) {
+                throw isClosed();
+            }
             Backend current = backend;
             if (current == null) {
                 current = registry.factory(size()).create(context);

@@ -4,6 +4,9 @@ import io.jrun.comm.GroupRegistry.FactorySource;
 import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.shm.ShmBackendFactory;
 import io.jrun.comm.tcp.TcpBackendFactory;
+import java.io.IOException;
+import java.nio.channels.ServerSocketChannel;
+import org.jspecify.annotations.Nullable;
 
 /** Chooses a world's data plane; the one place that knows them all. */
 final class Transports {
@@ -12,6 +15,18 @@ final class Transports {
     /** Whether ranks need a listening socket before they join. */
     static boolean needsListener(TransportKind kind, int nodeCount) {
         return kind == TransportKind.TCP || (kind == TransportKind.AUTO && nodeCount > 1);
+    }
+
+    /** Closes a listener that no data plane has taken over. */
+    static void close(@Nullable ServerSocketChannel listener) {
+        if (listener == null) {
+            return;
+        }
+        try {
+            listener.close();
+        } catch (IOException e) {
+            throw new CommException(ErrorCode.SYSTEM, "cannot close " + listener + ": " + e.getMessage(), e);
+        }
     }
 
     /** @param algorithms how the TCP data plane chooses */

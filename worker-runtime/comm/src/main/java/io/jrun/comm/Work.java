@@ -9,7 +9,7 @@ public interface Work {
     /**
      * Waits until the operation is done; it has a deadline of its own, so this ends.
      *
-     * @throws CommException why it failed
+     * @throws CommException why it failed; USAGE in a continuation of {@link #future()} that would wait for itself
      */
     void await();
 
@@ -26,6 +26,10 @@ public interface Work {
     /** Why it failed; empty while it runs and after success. */
     Optional<Throwable> exception();
 
-    /** Completes with the operation, on the group's progress thread: hand long continuations to an executor. */
+    /**
+     * Completes with the operation, on the group's progress thread, which runs the next operation only afterwards: hand long
+     * continuations to an executor. Those that wait (a synchronous call, {@link #await()} or closing a group) must be, and
+     * fail with USAGE otherwise.
+     */
     CompletableFuture<Void> future();
 }

@@ -83,10 +83,15 @@ public final class World implements AutoCloseable {
         return registry.takeCheckpointRequest();
     }
 
-    /** Waits for pending operations, closes all groups, and tells the others that this rank has left. Idempotent. */
+    /**
+     * Closes all groups as {@link ProcessGroup#close()} does, and tells the others that this rank has left. Idempotent.
+     */
     @Override
     public void close() {
-        registry.close();
-        control.leave();
+        try {
+            registry.close();
+        } finally {
+            control.leave();
+        }
     }
 }

@@ -1,5 +1,7 @@
 package io.jrun.comm;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
@@ -7,6 +9,7 @@ import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.store.StoreTable;
 import java.io.DataInputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -15,19 +18,25 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 
 /**
  * An agent with everything that workers see of one: starts real worker processes, speaks the control protocol with them, and
  * tells the others when one is gone.
  */
 final class TestAgent implements AutoCloseable {
+    private static final Duration SOON = Duration.ofSeconds(60);
+
     private final int size;
+    private final TransportKind transport;
     private final Path directory;
     private final Path socketPath;
     private final ServerSocketChannel server;
@@ -35,9 +44,15 @@ final class TestAgent implements AutoCloseable {
     private final Map<Integer, SocketChannel> connections = new ConcurrentHashMap<>();
     private final Map<Integer, Peer> joined = new TreeMap<>();
     private final List<Process> processes = new ArrayList<>();
+    private int timeoutSeconds = 60;
 
     TestAgent(int size) throws IOException {
+        this(size, TransportKind.AUTO);
+    }
+
+    TestAgent(int size, TransportKind transport) throws IOException {
         this.size = size;
+        this.transport = transport;
         this.directory = Files.createTempDirectory("jrun-test-agent");
         this.socketPath = directory.resolve("agent.sock");
         this.server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
@@ -45,9 +60,19 @@ final class TestAgent implements AutoCloseable {
         Thread.ofPlatform().daemon().name("test-agent").start(this::accept);
     }
 
+    /** As the workers know it. */
+    String runId() {
+        return "test-" + directory.getFileName();
+    }
+
     /** The folder where workers' output and error records go: {@code rank-0.out}, {@code rank-0.json}. */
     Path directory() {
         return directory;
+    }
+
+    /** For processes that are started from now on. */
+    void setTimeoutSeconds(int seconds) {
+        timeoutSeconds = seconds;
     }
 
     /** Starts every rank on {@code mainClass} through WorkerMain. */
@@ -78,6 +103,32 @@ final class TestAgent implements AutoCloseable {
 
     String output(int rank) throws IOException {
         return Files.readString(directory.resolve("rank-" + rank + ".out"));
+    }
+
+    /** Waits until a rank has written {@code text}. */
+    void awaitOutput(int rank, String text) throws IOException, InterruptedException {
+        await("rank " + rank + " writes: " + text, () -> {
+            try {
+                return output(rank).contains(text);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+    }
+
+    static void await(String what, BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + SOON.toNanos();
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as(what).isLessThan(end);
+            TimeUnit.MILLISECONDS.sleep(10);
+        }
+    }
+
+    static int exitCode(Process process) throws InterruptedException {
+        assertThat(process.waitFor(SOON.toSeconds(), TimeUnit.SECONDS))
+                .as("process ends")
+                .isTrue();
+        return process.exitValue();
     }
 
     @Override
@@ -116,11 +167,12 @@ final class TestAgent implements AutoCloseable {
         env.put("GROUP_RANK", "0");
         env.put("GROUP_WORLD_SIZE", "1");
         env.put("TORCHELASTIC_RESTART_COUNT", "0");
-        env.put("JRUN_RUN_ID", "test-" + directory.getFileName());
+        env.put("JRUN_RUN_ID", runId());
         env.put("JRUN_ROUND", "0");
         env.put("JRUN_AGENT_SOCKET", socketPath.toString());
         env.put("JRUN_HOST", "testhost");
-        env.put("JRUN_TIMEOUT_SECONDS", "60");
+        env.put("JRUN_TIMEOUT_SECONDS", Integer.toString(timeoutSeconds));
+        env.put("JRUN_TRANSPORT", transport.name());
         env.put("JRUN_ERROR_FILE", directory.resolve("rank-" + rank + ".json").toString());
         return builder.start();
     }
@@ -147,7 +199,10 @@ final class TestAgent implements AutoCloseable {
     private void serve(SocketChannel connection) {
         try (DataInputStream in = new DataInputStream(Channels.newInputStream(connection))) {
             Frame.Hello hello = (Frame.Hello) FrameCodec.read(in);
-            connections.put(hello.rank(), connection);
+            if (connections.putIfAbsent(hello.rank(), connection) != null) {
+                send(connection, new Frame.Refused("rank " + hello.rank() + " has joined before"));
+                return;
+            }
             while (true) {
                 handle(hello, FrameCodec.read(in), connection);
             }

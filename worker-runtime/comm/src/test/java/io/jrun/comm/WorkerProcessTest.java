@@ -5,25 +5,24 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.comm.WorkerPrograms.EveryOperation;
 import io.jrun.comm.WorkerPrograms.FailEarly;
 import io.jrun.comm.WorkerPrograms.FailInThread;
+import io.jrun.comm.WorkerPrograms.FailWhilePending;
+import io.jrun.comm.WorkerPrograms.InstanceMain;
+import io.jrun.comm.WorkerPrograms.JoinTwice;
 import io.jrun.comm.WorkerPrograms.LeaveEarly;
 import io.jrun.comm.WorkerPrograms.ReduceForever;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 @Timeout(120)
 class WorkerProcessTest {
-    private static final Duration SOON = Duration.ofSeconds(60);
-
     @AfterEach
     void nothingIsLeftInSharedMemory() throws IOException {
         try (var files = Files.list(Path.of("/dev/shm"))) {
@@ -31,66 +30,72 @@ class WorkerProcessTest {
         }
     }
 
-    private static int exitCode(Process process) throws InterruptedException {
-        assertThat(process.waitFor(SOON.toSeconds(), TimeUnit.SECONDS))
-                .as("process ends")
-                .isTrue();
-        return process.exitValue();
-    }
-
-    private static void await(BooleanSupplier condition) throws InterruptedException {
-        long end = System.nanoTime() + SOON.toNanos();
-        while (!condition.getAsBoolean()) {
-            assertThat(System.nanoTime()).as("deadline").isLessThan(end);
-            TimeUnit.MILLISECONDS.sleep(10);
-        }
-    }
-
-    private static boolean has(TestAgent agent, int rank, String text) {
-        try {
-            return agent.output(rank).contains(text);
-        } catch (IOException e) {
-            return false;
-        }
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {2, 3})
-    void everyOperationIsExactBetweenProcesses(int size) throws Exception {
-        try (TestAgent agent = new TestAgent(size)) {
+    @ParameterizedTest(name = "{0} ranks, {1}")
+    @CsvSource({"2, SHM", "3, SHM", "2, TCP", "3, TCP"})
+    void everyOperationIsExactBetweenProcesses(int size, TransportKind transport) throws Exception {
+        try (TestAgent agent = new TestAgent(size, transport)) {
             for (Process process : agent.start(EveryOperation.class, List.of())) {
-                assertThat(exitCode(process)).as(agent.output(0)).isZero();
+                assertThat(TestAgent.exitCode(process)).as(agent.output(0)).isZero();
             }
             assertThat(agent.output(size - 1)).contains("rank " + (size - 1) + " of " + size + " did everything");
         }
     }
 
-    @Test
-    void aKilledRankIsNamedWithTheOperationItsPeerWaitedIn() throws Exception {
-        try (TestAgent agent = new TestAgent(2)) {
-            List<Process> processes =
-                    agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=1:allReduce#7:reduce"));
-            await(() -> has(agent, 1, "jrun-test: paused at allReduce#7:reduce"));
+    /** Rank 1 is killed in a phase of all-reduce 7; who has finished that waits for it in the next. */
+    @ParameterizedTest(name = "{0} ranks, {1}, {2}")
+    @CsvSource({
+        "2, SHM, enter, 7",
+        "2, SHM, reduce, 7",
+        "2, SHM, exit, 8",
+        "2, TCP, enter, 7",
+        "2, TCP, reduce, 7",
+        "3, TCP, reduce, 7",
+        "2, TCP, exit, 8"
+    })
+    void aKilledRankIsNamedWithTheOperationItsPeersWaitedIn(
+            int size, TransportKind transport, String phase, int awaited) throws Exception {
+        try (TestAgent agent = new TestAgent(size, transport)) {
+            String place = "allReduce#7:" + phase;
+            List<Process> processes = agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=1:" + place));
+            agent.awaitOutput(1, "jrun-test: paused at " + place);
             processes.get(1).destroyForcibly();
-            assertThat(exitCode(processes.get(0))).isEqualTo(1);
-            assertThat(agent.output(0))
-                    .contains("rank 1 (host testhost, pid " + processes.get(1).pid() + ") was killed")
-                    .contains("while rank 0 (host testhost")
-                    .contains("waited for it in allReduce #7(f32, 262144, SUM)");
-            String record = Files.readString(agent.directory().resolve("rank-0.json"));
-            assertThat(record).startsWith("{\"message\":{\"message\":\"io.jrun.comm.CommException: rank 1");
+            for (int rank = 0; rank < size; rank++) {
+                if (rank == 1) {
+                    continue;
+                }
+                assertThat(TestAgent.exitCode(processes.get(rank))).isEqualTo(1);
+                assertThat(agent.output(rank))
+                        .contains(
+                                "rank 1 (host testhost, pid " + processes.get(1).pid() + ")")
+                        .contains("allReduce #" + awaited + "(f32, 262144, SUM)");
+                String record = Files.readString(agent.directory().resolve("rank-" + rank + ".json"));
+                assertThat(record)
+                        .startsWith("{\"message\":{\"message\":\"io.jrun.comm.CommException: ")
+                        .contains("allReduce #" + awaited);
+            }
+            if (transport == TransportKind.SHM) {
+                assertThat(agent.output(0)).contains("was killed").contains("while rank 0 (host testhost");
+            } else {
+                assertThat(agent.output(0)).contains("lost rank 1");
+            }
         }
     }
 
-    @Test
-    void aRankThatReturnsFromMainIsNamedAtOnce() throws Exception {
-        try (TestAgent agent = new TestAgent(2)) {
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aRankThatReturnsFromMainIsNamedAtOnce(TransportKind transport) throws Exception {
+        try (TestAgent agent = new TestAgent(2, transport)) {
             List<Process> processes = agent.start(LeaveEarly.class, List.of());
-            assertThat(exitCode(processes.get(1))).isZero();
-            assertThat(exitCode(processes.get(0))).isEqualTo(1);
-            assertThat(agent.output(0))
-                    .contains("returned from main while rank 0")
-                    .contains("barrier #1");
+            assertThat(TestAgent.exitCode(processes.get(1))).isZero();
+            assertThat(TestAgent.exitCode(processes.get(0))).isEqualTo(1);
+            assertThat(agent.output(0)).contains("rank 1").contains("barrier #1");
+            if (transport == TransportKind.SHM) {
+                assertThat(agent.output(0)).contains("returned from main while rank 0");
+            } else {
+                assertThat(agent.output(0))
+                        .contains("lost rank 1 (host testhost")
+                        .contains("returned from main");
+            }
         }
     }
 
@@ -98,10 +103,49 @@ class WorkerProcessTest {
     void aRankWhoseExceptionClosesItsWorldHasFailedAndNotLeft() throws Exception {
         try (TestAgent agent = new TestAgent(2)) {
             for (Process process : agent.start(FailEarly.class, List.of())) {
-                assertThat(exitCode(process)).isEqualTo(1);
+                assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
             assertThat(agent.output(1)).contains("out of luck");
             assertThat(agent.output(0)).contains("(exit code 1) while rank 0").doesNotContain("returned from main");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aFailureIsNotHeldBackByWhatIsPending(TransportKind transport) throws Exception {
+        try (TestAgent agent = new TestAgent(2, transport)) {
+            agent.setTimeoutSeconds(600);
+            for (Process process : agent.start(FailWhilePending.class, List.of())) {
+                assertThat(TestAgent.exitCode(process)).isEqualTo(1);
+            }
+            assertThat(agent.output(0)).contains("the real cause");
+            assertThat(Files.readString(agent.directory().resolve("rank-0.json")))
+                    .contains("the real cause");
+            assertThat(agent.output(1)).contains("rank 0 (host testhost");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void joiningTwiceIsAnErrorThatHarmsNothing(TransportKind transport) throws Exception {
+        try (TestAgent agent = new TestAgent(2, transport)) {
+            for (Process process : agent.start(JoinTwice.class, List.of())) {
+                assertThat(TestAgent.exitCode(process)).as(agent.output(0)).isZero();
+            }
+            assertThat(agent.output(0))
+                    .contains("USAGE: joining the job failed: the agent refused this process: rank 0 has joined before")
+                    .contains("goes on")
+                    .doesNotContain("has lost its node's agent");
+        }
+    }
+
+    @Test
+    void theMainMethodMayBeAnInstances() throws Exception {
+        try (TestAgent agent = new TestAgent(1)) {
+            assertThat(TestAgent.exitCode(
+                            agent.start(InstanceMain.class, List.of()).getFirst()))
+                    .isZero();
+            assertThat(agent.output(0)).contains("main of an instance");
         }
     }
 
@@ -110,9 +154,9 @@ class WorkerProcessTest {
         try (TestAgent agent = new TestAgent(2)) {
             List<Process> processes =
                     agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=1:allReduce#2:enter"));
-            await(() -> has(agent, 1, "jrun-test: paused at allReduce#2:enter"));
+            agent.awaitOutput(1, "jrun-test: paused at allReduce#2:enter");
             agent.abort("rank 9 failed");
-            assertThat(exitCode(processes.get(0))).isEqualTo(1);
+            assertThat(TestAgent.exitCode(processes.get(0))).isEqualTo(1);
             assertThat(agent.output(0)).contains("the job is stopping: rank 9 failed");
         }
     }
@@ -122,10 +166,10 @@ class WorkerProcessTest {
         TestAgent agent = new TestAgent(2);
         List<Process> processes = agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=1:allReduce#2:enter"));
         try (agent) {
-            await(() -> has(agent, 1, "jrun-test: paused at allReduce#2:enter"));
+            agent.awaitOutput(1, "jrun-test: paused at allReduce#2:enter");
             agent.hangUp();
             for (Process process : processes) {
-                assertThat(exitCode(process)).isEqualTo(1);
+                assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
             assertThat(agent.output(0)).contains("jrun: rank 0 has lost its node's agent");
         }
@@ -135,7 +179,7 @@ class WorkerProcessTest {
     void anExceptionInAnyThreadIsRecordedAndEndsTheProcess() throws Exception {
         try (TestAgent agent = new TestAgent(1)) {
             List<Process> processes = agent.start(FailInThread.class, List.of(), "plain", "two words", "\u00e4\u4e16");
-            assertThat(exitCode(processes.getFirst())).isEqualTo(1);
+            assertThat(TestAgent.exitCode(processes.getFirst())).isEqualTo(1);
             assertThat(agent.output(0)).contains("plain|two words|").contains("say \"no\"");
             String record = Files.readString(agent.directory().resolve("rank-0.json"));
             assertThat(record)

@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CountDownLatch;
 
 /** Main classes of the worker processes that tests start. */
 final class WorkerPrograms {
@@ -35,6 +36,22 @@ final class WorkerPrograms {
         }
     }
 
+    /** All-reduces for ever, except that rank 1 never uses its group. */
+    public static final class ReduceWithoutRankOne {
+        private ReduceWithoutRankOne() {}
+
+        /** Entry point. */
+        public static void main(String[] args) throws InterruptedException {
+            try (World world = Distributed.init()) {
+                if (world.rank() == 1) {
+                    new CountDownLatch(1).await();
+                }
+                MemorySegment buffer = world.group().allocate(1 << 20);
+                world.group().allReduce(buffer, DataType.F32, 1 << 18, ReduceOp.SUM);
+            }
+        }
+    }
+
     /** Rank 1 returns while the others wait for it. */
     public static final class LeaveEarly {
         private LeaveEarly() {}
@@ -62,6 +79,48 @@ final class WorkerPrograms {
                 }
                 world.group().barrier();
             }
+        }
+    }
+
+    /** Rank 0 throws inside its world's scope, with an operation pending that never ends, while the others wait. */
+    public static final class FailWhilePending {
+        private FailWhilePending() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                world.group().barrier();
+                if (world.rank() == 0) {
+                    Work _ = world.group().recvAsync(MemorySegment.ofArray(new int[4]), DataType.I32, 4, 1);
+                    throw new IllegalStateException("the real cause");
+                }
+                world.group().barrier();
+            }
+        }
+    }
+
+    /** Joins, tries to join again, and goes on. */
+    public static final class JoinTwice {
+        private JoinTwice() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                try {
+                    Distributed.init().close();
+                } catch (CommException e) {
+                    System.out.println(e.code() + ": " + e.getMessage());
+                }
+                world.group().barrier();
+                System.out.println("goes on");
+            }
+        }
+    }
+
+    /** A main method as the java command has started them since 25. */
+    static final class InstanceMain {
+        void main() {
+            System.out.println("main of an instance");
         }
     }
 

@@ -22,4 +22,15 @@ public record WorldContext(
     public WorldContext {
         peers = List.copyOf(peers);
     }
+
+    /** Whether a rank that waits may spin: where this node's ranks outnumber its cores, it would take one from a peer. */
+    public boolean hasCoreForEachLocalRank() {
+        return localRanks() <= Runtime.getRuntime().availableProcessors();
+    }
+
+    /** How many ranks this node has, of whatever groups. */
+    int localRanks() {
+        int node = peers.get(rank).nodeRank();
+        return (int) peers.stream().filter(peer -> peer.nodeRank() == node).count();
+    }
 }

@@ -81,8 +81,7 @@ public final class Collectives {
     }
 
     // A rank that is not the root must not touch its buffer, so its chunk of the result goes behind what the
-    // reduce-scatter
-    // itself uses of the scratch memory.
+    // reduce-scatter itself uses of the scratch memory.
     private MemorySegment behindScratch(Chunks chunks) {
         long used = algorithm == Algorithm.DIRECT
                 ? DirectReduceScatter.scratchBytes(links, chunks)

@@ -2,10 +2,13 @@ package io.jrun.comm.collective;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.kernel.Kernel;
 import io.jrun.comm.kernel.Kernels;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reduction by the shared kernels, so that every transport computes the same bits. Native memory is worked on where it lies:
@@ -18,26 +21,31 @@ public final class KernelReduction implements Reduction {
 
     private final MemorySegment left;
     private final MemorySegment right;
-    private DataType type = DataType.F32;
-    private ReduceOp op = ReduceOp.SUM;
+    private final PausePoint pause;
+    private @Nullable Call call;
     private int size = 1;
 
     /** A reduction whose blocks live in {@code arena}. */
-    public KernelReduction(Arena arena) {
+    public KernelReduction(Arena arena, PausePoint pause) {
+        this.pause = pause;
         this.left = arena.allocate(BLOCK_BYTES, 64);
         this.right = arena.allocate(BLOCK_BYTES, 64);
     }
 
-    /** The arithmetic of {@code op} on {@code type} over {@code size} ranks, until it is bound again. */
-    public Reduction bind(DataType newType, ReduceOp newOp, int newSize) {
-        type = newType;
-        op = newOp;
+    /** The arithmetic of {@code newCall} over {@code newSize} ranks, until it is bound again. */
+    public Reduction bind(Call newCall, int newSize) {
+        call = newCall;
         size = newSize;
         return this;
     }
 
     @Override
     public void fold(MemorySegment accumulator, MemorySegment contribution) {
+        foldAll(accumulator, contribution);
+        pause.reached(call(), "reduce");
+    }
+
+    private void foldAll(MemorySegment accumulator, MemorySegment contribution) {
         long bytes = accumulator.byteSize();
         if (accumulator.isNative() && contribution.isNative()) {
             combine(accumulator, contribution, bytes);
@@ -54,7 +62,7 @@ public final class KernelReduction implements Reduction {
 
     @Override
     public void finish(MemorySegment result) {
-        if (op != ReduceOp.AVG) {
+        if (call().op() != ReduceOp.AVG) {
             return;
         }
         long bytes = result.byteSize();
@@ -71,13 +79,23 @@ public final class KernelReduction implements Reduction {
     }
 
     private void combine(MemorySegment accumulator, MemorySegment contribution, long bytes) {
+        DataType type = call().type();
         Kernel kernel = Kernels.of(type);
         long address = alive(accumulator).address();
-        kernel.combine(op, address, alive(contribution).address(), address, bytes / type.sizeBytes());
+        kernel.combine(call().op(), address, alive(contribution).address(), address, bytes / type.sizeBytes());
     }
 
     private void divide(MemorySegment result, long bytes) {
+        DataType type = call().type();
         Kernels.of(type).divide(alive(result).address(), size, bytes / type.sizeBytes());
+    }
+
+    private Call call() {
+        Call bound = call;
+        if (bound == null) {
+            throw new IllegalStateException("no call is bound");
+        }
+        return bound;
     }
 
     // Kernels see bare addresses: memory given back by its owner in the middle of a call must be an error, not a crash.

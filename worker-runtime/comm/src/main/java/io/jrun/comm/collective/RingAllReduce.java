@@ -86,8 +86,7 @@ final class RingAllReduce {
     }
 
     // Overwriting what an earlier send of this rank reads is impossible: data for the same chunk comes back only after
-    // the
-    // ring has received that send.
+    // the ring has received that send.
     private MemorySegment inBuffer(int unit, int stepsLater) {
         int chunk = Math.floorMod(links.rank() - step(unit) - stepsLater, links.size());
         return segments.slice(chunks.slice(buffer, chunk), unit % segments.count());

@@ -8,6 +8,7 @@ import io.jrun.comm.control.Frame.StoreReply;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.Serial;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -32,6 +33,7 @@ import java.util.concurrent.locks.LockSupport;
 public final class AgentChannel implements Control {
     private static final Duration LEAVE_DELAY = Duration.ofMillis(300);
     private static final Duration READER_EXIT = Duration.ofMillis(100);
+    private static final Duration LAST_WORDS = Duration.ofSeconds(1);
 
     private final SocketChannel socket;
     private final ControlListener listener;
@@ -76,11 +78,11 @@ public final class AgentChannel implements Control {
     /**
      * Enters the rendezvous and waits for all ranks.
      *
-     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the job stops meanwhile
+     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the job stops meanwhile; USAGE if the agent refuses this process
      */
     public PeerTable join(int tcpPort, Duration timeout) {
         try {
-            send(new Frame.Join(tcpPort));
+            sendJoin(tcpPort);
             return peerTable.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
             throw new CommException(
@@ -88,12 +90,34 @@ public final class AgentChannel implements Control {
                     "not all ranks have joined within " + timeout.toSeconds()
                             + " s. Every rank must call Distributed.init(); raise JRUN_TIMEOUT_SECONDS if they start slowly.",
                     e);
-        } catch (ExecutionException | IOException e) {
+        } catch (ExecutionException e) {
             Throwable why = e.getCause() == null ? e : e.getCause();
-            throw new CommException(ErrorCode.ABORTED, "joining the job failed: " + why.getMessage(), why);
+            ErrorCode code = why instanceof RefusedException ? ErrorCode.USAGE : ErrorCode.ABORTED;
+            throw new CommException(code, "joining the job failed: " + why.getMessage(), why);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new CommException(ErrorCode.ABORTED, "interrupted while joining the job", e);
+        }
+    }
+
+    private void sendJoin(int tcpPort) throws InterruptedException {
+        try {
+            send(new Frame.Join(tcpPort));
+        } catch (IOException e) {
+            // An agent that hangs up may have said why; then the reader finds that.
+            reader.join(LAST_WORDS);
+            peerTable.completeExceptionally(e);
+        }
+    }
+
+    /** The agent takes this process for none of its workers. */
+    private static final class RefusedException extends IOException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        RefusedException(String reason) {
+            super("the agent refused this process: " + reason
+                    + ". A worker joins once, from the very process that jrun has started.");
         }
     }
 
@@ -101,9 +125,10 @@ public final class AgentChannel implements Control {
     public CompletableFuture<StoreReply> submit(StoreCommand command) {
         long id = nextRequest.getAndIncrement();
         CompletableFuture<StoreReply> reply = new CompletableFuture<>();
+        byte[] request = FrameCodec.encode(new Frame.StoreRequest(id, command));
         requests.put(id, reply);
         try {
-            send(new Frame.StoreRequest(id, command));
+            send(request);
             if (!reader.isAlive()) {
                 throw new EOFException("the connection to the agent has ended");
             }
@@ -168,7 +193,11 @@ public final class AgentChannel implements Control {
     }
 
     private void send(Frame frame) throws IOException {
-        ByteBuffer bytes = ByteBuffer.wrap(FrameCodec.encode(frame));
+        send(FrameCodec.encode(frame));
+    }
+
+    private void send(byte[] encoded) throws IOException {
+        ByteBuffer bytes = ByteBuffer.wrap(encoded);
         synchronized (writeLock) {
             while (bytes.hasRemaining()) {
                 socket.write(bytes);
@@ -201,17 +230,21 @@ public final class AgentChannel implements Control {
                 listener.abort(cause);
             }
             case Frame.CheckpointNow() -> listener.checkpointNow();
-            case Frame.Refused(String reason) -> throw new IOException("the agent refused this worker: " + reason);
+            case Frame.Refused(String reason) -> throw new RefusedException(reason);
             case Frame.FromWorker _ -> throw new IOException("the agent sent a frame that only workers send");
         }
     }
 
     private void end(IOException why) {
         String reason = why instanceof EOFException ? "the agent closed it" : String.valueOf(why.getMessage());
-        IOException failure = new IOException(closed.get() ? "this rank has closed its world" : reason, why);
+        IOException failure = why instanceof RefusedException
+                ? why
+                : new IOException(closed.get() ? "this rank has closed its world" : reason, why);
         peerTable.completeExceptionally(failure);
         requests.values().forEach(request -> request.completeExceptionally(failure));
-        if (!closed.get()) {
+        if (why instanceof RefusedException) {
+            close();
+        } else if (!closed.get()) {
             listener.connectionLost(reason);
         }
     }

@@ -27,6 +27,9 @@ public final class FrameCodec {
     /** No store value is longer; the store carries addresses and shapes, not tensors. */
     public static final int MAX_VALUE_BYTES = 1 << 20;
 
+    /** The keys of one store command are no longer in total, so that with two values it still fits into a frame. */
+    public static final int MAX_KEY_BYTES = 1 << 20;
+
     private static final int HELLO = 1;
     private static final int JOIN = 2;
     private static final int STORE_REQUEST = 3;

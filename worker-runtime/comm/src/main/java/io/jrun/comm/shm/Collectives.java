@@ -64,12 +64,13 @@ final class Collectives {
             Steps steps,
             RegisteredMemory memory,
             StagingSource stagingSource,
+            PausePoint pause,
             Arena arena) {
         this.block = block;
         this.steps = steps;
         this.memory = memory;
         this.stagingSource = stagingSource;
-        this.pause = PausePoint.ofRank(group.world().rank());
+        this.pause = pause;
         this.self = group.rank();
         this.size = group.size();
         this.sources = new long[size];

@@ -1,10 +1,9 @@
 package io.jrun.comm.shm;
 
 /**
- * Where things lie in a group's control segment: a header, one slot per rank, one mailbox with
- * its ring per ordered pair of ranks. A rank
- * writes its own slot and the outgoing side of its mailboxes; everybody reads. What different ranks write lies 128 bytes
- * apart, since processors fetch cache lines in pairs.
+ * Where things lie in a group's control segment: a header, one slot per rank, one mailbox with its ring per ordered pair of
+ * ranks. A rank writes its own slot and the outgoing side of its mailboxes; everybody reads. What different ranks write lies
+ * 128 bytes apart, since processors fetch cache lines in pairs.
  *
  * <p>A slot has the word of phases and two <em>entries</em>, used by turns: an operation's number, its fingerprint, where
  * its data is, and the data itself if that is small. Two suffice: who enters operation k+2 has seen everybody enter k+1,

@@ -8,7 +8,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Messages between two ranks: for each direction a ring of four chunks in the control segment. A send returns when its last
- * chunk is in the ring, where it stays when the sender leaves; the first one also waits until the receiver uses the group. Thread-safe for one send and one receive per peer at a time.
+ * chunk is in the ring, where it stays when the sender leaves; the first one also waits until the receiver uses the group.
+ * Thread-safe for one send and one receive per peer at a time.
  */
 final class Mailboxes {
     private static final int CHUNKS = 4;
@@ -36,8 +37,7 @@ final class Mailboxes {
     void send(Call call) {
         int peer = call.root();
         if (!reserved.contains(peer)) {
-            // Without this, a message could be lost with its sender, who may be the only one that has mapped the
-            // memory.
+            // Without this, a message could be lost with its sender, which may be all that has mapped the memory.
             waiting.until(block.present(peer), 1, block.waiters(peer), peer, call);
             control.reserve(block.ringOffset(self, peer), ControlBlock.RING_BYTES);
             reserved.add(peer);
@@ -80,7 +80,7 @@ final class Mailboxes {
     void wakeAll() {
         for (int source = 0; source < size; source++) {
             for (int destination = 0; destination < size; destination++) {
-                if (Words.acquireInt(block.mailboxWaiters(source, destination)) != 0) {
+                if (Words.latestInt(block.mailboxWaiters(source, destination)) != 0) {
                     SystemCalls.futexWake(block.written(source, destination));
                     SystemCalls.futexWake(block.read(source, destination));
                 }

@@ -41,22 +41,27 @@ final class Segment implements AutoCloseable {
      * @throws CommException SYSTEM with the sizes if /dev/shm has too little room
      */
     static Optional<Segment> create(String name, long bytes, long reserved) {
+        Path path = DIRECTORY.resolve(name);
         int file = checked(SystemCalls.openUnnamed(DIRECTORY.toString()), "create", name);
+        boolean named = false;
         boolean done = false;
         try {
             checked(SystemCalls.lock(file), "lock", name);
             checked(SystemCalls.setLength(file, bytes), "size", name);
             allocate(file, 0, reserved);
-            int linked = SystemCalls.link(file, DIRECTORY.resolve(name).toString());
+            int linked = SystemCalls.link(file, path.toString());
             if (linked == -SystemCalls.EEXIST) {
                 return Optional.empty();
             }
-            checked(linked, "name", name);
-            Segment segment = map(DIRECTORY.resolve(name), bytes, true, file);
+            named = checked(linked, "name", name) == 0;
+            Segment segment = map(path, bytes, true, file);
             done = true;
             return Optional.of(segment);
         } finally {
             if (!done) {
+                if (named) {
+                    remove(path);
+                }
                 SystemCalls.close(file);
             }
         }
@@ -91,6 +96,10 @@ final class Segment implements AutoCloseable {
 
     /** Takes the name away; whoever has mapped it keeps it. Harmless if somebody else has done so. */
     void unlink() {
+        remove(path);
+    }
+
+    private static void remove(Path path) {
         try {
             Files.deleteIfExists(path);
         } catch (IOException e) {

@@ -5,6 +5,7 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.PausePoint;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -23,6 +24,7 @@ final class ShmBackend implements Backend {
     private final Steps steps;
     private final RegisteredMemory memory = new RegisteredMemory();
     private final Mailboxes mailboxes;
+    private final PausePoint pause;
     private final Arena arena = Arena.ofShared();
     private final Collectives collectives;
     private final Object mappings = new Object();
@@ -44,7 +46,8 @@ final class ShmBackend implements Backend {
         Waiting waiting = new Waiting(group, poison, mismatch);
         this.steps = new Steps(block, waiting, mismatch, group.rank(), size);
         this.mailboxes = new Mailboxes(control, block, waiting, mismatch, group.rank(), size);
-        this.collectives = new Collectives(group, block, steps, memory, this::makeStaging, arena);
+        this.pause = PausePoint.ofRank(group.world().rank());
+        this.collectives = new Collectives(group, block, steps, memory, this::makeStaging, pause, arena);
         Waiting.publish(block.present(group.rank()), 1, block.waiters(group.rank()));
         if (Words.add(block.attached(), 1) == size) {
             control.unlink();
@@ -81,7 +84,7 @@ final class ShmBackend implements Backend {
                 poison.write(cause);
             }
             for (int rank = 0; rank < group.size(); rank++) {
-                if (Words.acquireInt(block.waiters(rank)) != 0) {
+                if (Words.latestInt(block.waiters(rank)) != 0) {
                     SystemCalls.futexWake(block.entry(rank, 0));
                     SystemCalls.futexWake(block.entry(rank, 1));
                     SystemCalls.futexWake(block.phase(rank));
@@ -114,6 +117,7 @@ final class ShmBackend implements Backend {
         List<Segment> byRank = new ArrayList<>();
         boolean done = false;
         try {
+            pause.reached(call, "map");
             steps.phase(call);
             for (int rank = 0; rank < group.size(); rank++) {
                 String name = regionName(region, rank);

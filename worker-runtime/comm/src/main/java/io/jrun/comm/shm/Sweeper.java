@@ -29,7 +29,7 @@ final class Sweeper {
             return; // Removed by its owner meanwhile.
         }
         try {
-            if (SystemCalls.lock(file) != -SystemCalls.EWOULDBLOCK) {
+            if (SystemCalls.lock(file) == 0) {
                 Files.deleteIfExists(path);
             }
         } finally {

@@ -19,7 +19,6 @@ import java.lang.invoke.VarHandle;
  */
 final class SystemCalls {
     static final int ENOENT = 2;
-    static final int EWOULDBLOCK = 11;
     static final int EEXIST = 17;
     static final int ENOSPC = 28;
 

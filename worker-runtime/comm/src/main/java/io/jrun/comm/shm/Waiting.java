@@ -27,7 +27,7 @@ final class Waiting {
         this.group = group;
         this.poison = poison;
         this.mismatch = mismatch;
-        this.coreForEachRank = localRanks(group) <= Runtime.getRuntime().availableProcessors();
+        this.coreForEachRank = group.world().hasCoreForEachLocalRank();
     }
 
     /**
@@ -57,10 +57,10 @@ final class Waiting {
     }
 
     private void sleepUntil(long word, long target, long waiters, int peer, Call call) {
-        // Counted before the word is read again: the writer writes the word before it reads the count.
+        // One counts, then reads the word; the other writes the word, then reads the count: one of them sees the other.
         int _ = Words.add(waiters, 1);
         try {
-            for (long seen = Words.acquire(word); seen < target; seen = Words.acquire(word)) {
+            for (long seen = Words.latest(word); seen < target; seen = Words.latest(word)) {
                 check(word, target, peer, call);
                 SystemCalls.futexAwait(word, (int) seen);
             }
@@ -72,7 +72,7 @@ final class Waiting {
     /** Grows a word and wakes who sleeps on it. */
     static void publish(long word, long value, long waiters) {
         Words.publish(word, value);
-        if (Words.acquireInt(waiters) != 0) {
+        if (Words.latestInt(waiters) != 0) {
             SystemCalls.futexWake(word);
         }
     }
@@ -109,12 +109,5 @@ final class Waiting {
                 ErrorCode.PEER_LOST,
                 group.describe(peer) + " " + how + " while " + group.describe(group.rank()) + " waited for it in "
                         + call.describe() + " on group " + group.name() + ".");
-    }
-
-    private static int localRanks(GroupContext group) {
-        String host = group.members().get(group.rank()).host();
-        return (int) group.world().peers().stream()
-                .filter(peer -> peer.host().equals(host))
-                .count();
     }
 }

@@ -16,7 +16,16 @@ final class Words {
         return (long) LONG.getAcquire(Memory.ALL, address);
     }
 
-    /** Writes after everything before and before every later read, which the look at a waiters' count relies on. */
+    /** Reads after every earlier {@link #publish} or {@link #add} of this thread, which {@link #acquire} may precede. */
+    static long latest(long address) {
+        return (long) LONG.getVolatile(Memory.ALL, address);
+    }
+
+    static int latestInt(long address) {
+        return (int) INT.getVolatile(Memory.ALL, address);
+    }
+
+    /** Writes after everything before. */
     static void publish(long address, long value) {
         LONG.setVolatile(Memory.ALL, address, value);
     }

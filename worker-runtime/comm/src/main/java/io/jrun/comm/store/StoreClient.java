@@ -8,6 +8,7 @@ import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.StoreReply;
 import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.control.StoreCommand;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -56,7 +57,7 @@ public final class StoreClient implements Store {
 
     @Override
     public byte @Nullable [] compareAndSet(String key, byte @Nullable [] expected, byte[] desired) {
-        Optional<Bytes> before = Optional.ofNullable(expected).map(Bytes::of);
+        Optional<Bytes> before = Optional.ofNullable(expected).map(value -> checked(key, value));
         Optional<Bytes> now =
                 request(new StoreCommand.CompareAndSet(key, before, checked(key, desired)), Duration.ZERO);
         return now.map(Bytes::toArray).orElse(null);
@@ -77,7 +78,34 @@ public final class StoreClient implements Store {
         return Bytes.of(value);
     }
 
+    private static void checkKeys(StoreCommand command) {
+        List<String> keys = keys(command);
+        long bytes = keys.stream().mapToLong(StoreClient::encodedBytes).sum();
+        if (bytes > FrameCodec.MAX_KEY_BYTES) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    "store command with " + keys.size() + " keys of " + bytes + " bytes in total (expected at most "
+                            + FrameCodec.MAX_KEY_BYTES + "). Use shorter keys, or wait for fewer at a time.");
+        }
+    }
+
+    private static List<String> keys(StoreCommand command) {
+        return switch (command) {
+            case StoreCommand.Set set -> List.of(set.key());
+            case StoreCommand.Get get -> List.of(get.key());
+            case StoreCommand.Await await -> await.keys();
+            case StoreCommand.Add add -> List.of(add.key());
+            case StoreCommand.CompareAndSet swap -> List.of(swap.key());
+            case StoreCommand.Delete delete -> List.of(delete.key());
+        };
+    }
+
+    private static long encodedBytes(String key) {
+        return (long) Integer.BYTES + key.getBytes(StandardCharsets.UTF_8).length;
+    }
+
     private Optional<Bytes> request(StoreCommand command, Duration wait) {
+        checkKeys(command);
         StoreReply reply = receive(control.submit(command), command, wait.plus(REPLY_GRACE));
         if (!reply.error().isEmpty()) {
             ErrorCode code = reply.error().startsWith("timeout") ? ErrorCode.RENDEZVOUS_TIMEOUT : ErrorCode.USAGE;

@@ -243,8 +243,7 @@ final class ConnectionSetup implements AutoCloseable {
                 return;
             }
             // The key stays, asleep, for the time when the lane gives the channel back: a cancelled one could not be
-            // renewed
-            // before the next select has removed it.
+            // renewed before the next select has removed it.
             key.interestOps(0);
             key.attach(null);
             switch (handshake) {
@@ -329,7 +328,9 @@ final class ConnectionSetup implements AutoCloseable {
         attempts.remove(dial);
         boolean gone = cause instanceof ConnectException;
         dial.unreachable(
-                gone ? "does not listen any more: its process has ended" : "cannot be reached: " + cause.getMessage());
+                gone
+                        ? "does not listen any more: it has ended, or closed its world"
+                        : "cannot be reached: " + cause.getMessage());
     }
 
     private void refuse(IncomingHandshake caller, IOException cause) {

@@ -6,7 +6,11 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 
-/** The calling side, from the TCP connect on. */
+/**
+ * The calling side, from the TCP connect on. It has no timeout of its own: a rank that has not used TCP yet looks like one that
+ * says nothing, since the kernel accepts for it, and its first operation may be minutes away. The call that wants the
+ * connection has a deadline, and names the peer when that passes.
+ */
 final class OutgoingHandshake extends Handshake {
     private enum Step {
         CHALLENGE,

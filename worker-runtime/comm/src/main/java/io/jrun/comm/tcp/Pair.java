@@ -105,8 +105,7 @@ final class Pair {
     void ready() throws IOException {
         pump();
         if (!hasReceives()) {
-            // Bytes of a later call are left to the kernel, which holds the sender back; until then they must not wake
-            // us.
+            // Bytes of a later call are left to the kernel, which holds the sender back; they must not wake us before.
             wantReads(false);
         }
     }

@@ -37,8 +37,8 @@ final class TcpBackend implements Backend {
     private final ConnectionSetup setup;
     private final AlgorithmSelector selector;
     private final Arena arena = Arena.ofShared();
-    private final KernelReduction arithmetic = new KernelReduction(arena);
     private final PausePoint pause;
+    private final KernelReduction arithmetic;
     private final TcpLane collectives;
     private final ConcurrentHashMap<Direction, TcpLane> messages = new ConcurrentHashMap<>();
     private final AtomicReference<@Nullable Farewell> farewell = new AtomicReference<>();
@@ -48,6 +48,7 @@ final class TcpBackend implements Backend {
         this.setup = setup;
         this.selector = selector;
         this.pause = PausePoint.ofRank(group.world().rank());
+        this.arithmetic = new KernelReduction(arena, pause);
         this.collectives = openLane(LaneId.ofCollectives(group));
     }
 
@@ -73,7 +74,7 @@ final class TcpBackend implements Backend {
 
     private void runCollective(Call call) {
         Algorithm algorithm = selector.choose(call.kind(), call.bytes(), group.size(), group.deterministic());
-        Reduction reduction = arithmetic.bind(call.type(), call.op(), group.size());
+        Reduction reduction = arithmetic.bind(call, group.size());
         pause.reached(call, "enter");
         collectives.begin(call, algorithm);
         Collectives.run(collectives, call, algorithm, reduction);
@@ -115,8 +116,7 @@ final class TcpBackend implements Backend {
         arena.close();
     }
 
-    // A failing rank often ends its process at once; its peers should hear the cause rather than find the connection
-    // cut.
+    // A failing rank often ends its process at once; its peers should hear why rather than find a cut connection.
     private void awaitFarewell() {
         Farewell said = farewell.get();
         if (said != null) {

@@ -58,16 +58,7 @@ final class TcpLane implements Links, AutoCloseable {
         this.setup = setup;
         this.selector = selector;
         this.pairs = new @Nullable Pair[group.size()];
-        this.spins = isOversubscribed(group) ? 0 : SPINS;
-    }
-
-    // A spinning rank takes the core from the rank it waits for.
-    private static boolean isOversubscribed(GroupContext group) {
-        String host = group.members().get(group.rank()).host();
-        long local = group.members().stream()
-                .filter(peer -> peer.host().equals(host))
-                .count();
-        return local > Runtime.getRuntime().availableProcessors();
+        this.spins = group.world().hasCoreForEachLocalRank() ? SPINS : 0;
     }
 
     /** A call begins; every transfer until {@link #finish} belongs to it. */

@@ -15,6 +15,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The worker's own account of why it failed, in the format of torch's error files, which its launcher reads too. Only the
  * first failure of a process is recorded. Thread-safe. Source: torch/distributed/elastic/multiprocessing/errors.
+ *
+ * <p>It reads its three variables itself rather than through {@code Distributed.init()}: it is made before main runs, must
+ * serve programs that never join, and must be able to record that the other variables are malformed.
  */
 final class ErrorRecord {
     private final @Nullable Path file;

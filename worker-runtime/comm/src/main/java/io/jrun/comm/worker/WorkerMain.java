@@ -3,8 +3,6 @@ package io.jrun.comm.worker;
 import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.control.OpenChannels;
 import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import java.util.Arrays;
 import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
@@ -29,37 +27,31 @@ public final class WorkerMain {
         ErrorRecord record = ErrorRecord.ofProcess();
         Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> end(record, thread, failure));
         ServiceLoader.load(WorkerSetup.class).forEach(WorkerSetup::prepare);
-        Method main = mainOf(args[0]);
+        MainMethod main = mainOf(args[0]);
         if (main != null && invoke(main, Arrays.copyOfRange(args, 1, args.length), record)) {
             OpenChannels.leaveAll();
         }
     }
 
-    private static @Nullable Method mainOf(String className) {
+    private static @Nullable MainMethod mainOf(String className) {
         try {
-            Class<?> mainClass = Class.forName(className, false, ClassLoader.getSystemClassLoader());
-            Method main = mainClass.getMethod("main", String[].class);
-            if (!Modifier.isStatic(main.getModifiers())) {
-                fail("the main method of " + className + " is not static");
-            }
-            main.setAccessible(true);
-            return main;
+            return MainMethod.of(Class.forName(className, false, ClassLoader.getSystemClassLoader()));
         } catch (ClassNotFoundException | NoClassDefFoundError e) {
             fail("cannot load the main class " + className + ": " + e + ". Check --main-class and --classpath.");
         } catch (NoSuchMethodException e) {
-            fail(className + " has no method 'public static void main(String[])'");
+            fail(String.valueOf(e.getMessage()));
         }
         return null;
     }
 
-    private static boolean invoke(Method main, String[] args, ErrorRecord record) {
+    private static boolean invoke(MainMethod main, String[] args, ErrorRecord record) {
         try {
-            main.invoke(null, (Object) args);
+            main.invoke(args);
             return true;
         } catch (InvocationTargetException e) {
             end(record, Thread.currentThread(), e.getCause() == null ? e : e.getCause());
         } catch (IllegalAccessException e) {
-            fail("cannot call " + main + ": " + e.getMessage());
+            fail("cannot call the main method: " + e.getMessage());
         }
         return false;
     }

@@ -43,6 +43,11 @@ final class TcpRanks implements AutoCloseable {
         void run(Rank rank) throws Exception;
     }
 
+    /** What stands before a rank's listener. */
+    interface Front {
+        int portBefore(int rank, int listenerPort);
+    }
+
     /** One rank: its place, its backend, the health that a process group would keep for it, and its lane. */
     record Rank(int rank, int size, Backend backend, GroupHealth health, long lane) {}
 
@@ -61,13 +66,22 @@ final class TcpRanks implements AutoCloseable {
     }
 
     static TcpRanks start(int size, Optional<String> algorithm, boolean deterministic) {
+        return start(size, algorithm, deterministic, (_, port) -> port);
+    }
+
+    /** Ranks of which the others know the ports that {@code front} has opened before theirs. */
+    static TcpRanks start(int size, Front front) {
+        return start(size, Optional.empty(), false, front);
+    }
+
+    private static TcpRanks start(int size, Optional<String> algorithm, boolean deterministic, Front front) {
         TcpRanks world = new TcpRanks();
         try {
             for (int rank = 0; rank < size; rank++) {
                 ServerSocketChannel listener = ServerSocketChannel.open();
                 listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
                 world.listeners.add(listener);
-                int port = listener.socket().getLocalPort();
+                int port = front.portBefore(rank, listener.socket().getLocalPort());
                 world.peers.add(new Peer(rank, 0, rank, "testhost", "127.0.0.1", port, 4000 + rank));
             }
         } catch (IOException e) {

@@ -1,0 +1,164 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.jrun.comm.backend.Deadline;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What a group refuses once it is closed, how closing ends what is pending, and what is left after it. */
+@Timeout(120)
+class GroupLifecycleTest {
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration SOON = Duration.ofSeconds(20);
+
+    private static LocalWorldOptions two(TransportKind transport) {
+        return LocalWorldOptions.ofSize(2).withTransport(transport).withTimeout(TIMEOUT);
+    }
+
+    private static MemorySegment ints() {
+        return MemorySegment.ofArray(new int[4]);
+    }
+
+    private static void assertUsage(ThrowingCallable call, String text) {
+        assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        CommException.class,
+                        failure -> assertThat(failure.code()).isEqualTo(ErrorCode.USAGE))
+                .hasMessageContaining(text);
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aClosedGroupRefusesEveryKindOfOperation(TransportKind transport) {
+        LocalWorld.run(two(transport), world -> {
+            ProcessGroup group = world.group().split(0, world.rank());
+            int other = 1 - world.rank();
+            group.barrier();
+            world.group().barrier();
+            group.close();
+            world.group().barrier();
+
+            assertUsage(group::barrier, "is closed");
+            assertUsage(() -> group.send(ints(), DataType.I32, 4, other), "is closed");
+            assertUsage(() -> group.sendAsync(ints(), DataType.I32, 4, other), "is closed");
+            assertUsage(() -> group.recv(ints(), DataType.I32, 4, other), "is closed");
+            assertUsage(() -> group.recvAsync(ints(), DataType.I32, 4, other), "is closed");
+            assertUsage(() -> group.abort("too late"), "is closed");
+            world.group().barrier();
+        });
+    }
+
+    @Test
+    void aGroupClosedUnusedStaysWithoutSharedMemory() {
+        LocalWorld.run(two(TransportKind.SHM), world -> {
+            ProcessGroup group = world.group().split(0, world.rank());
+            group.close();
+            assertUsage(() -> group.abort("too late"), "is closed");
+            assertUsage(() -> group.send(ints(), DataType.I32, 4, 1 - world.rank()), "is closed");
+            world.group().barrier();
+            try (var files = Files.list(Path.of("/dev/shm"))) {
+                assertThat(files.map(Path::toString)).noneMatch(file -> file.contains(world.runId()));
+            }
+            world.group().barrier();
+        });
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void closingEndsWhatWouldStayPendingOnEveryRank(TransportKind transport) {
+        LocalWorld.run(two(transport), world -> {
+            ProcessGroup group = world.group().split(0, world.rank());
+            group.barrier();
+            if (world.rank() == 1) {
+                CommException failure = catchThrowableOfType(CommException.class, group::barrier);
+                assertThat(failure.code()).isEqualTo(ErrorCode.ABORTED);
+                assertThat(failure).hasMessageContaining("was closed by rank 0 (host localhost");
+                return;
+            }
+            Work pending = group.recvAsync(ints(), DataType.I32, 4, 1);
+            long start = System.nanoTime();
+            group.close(Deadline.after(Duration.ofMillis(100)));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(SOON);
+            assertThat(pending.exception())
+                    .get()
+                    .satisfies(failure -> assertThat(failure).hasMessageContaining("while operations were pending"));
+        });
+    }
+
+    @Test
+    void whatIsPendingMayEndWithinTheGrace() {
+        LocalWorld.run(two(TransportKind.SHM), world -> {
+            Work pending = world.group().barrierAsync();
+            world.close();
+            assertThat(pending.exception()).isEmpty();
+        });
+    }
+
+    @Test
+    void aContinuationThatWouldWaitForItsOwnThreadIsRefused() {
+        LocalWorld.run(two(TransportKind.SHM), world -> {
+            ProcessGroup group = world.group().split(0, world.rank());
+            int other = 1 - world.rank();
+            for (Runnable waiting :
+                    List.<Runnable>of(group::barrier, () -> group.barrierAsync().await(), group::close)) {
+                Work pending = group.recvAsync(ints(), DataType.I32, 4, other);
+                var continued = pending.future().thenRun(waiting);
+                world.group().barrier(); // Both continuations are in place before the messages are sent.
+                group.send(ints(), DataType.I32, 4, other);
+                assertThatThrownBy(() -> continued
+                                .orTimeout(SOON.toSeconds(), TimeUnit.SECONDS)
+                                .join())
+                        .isInstanceOf(CompletionException.class)
+                        .hasMessageContaining("waits on the thread that runs the operations")
+                        .hasRootCauseInstanceOf(CommException.class);
+            }
+            group.barrier();
+        });
+    }
+
+    @Test
+    void aContinuationMayStartOperationsAndLookAtThoseThatAreDone() {
+        LocalWorld.run(two(TransportKind.SHM), world -> {
+            Work first = world.group().barrierAsync();
+            first.future()
+                    .thenCompose(_ -> {
+                        first.await();
+                        return world.group().barrierAsync().future();
+                    })
+                    .orTimeout(SOON.toSeconds(), TimeUnit.SECONDS)
+                    .join();
+        });
+    }
+
+    @Test
+    void aWorldWithoutCollectivesLeavesNoSocket() throws IOException, InterruptedException {
+        LocalWorld.run(two(TransportKind.TCP), world -> {}); // The JDK keeps what it opens for its first socket.
+        OpenFiles before = OpenFiles.now();
+        LocalWorld.run(two(TransportKind.TCP), world -> {});
+        before.awaitNoMore();
+    }
+
+    @Test
+    void storeKeysThatFitIntoNoFrameAreRefused() {
+        List<String> keys = List.of("k".repeat(3 << 20), "l".repeat(3 << 20));
+        LocalWorld.run(1, world -> {
+            assertUsage(() -> world.store().await(keys, SOON), "2 keys of 6291464 bytes");
+            assertUsage(() -> world.store().set(keys.getFirst(), new byte[1]), "1 keys of 3145732 bytes");
+            assertUsage(() -> world.store().compareAndSet("k", new byte[2 << 20], new byte[1]), "has 2097152 bytes");
+        });
+    }
+}

@@ -1,0 +1,77 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.CollectiveMatrix.Buffers;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.LongStream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Every operation on groups, sub-groups, buffers and sizes drawn from a seed, over shared memory. {@code -Djrun.soak=true}:
+ * 200 seeds; {@code -Djrun.seed=N}: that one.
+ */
+class RandomCollectivesTest {
+    private static final int SEEDS = 3;
+    private static final int SOAK_SEEDS = 200;
+    private static final int GROUPS = 3;
+    private static final int MAX_RANKS = 6;
+    private static final int MAX_SMALL = 3000;
+    private static final int MAX_LARGE = 200_000;
+
+    static LongStream seeds() {
+        Long only = Long.getLong("jrun.seed");
+        if (only != null) {
+            return LongStream.of(only);
+        }
+        return LongStream.rangeClosed(1, Boolean.getBoolean("jrun.soak") ? SOAK_SEEDS : SEEDS);
+    }
+
+    @ParameterizedTest(name = "-Djrun.seed={0}")
+    @MethodSource("seeds")
+    void whatIsDrawnIsExact(long seed) throws IOException {
+        int ranks = 2 + new SplittableRandom(seed).nextInt(MAX_RANKS - 1);
+        AtomicReference<String> runId = new AtomicReference<>("");
+        LocalWorldOptions options =
+                LocalWorldOptions.ofSize(ranks).withTransport(TransportKind.SHM).withTimeout(Duration.ofSeconds(60));
+        LocalWorld.run(options, world -> {
+            runId.set(world.runId());
+            SplittableRandom random = new SplittableRandom(~seed);
+            for (int round = 0; round < GROUPS; round++) {
+                int colors = 1 + random.nextInt(ranks);
+                int turn = random.nextInt(ranks);
+                // Ranks are dealt out to the colors and ordered anew in each group.
+                int place = (world.rank() + turn) % ranks;
+                try (ProcessGroup group = world.group().split(place % colors, -place)) {
+                    CollectiveMatrix.run(group, draw(random), counts(random));
+                }
+                CollectiveMatrix.run(world.group(), draw(random), List.of((long) random.nextInt(MAX_SMALL)));
+            }
+        });
+        try (var files = Files.list(Path.of("/dev/shm"))) {
+            assertThat(files.map(Path::toString)).noneMatch(file -> file.contains(runId.get()));
+        }
+    }
+
+    private static Buffers draw(SplittableRandom random) {
+        List<Buffers> kinds = List.of(Buffers.values());
+        return kinds.get(random.nextInt(kinds.size()));
+    }
+
+    private static List<Long> counts(SplittableRandom random) {
+        List<Long> counts = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            counts.add(random.nextLong(MAX_SMALL));
+        }
+        counts.add(random.nextLong(MAX_LARGE));
+        return counts;
+    }
+}

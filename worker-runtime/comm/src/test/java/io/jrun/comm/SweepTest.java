@@ -1,0 +1,63 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.WorkerPrograms.ReduceForever;
+import io.jrun.comm.WorkerPrograms.ReduceWithoutRankOne;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Shared memory has a name in two windows; who is killed there leaves a file, which the next job removes. */
+@Timeout(120)
+class SweepTest {
+    private static List<String> filesOf(TestAgent agent) {
+        try (var files = Files.list(Path.of("/dev/shm"))) {
+            return files.map(Path::toString)
+                    .filter(file -> file.contains(agent.runId()))
+                    .toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void runAnotherJob() {
+        LocalWorld.run(2, world -> world.group().barrier());
+    }
+
+    @Test
+    void aControlSegmentThatNotAllRanksHaveMappedGoesWithItsJob() throws Exception {
+        try (TestAgent agent = new TestAgent(2, TransportKind.SHM)) {
+            List<Process> processes = agent.start(ReduceWithoutRankOne.class, List.of());
+            TestAgent.await(
+                    "the control segment is there", () -> !filesOf(agent).isEmpty());
+            assertSweptOnlyOnceKilled(agent, processes, "control");
+        }
+    }
+
+    @Test
+    void aRegionThatNotAllRanksHaveMappedGoesWithItsJob() throws Exception {
+        try (TestAgent agent = new TestAgent(2, TransportKind.SHM)) {
+            List<Process> processes = agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=0:allocate#0:map"));
+            agent.awaitOutput(0, "jrun-test: paused at allocate#0:map");
+            assertSweptOnlyOnceKilled(agent, processes, "region0-0");
+        }
+    }
+
+    private static void assertSweptOnlyOnceKilled(TestAgent agent, List<Process> processes, String segment)
+            throws InterruptedException {
+        runAnotherJob();
+        assertThat(filesOf(agent)).as("while the job lives").anyMatch(file -> file.endsWith(segment));
+        for (Process process : processes) {
+            process.destroyForcibly();
+            assertThat(TestAgent.exitCode(process)).isNotZero();
+        }
+        assertThat(filesOf(agent)).as("once it is killed").anyMatch(file -> file.endsWith(segment));
+        runAnotherJob();
+        assertThat(filesOf(agent)).as("after the next job's start").isEmpty();
+    }
+}

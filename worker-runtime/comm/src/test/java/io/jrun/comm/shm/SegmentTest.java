@@ -1,0 +1,45 @@
+package io.jrun.comm.shm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.CommException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+
+class SegmentTest {
+    private static final String NAME =
+            "jrun-segment-test-" + ProcessHandle.current().pid();
+    private static final Path FILE = Segment.DIRECTORY.resolve(NAME);
+
+    @Test
+    void aNameThatIsTakenIsLeftToItsOwner() {
+        try (Segment first = Segment.create(NAME, 4096, 4096).orElseThrow()) {
+            assertThat(Segment.create(NAME, 4096, 4096)).isEmpty();
+            assertThat(FILE).exists();
+            assertThat(first.memory().byteSize()).isEqualTo(4096);
+        }
+        assertThat(FILE).doesNotExist();
+    }
+
+    @Test
+    void whatCannotBeMappedLeavesNoName() {
+        long moreThanAnAddressSpace = 1L << 52;
+        assertThatThrownBy(() -> Segment.create(NAME, moreThanAnAddressSpace, 4096))
+                .isInstanceOf(CommException.class)
+                .hasMessageContaining("cannot map " + FILE);
+        assertThat(FILE).doesNotExist();
+    }
+
+    @Test
+    void theSweepTakesLeftoversOnly() throws Exception {
+        Path leftover = Files.createFile(FILE.resolveSibling(NAME + "-leftover"));
+        try (Segment living = Segment.create(NAME, 4096, 4096).orElseThrow()) {
+            Sweeper.sweep(NAME);
+            assertThat(leftover).doesNotExist();
+            assertThat(FILE).exists();
+            assertThat(living.memory().byteSize()).isEqualTo(4096);
+        }
+    }
+}

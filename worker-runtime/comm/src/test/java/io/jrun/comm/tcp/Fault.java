@@ -1,0 +1,70 @@
+package io.jrun.comm.tcp;
+
+import java.util.List;
+import java.util.SplittableRandom;
+
+/**
+ * What a {@link FaultyProxy} does to one direction of one connection.
+ *
+ * @param at how many bytes pass before it strikes; where it goes on rather than strikes, how many it concerns
+ * @param seed of what it draws while it is at work
+ */
+record Fault(Kind kind, long at, long seed) {
+    /** Kinds of faults. */
+    enum Kind {
+        NONE,
+        /** Pieces come late. */
+        DELAYED,
+        /** Pieces of a few bytes. */
+        TORN,
+        /** The connection is reset. */
+        RESET,
+        /** This direction ends, the other goes on. */
+        HALF_CLOSED,
+        /** Nothing comes any more, nothing ends. */
+        SILENT,
+        /** One bit is wrong. */
+        FLIPPED,
+        /** Bytes that nobody has sent. */
+        GARBAGE,
+        /** A length is far too large. */
+        OVERSIZED
+    }
+
+    /** The two ways through a connection; before the payload come the handshake and a first frame's header. */
+    enum Direction {
+        TO_CALLED(Hello.BYTES, Integer.BYTES + Prover.BYTES),
+        TO_CALLER(Nonce.BYTES + Prover.BYTES + 1, Integer.BYTES + Prover.BYTES);
+
+        private final long lengthAt;
+        private final long headerAt;
+
+        Direction(long lengthAt, long rest) {
+            this.lengthAt = lengthAt;
+            this.headerAt = lengthAt + rest;
+        }
+    }
+
+    static final Fault NOTHING = new Fault(Kind.NONE, 0, 0);
+
+    private static final List<Kind> HARMLESS = List.of(Kind.NONE, Kind.DELAYED, Kind.TORN);
+    private static final int FAR = 64 * 1024;
+    private static final int LENGTH_IN_HEADER = 48;
+
+    /** Draws a fault; what may corrupt bytes strikes before the payload, which carries no checksum. */
+    static Fault draw(SplittableRandom random, Direction direction, boolean mayHarm) {
+        List<Kind> kinds = mayHarm ? List.of(Kind.values()) : HARMLESS;
+        Kind kind = kinds.get(random.nextInt(kinds.size()));
+        long payloadAt = direction.headerAt + FrameHeader.BYTES;
+        long early = random.nextLong(payloadAt);
+        long at = switch (kind) {
+            case NONE -> 0;
+            case DELAYED, TORN -> payloadAt + random.nextInt(1000);
+            case RESET, HALF_CLOSED, SILENT -> random.nextBoolean() ? early : random.nextInt(FAR);
+            case FLIPPED, GARBAGE ->
+                random.nextBoolean() ? early : direction.headerAt + random.nextInt(FrameHeader.BYTES);
+            case OVERSIZED -> random.nextBoolean() ? direction.lengthAt : direction.headerAt + LENGTH_IN_HEADER;
+        };
+        return new Fault(kind, at, random.nextLong());
+    }
+}

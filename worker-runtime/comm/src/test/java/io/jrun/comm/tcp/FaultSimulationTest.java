@@ -1,0 +1,224 @@
+package io.jrun.comm.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.DataType;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.OpenFiles;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.tcp.Fault.Direction;
+import io.jrun.comm.tcp.TcpRanks.Rank;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Ranks whose connections all pass through {@link FaultyProxy}s. Whatever those do, every call gives the exact result or fails
+ * in time, naming the operation and a rank, and nothing is left afterwards; without harmful faults every call succeeds.
+ *
+ * <p>The faults of a rank's k-th incoming connection depend on the seed alone. {@code -Djrun.soak=true}: 1000 seeds;
+ * {@code -Djrun.seed=N}: that one.
+ */
+class FaultSimulationTest {
+    private static final int SEEDS = 20;
+    private static final int SOAK_SEEDS = 1000;
+    private static final int CALLS = 8;
+    private static final int[] COUNTS = {0, 1, 100, 5000, 70_000};
+    private static final OpKind[] KINDS = {
+        OpKind.ALL_REDUCE, OpKind.BROADCAST, OpKind.ALL_GATHER, OpKind.REDUCE_SCATTER, OpKind.ALL_TO_ALL, OpKind.BARRIER
+    };
+    private static final Duration PATIENT = Duration.ofSeconds(30);
+    private static final Duration SHORT = Duration.ofMillis(1500);
+
+    /** Between a deadline and its exception on a loaded machine; a hang is longer. */
+    private static final Duration SLACK = Duration.ofSeconds(10);
+
+    private static final AtomicInteger FAILED = new AtomicInteger();
+    private static final AtomicInteger SUCCEEDED = new AtomicInteger();
+    private static final String A_RANK = "(?s).*rank \\d \\(host testhost, pid 400\\d\\).*";
+
+    @BeforeAll
+    static void openWhatTheJdkKeeps() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2)) {
+            world.run(rank -> rank.backend().run(Calls.barrier(0)));
+        }
+    }
+
+    /** Faults that strike nothing, or everything, would test nothing. */
+    @AfterAll
+    static void bothHaveHappened() {
+        System.out.println("fault simulation: " + SUCCEEDED + " seeds without and " + FAILED + " with failures");
+        if (Long.getLong("jrun.seed") == null) {
+            assertThat(SUCCEEDED.get()).isPositive();
+            assertThat(FAILED.get()).isPositive();
+        }
+    }
+
+    static LongStream seeds() {
+        Long only = Long.getLong("jrun.seed");
+        if (only != null) {
+            return LongStream.of(only);
+        }
+        return LongStream.rangeClosed(1, Boolean.getBoolean("jrun.soak") ? SOAK_SEEDS : SEEDS);
+    }
+
+    @ParameterizedTest(name = "-Djrun.seed={0}")
+    @MethodSource("seeds")
+    void everyCallIsExactOrFailsInTimeByName(long seed) throws Exception {
+        OpenFiles before = OpenFiles.now();
+        SplittableRandom random = new SplittableRandom(seed);
+        int size = 2 + random.nextInt(3);
+        boolean mayHarm = random.nextInt(4) != 0;
+        List<FaultyProxy> proxies = new ArrayList<>();
+        try (TcpRanks world = TcpRanks.start(size, (rank, port) -> {
+            FaultyProxy proxy = proxy(seed, rank, port, mayHarm);
+            proxies.add(proxy);
+            return proxy.port();
+        })) {
+            Duration timeout = mayHarm ? SHORT : PATIENT;
+            List<Optional<Throwable>> outcomes = world.outcomes(rank -> new Program(seed, rank, timeout).run());
+            assertThat(mayHarm || outcomes.stream().allMatch(Optional::isEmpty))
+                    .as("only slow and torn streams, yet %s", outcomes)
+                    .isTrue();
+            outcomes.stream().flatMap(Optional::stream).forEach(FaultSimulationTest::assertNamed);
+            boolean hasFailed = outcomes.stream().anyMatch(Optional::isPresent);
+            (hasFailed ? FAILED : SUCCEEDED).incrementAndGet();
+        } finally {
+            for (FaultyProxy proxy : proxies) {
+                proxy.close();
+            }
+        }
+        before.awaitNoMore();
+        awaitNoThread("jrun-tcp-setup");
+        awaitNoThread(FaultyProxy.THREADS);
+    }
+
+    private static FaultyProxy proxy(long seed, int rank, int port, boolean mayHarm) {
+        try {
+            return new FaultyProxy(port, number -> {
+                SplittableRandom random = new SplittableRandom((seed * 31 + rank) * 31 + number);
+                return Map.of(
+                        Direction.TO_CALLED, Fault.draw(random, Direction.TO_CALLED, mayHarm && random.nextBoolean()),
+                        Direction.TO_CALLER, Fault.draw(random, Direction.TO_CALLER, mayHarm && random.nextBoolean()));
+            });
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void assertNamed(Throwable failure) {
+        assertThat(failure)
+                .isInstanceOfSatisfying(
+                        CommException.class,
+                        comm -> assertThat(comm.code())
+                                .isIn(ErrorCode.PEER_LOST, ErrorCode.COLLECTIVE_TIMEOUT, ErrorCode.COLLECTIVE_MISMATCH))
+                .hasMessageMatching(A_RANK)
+                .hasMessageMatching("(?s).*(allReduce|broadcast|allGather|reduceScatter|allToAll|barrier) #\\d.*");
+    }
+
+    private static void awaitNoThread(String name) throws InterruptedException {
+        long end = System.nanoTime() + SLACK.toNanos();
+        while (Thread.getAllStackTraces().keySet().stream()
+                .anyMatch(thread -> thread.getName().startsWith(name))) {
+            assertThat(System.nanoTime()).as("a thread %s is left", name).isLessThan(end);
+            TimeUnit.MILLISECONDS.sleep(1);
+        }
+    }
+
+    /** The calls of one rank, which all ranks draw alike. */
+    private static final class Program {
+        private final SplittableRandom random;
+        private final Rank rank;
+        private final int size;
+        private final Duration timeout;
+
+        Program(long seed, Rank rank, Duration timeout) {
+            this.random = new SplittableRandom(~seed);
+            this.rank = rank;
+            this.size = rank.size();
+            this.timeout = timeout;
+        }
+
+        void run() {
+            for (int sequence = 0; sequence < CALLS; sequence++) {
+                OpKind kind = KINDS[random.nextInt(KINDS.length)];
+                int count = kind == OpKind.BARRIER ? 0 : COUNTS[random.nextInt(COUNTS.length)];
+                call(sequence, kind, count, random.nextInt(size));
+            }
+        }
+
+        private void call(int sequence, OpKind kind, int count, int root) {
+            boolean inPlace = kind == OpKind.ALL_REDUCE || kind == OpKind.BROADCAST;
+            boolean takesAll = kind == OpKind.REDUCE_SCATTER || kind == OpKind.ALL_TO_ALL;
+            boolean givesAll = kind == OpKind.ALL_GATHER || kind == OpKind.ALL_TO_ALL;
+            int[] input = IntStream.range(0, takesAll ? size * count : count)
+                    .map(i -> value(rank.rank(), sequence, i))
+                    .toArray();
+            int[] output = inPlace ? input : new int[givesAll ? size * count : count];
+            long start = System.nanoTime();
+            try {
+                rank.backend()
+                        .run(new Call(
+                                sequence,
+                                kind,
+                                DataType.I32,
+                                ReduceOp.SUM,
+                                count,
+                                kind.hasRoot() ? root : 0,
+                                MemorySegment.ofArray(input),
+                                MemorySegment.ofArray(output),
+                                Deadline.after(timeout)));
+            } finally {
+                assertThat(Duration.ofNanos(System.nanoTime() - start))
+                        .as("%s #%d", kind, sequence)
+                        .isLessThan(timeout.plus(SLACK));
+            }
+            int[] expected = IntStream.range(0, output.length)
+                    .map(i -> expected(sequence, kind, count, root, i))
+                    .toArray();
+            assertThat(Arrays.mismatch(output, expected))
+                    .as("first wrong element of %s #%d of %d", kind, sequence, count)
+                    .isEqualTo(-1);
+        }
+
+        private static int value(int rank, int sequence, int i) {
+            return (rank + 1) * 1_000_003 + sequence * 101 + i * 7;
+        }
+
+        private int expected(int sequence, OpKind kind, int count, int root, int i) {
+            return switch (kind) {
+                case ALL_REDUCE -> sum(sequence, i);
+                case REDUCE_SCATTER -> sum(sequence, rank.rank() * count + i);
+                case BROADCAST -> value(root, sequence, i);
+                case ALL_GATHER -> value(i / count, sequence, i % count);
+                case ALL_TO_ALL -> value(i / count, sequence, rank.rank() * count + i % count);
+                default -> throw new IllegalArgumentException(kind + " gives nothing");
+            };
+        }
+
+        private int sum(int sequence, int i) {
+            return IntStream.range(0, size)
+                    .map(each -> value(each, sequence, i))
+                    .sum();
+        }
+    }
+}
