@@ -128,6 +128,7 @@ final class LaneDoor {
             return Verdict.DUPLICATE;
         }
         states[peer] = State.CONNECTED;
+        obstacles[peer] = null;
         return Verdict.ACCEPTED;
     }
 
@@ -155,9 +156,12 @@ final class LaneDoor {
         setup.linger(channel);
     }
 
+    /** A call of this rank's own has failed; nothing is lost if the peer's has brought a connection meanwhile. */
     private synchronized void obstruct(int peer, String why) {
-        obstacles[peer] = why;
-        selector.wakeup();
+        if (states[peer] != State.CONNECTED) {
+            obstacles[peer] = why;
+            selector.wakeup();
+        }
     }
 
     private int worldRank(int peer) {
