@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -113,10 +114,11 @@ class GroupLifecycleTest {
         LocalWorld.run(two(TransportKind.SHM), world -> {
             ProcessGroup group = world.group().split(0, world.rank());
             int other = 1 - world.rank();
-            for (Runnable waiting :
-                    List.<Runnable>of(group::barrier, () -> group.barrierAsync().await(), group::close)) {
+            for (Consumer<Work> waiting :
+                    List.<Consumer<Work>>of(_ -> group.barrier(), Work::await, _ -> group.close())) {
                 Work pending = group.recvAsync(ints(), DataType.I32, 4, other);
-                var continued = pending.future().thenRun(waiting);
+                Work later = group.recvAsync(ints(), DataType.I32, 4, other); // Its message is sent last.
+                var continued = pending.future().thenRun(() -> waiting.accept(later));
                 world.group().barrier(); // Both continuations are in place before the messages are sent.
                 group.send(ints(), DataType.I32, 4, other);
                 assertThatThrownBy(() -> continued
@@ -125,6 +127,8 @@ class GroupLifecycleTest {
                         .isInstanceOf(CompletionException.class)
                         .hasMessageContaining("waits on the thread that runs the operations")
                         .hasRootCauseInstanceOf(CommException.class);
+                group.send(ints(), DataType.I32, 4, other);
+                later.await();
             }
             group.barrier();
         });
