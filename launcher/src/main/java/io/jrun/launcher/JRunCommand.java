@@ -10,6 +10,7 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.process.FastExit;
+import io.jrun.launcher.process.HeadStart;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
@@ -42,6 +43,7 @@ public final class JRunCommand {
 
     /** Runs a command line and ends the process with its exit code. */
     public static void main(String[] args) {
+        HeadStart.begin();
         Path directory = Path.of("").toAbsolutePath();
         Path home = directory.resolve(System.getProperty(HOME_PROPERTY, "target/jrun"));
         String terminals = System.getProperty(TERMINAL_PROPERTY, "");

@@ -1,7 +1,6 @@
 package io.jrun.launcher;
 
 import io.jrun.launcher.cli.Surroundings;
-import io.jrun.launcher.process.FastExit;
 import java.io.ByteArrayOutputStream;
 import java.util.List;
 
@@ -27,6 +26,5 @@ final class Rehearsal {
         String jar = System.getProperty("java.class.path", ""); // started with -jar; a URL would have spaces escaped
         command.run(
                 List.of("--nproc-per-node=2", "--log-dir=" + logs, "--main-class=" + Rehearsal.class.getName(), jar));
-        FastExit.prepare();
     }
 }

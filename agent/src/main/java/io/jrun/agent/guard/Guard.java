@@ -22,9 +22,9 @@ public final class Guard implements AutoCloseable {
      * A worker becomes its group's leader a moment after it is forked; until then only its pid can be signalled, hence the
      * second kill. The shell ignores what a terminal or a batch system sends to everybody.
      *
-     * <p>An agent may be killed between a fork and the word of it (seen under load: the worker ran already). Therefore,
-     * unless the agent said goodbye, the shell also looks for processes that carry this agent's socket in their
-     * environment, and once more a second later for one that was just being forked.
+     * <p>An agent may be killed between a fork and the word of it (seen under load: the worker ran already), and a worker's
+     * child may have left the worker's group. Therefore, unless the agent said goodbye, the shell also looks for processes
+     * that carry this agent's socket in their environment, and once more a second later for one that was just being forked.
      */
     private static final String SCRIPT = """
             trap '' HUP INT QUIT TERM PIPE USR1 USR2
@@ -55,6 +55,7 @@ public final class Guard implements AutoCloseable {
 
     private final Process shell;
     private final OutputStream commands;
+    private volatile boolean cutOff;
 
     private Guard(Process shell) {
         this.shell = shell;
@@ -100,11 +101,18 @@ public final class Guard implements AutoCloseable {
         return shell.pid();
     }
 
+    /** The job ends while its workers run: {@link #close} will leave as little of them as the agent's own death does. */
+    public void cutOff() {
+        cutOff = true;
+    }
+
     /** Ends the pipe and waits, at most 5 s, until the shell has done its duty. */
     @Override
     public void close() {
         try {
-            tell("bye");
+            if (!cutOff) {
+                tell("bye");
+            }
             commands.close();
             if (!shell.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS)) {
                 shell.destroyForcibly();

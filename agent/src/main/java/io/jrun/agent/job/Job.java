@@ -194,6 +194,9 @@ final class Job {
             finish();
             return;
         }
+        if (resources != null && !round.isOver()) {
+            resources.guard().cutOff(); // the coordinator is gone, or this agent is being stopped
+        }
         var _ = mailbox.postIn(TimeUnit.SECONDS.toMillis(END_SECONDS), this::finish);
         round.whenOver(this::finish);
         round.killAll();

@@ -19,6 +19,8 @@ record BenchArguments(List<String> own, List<String> programs) {
             LaunchOption.ENV,
             LaunchOption.LOG_DIR);
 
+    private static final Set<String> HELP = Set.of("-h", "--help", "-V", "--version");
+
     static BenchArguments split(List<String> args) {
         List<String> own = new ArrayList<>();
         List<String> programs = new ArrayList<>();
@@ -34,6 +36,9 @@ record BenchArguments(List<String> own, List<String> programs) {
                 i++;
                 own.add(args.get(i));
             }
+        }
+        if (programs.isEmpty() || programs.stream().anyMatch(HELP::contains)) {
+            own.add(LaunchOption.NPROC_PER_NODE.longName() + "=1"); // every worker would print the same text
         }
         return new BenchArguments(own, programs);
     }

@@ -129,6 +129,11 @@ final class ProgramFinder {
             throw new UsageException(
                     settings.name(LaunchOption.JAVA) + ": no bin/java in " + text + ". Give the folder of a JDK.");
         }
+        JdkVersion.of(home).filter(JdkVersion::isTooOld).ifPresent(version -> {
+            throw new UsageException(settings.name(LaunchOption.JAVA) + ": " + text + " is Java " + version.text()
+                    + ", and jrun's runtime needs Java " + JdkVersion.NEEDED
+                    + " or newer. Give the folder of such a JDK.");
+        });
         return home.toString();
     }
 

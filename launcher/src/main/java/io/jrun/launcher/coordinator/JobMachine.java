@@ -133,6 +133,9 @@ final class JobMachine {
 
     private Transition ended(Round round, WorkerEnd end) {
         Round next = round.withEnd(end);
+        if (!end.isSuccess() && end.afterStop()) { // nobody here has told it to stop
+            return lost(next, end.host(), "it was stopped, and its workers with it");
+        }
         if (!end.isSuccess()) {
             return stop(next, new WorkerFailed(end), SIGTERM, failure(end));
         }
@@ -150,12 +153,11 @@ final class JobMachine {
     }
 
     private Transition nodeGone(Round round, int nodeRank, String why) {
-        String host = ranks.nodes().get(nodeRank).host();
-        return stop(
-                withNodeEnded(round, nodeRank),
-                new NodeLost(host, why),
-                SIGTERM,
-                "the agent of " + host + " was lost: " + why);
+        return lost(withNodeEnded(round, nodeRank), ranks.nodes().get(nodeRank).host(), why);
+    }
+
+    private Transition lost(Round round, String host, String why) {
+        return stop(round, new NodeLost(host, why), SIGTERM, "the agent of " + host + " was lost: " + why);
     }
 
     private Round withNodeEnded(Round round, int nodeRank) {

@@ -7,6 +7,14 @@ import java.lang.invoke.MethodHandle;
 
 /** Ends this process at once. */
 public final class FastExit {
+    /** Made when first needed: by {@link HeadStart}, or else at the end. */
+    private static final class Native {
+        private static final Linker LINKER = Linker.nativeLinker();
+
+        static final MethodHandle EXIT = LINKER.downcallHandle(
+                LINKER.defaultLookup().findOrThrow("_exit"), FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
+    }
+
     private FastExit() {}
 
     /**
@@ -17,17 +25,15 @@ public final class FastExit {
         System.out.flush();
         System.err.flush();
         try {
-            prepare().invokeExact(code);
+            Native.EXIT.invokeExact(code);
         } catch (Throwable e) {
             // No native access: end the slow way.
             Runtime.getRuntime().halt(code);
         }
     }
 
-    /** The handle of {@code _exit}. */
-    public static MethodHandle prepare() {
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(
-                linker.defaultLookup().findOrThrow("_exit"), FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
+    /** Makes the handle of {@code _exit}, which takes some 15 ms, before it is needed. */
+    static void prepare() {
+        var _ = Native.EXIT.type();
     }
 }

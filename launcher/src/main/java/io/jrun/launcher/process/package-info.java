@@ -1,6 +1,7 @@
 /**
- * jrun's own process: the signals it takes and how it ends. Entry classes: {@link io.jrun.launcher.process.SignalHandlers} and
- * {@link io.jrun.launcher.process.FastExit}.
+ * jrun's own process: how it starts, the signals it takes and how it ends. Entry classes: {@link
+ * io.jrun.launcher.process.HeadStart}, {@link io.jrun.launcher.process.SignalHandlers} and {@link
+ * io.jrun.launcher.process.FastExit}.
  */
 @NullMarked
 package io.jrun.launcher.process;

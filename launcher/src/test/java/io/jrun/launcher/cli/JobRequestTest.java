@@ -9,11 +9,14 @@ import io.jrun.launcher.job.TerminalStreams;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class JobRequestTest {
     @TempDir
@@ -167,6 +170,16 @@ class JobRequestTest {
         assertThat(job.workersPerNode()).hasToString("Exactly[count=2]");
         assertThat(job.json()).isFalse();
         assertThat(job.console().prefixed()).isFalse();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--help", "-h", "allreduce --help", "--version", ""})
+    void benchExplainsItselfOnce(String line) {
+        List<String> args = new ArrayList<>(List.of("--nproc-per-node=4"));
+        args.addAll(List.of(line.split(" ")));
+        args.remove("");
+        JobSpec job = ((JobRequest.Run) JobRequest.parseBench(args, benchSurroundings())).job();
+        assertThat(job.workersPerNode()).hasToString("Exactly[count=1]");
     }
 
     private Surroundings benchSurroundings() {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,6 +25,18 @@ class UsageErrorTest {
         requests = new Requests(folder);
         requests.jar("library.jar", Map.of());
         Files.writeString(folder.resolve("train.py"), "print()");
+        jdk("jdk17", "17.0.13");
+        jdk("jdk8", "1.8.0_432");
+    }
+
+    private void jdk(String name, String version) throws IOException {
+        Path home = folder.resolve(name);
+        Path java =
+                Files.writeString(Files.createDirectories(home.resolve("bin")).resolve("java"), "");
+        Files.setPosixFilePermissions(java, PosixFilePermissions.fromString("rwxr-xr-x"));
+        Files.writeString(
+                home.resolve("release"),
+                "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"" + version + "\"\nMODULES=\"java.base\"\n");
     }
 
     @ParameterizedTest
@@ -55,6 +68,8 @@ class UsageErrorTest {
         --gpu-visibility=two train.jar   | --gpu-visibility: 'two' is not usable; give one or all.
         --classpath=nowhere train.jar    | --classpath: nowhere: no such file or folder.
         --java=nowhere train.jar         | --java: no bin/java in nowhere. Give the folder of a JDK.
+        --java=jdk17 train.jar           | --java: jdk17 is Java 17.0.13, and jrun's runtime needs Java 25 or newer. Give the folder of such a JDK.
+        --java=jdk8/bin/java train.jar   | --java: jdk8/bin/java is Java 1.8.0_432, and jrun's runtime needs Java 25 or newer. Give the folder of such a JDK.
         --agent=x train.jar              | --agent: 'x' is not usable; give HOST:PORT.
         --agent=127.0.0.1:70 train.jar   | --agent needs --secret-file, the file that 'jrun agent' was given.
         --secret-file=x train.jar        | --secret-file goes with --agent; give both.

@@ -26,7 +26,7 @@ import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
 /**
- * Random jobs against simulated agents: workers join, leave, succeed, fail, ignore being stopped; agents vanish; signals and
+ * Random jobs against simulated agents: workers join, leave, succeed, fail, ignore being stopped; agents vanish or are stopped; signals and
  * the timeout come at any moment. After every event the promises of the machine are checked; a failure names its seed.
  */
 class JobMachineSimulationTest {
@@ -55,6 +55,7 @@ class JobMachineSimulationTest {
         private boolean peersSent;
         private boolean finished;
         private boolean timeIsUp;
+        private boolean agentStopped;
 
         Simulation(int seed) {
             random = new Random(seed);
@@ -122,6 +123,10 @@ class JobMachineSimulationTest {
                                 .toList());
             }
             alive.remove(rank);
+            if (dice < 52 && !stopped) {
+                agentStopped = true;
+                return new WorkerEnded(round, Ends.stopped(rank, 137)); // its agent was told to end
+            }
             boolean fails = killed || random.nextInt(4) == 0;
             return new WorkerEnded(round, stopped ? Ends.stopped(rank, fails ? 137 : 0) : Ends.of(rank, fails ? 1 : 0));
         }
@@ -151,6 +156,9 @@ class JobMachineSimulationTest {
                             .as("no round starts while a node is dead")
                             .hasSameSizeAs(ranks.nodes());
                     assertThat(timeIsUp).as("no round starts after the timeout").isFalse();
+                    assertThat(agentStopped)
+                            .as("no round starts after an agent was stopped")
+                            .isFalse();
                     assertThat(number).isEqualTo(round + 1);
                     assertThat(restartCount).isEqualTo(launches).isLessThanOrEqualTo(policy.maxRestarts());
                     round = number;
@@ -186,6 +194,11 @@ class JobMachineSimulationTest {
                     assertThat(outcome.cause().isEmpty())
                             .as("success is when all succeeded and nobody was stopped")
                             .isEqualTo(outcome.exitCode() == 0);
+                    if (agentStopped) {
+                        assertThat(outcome.exitCode())
+                                .as("a stopped agent is no worker's failure")
+                                .isEqualTo(69);
+                    }
                 }
                 case JobAction.Checkpoint _ -> assertThat(stopped).isFalse();
                 case JobAction.WatchStop(int number, long _) ->

@@ -202,6 +202,22 @@ class JobMachineTest {
     }
 
     @Test
+    void stoppedAgentEndsTheJobWhateverRestartsAreLeft() {
+        String why = "it was stopped, and its workers with it";
+        List<JobAction> actions = play(
+                machine(3),
+                new WorkerEnded(1, Ends.stopped(2, 137)),
+                new WorkerEnded(1, Ends.stopped(3, 137)),
+                new NodeGone(1, "the agent ended the job's control stream"),
+                ended(1, 0, 143),
+                ended(1, 1, 143));
+        assertThat(actions).contains(new Abort(1, "the agent of node1 was lost: " + why), new Stop(15, 30_000));
+        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
+        assertThat(outcome(actions).cause()).contains(new NodeLost("node1", why));
+        assertThat(outcome(actions).exitCode()).isEqualTo(69);
+    }
+
+    @Test
     void timeoutDuringAStopForARestartEndsTheJob() {
         List<JobAction> actions =
                 play(machine(3), ended(1, 0, 1), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));

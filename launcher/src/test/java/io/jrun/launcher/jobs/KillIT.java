@@ -61,7 +61,7 @@ class KillIT extends RealJobs {
     @MethodSource("times")
     void killedLauncherOfAStandingAgentLeavesNoWorkerAndTheAgentGoesOn(int time) {
         StandingAgent agent = StandingAgent.start(jrun, folder);
-        Running job = startStubborn(CHILD, agent.options());
+        Running job = startStubborn(CHILD + DAEMON, agent.options());
         job.signal("KILL");
         awaitNoWorker(job);
         assertThat(job.await().exitCode()).isEqualTo(137);
@@ -84,11 +84,17 @@ class KillIT extends RealJobs {
 
     @ParameterizedTest
     @MethodSource("times")
-    void terminatedAgentLeavesNoWorkerAndFailsTheJob(int time) {
+    void terminatedAgentLeavesNoWorkerAndItsLauncherSaysSo(int time) {
         StandingAgent agent = StandingAgent.start(jrun, folder);
-        Running job = startStubborn(CHILD, agent.options());
-        agent.stop();
-        assertThat(job.await().exitCode()).isNotZero();
+        Running job = startStubborn(CHILD + DAEMON, agent.options());
+        agent.process().signal("TERM");
+        awaitNoWorker(job);
+        Result result = job.await();
+        assertThat(result.exitCode()).isEqualTo(69);
+        assertThat(result.err())
+                .contains("jrun: lost the agent of ", ": it was stopped, and its workers with it (exit code 69)")
+                .doesNotContain("first failure");
+        assertThat(agent.process().await().exitCode()).isEqualTo(143);
     }
 
     @ParameterizedTest
