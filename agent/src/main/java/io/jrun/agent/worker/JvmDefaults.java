@@ -25,6 +25,9 @@ public final class JvmDefaults {
 
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
 
+    /** The runtime's: what {@code WorkerMain} prepares before the program begins. */
+    static final String NATIVE_SETUP = "-Djrun.worker.setup=io.jrun.train.NativeSetup";
+
     private static final List<String> ACCESS_OPTIONS =
             List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
 
@@ -46,6 +49,7 @@ public final class JvmDefaults {
         options.addAll(lacksVectorModule(WorkerCommand.javaHome(launch)) ? ACCESS_OPTIONS : MODULE_OPTIONS);
         options.add("-XX:-UsePerfData");
         options.add("-Dorg.bytedeco.javacpp.maxphysicalbytes=0"); // its default bound makes big models fail
+        options.add(NATIVE_SETUP);
         String logDir = literal(context.rankLogDir(launch.getRestartCount(), worker.getRank()));
         options.add("-XX:ErrorFile=" + logDir + "/hs_err_pid%p.log");
         options.add("-XX:HeapDumpPath=" + logDir);

@@ -59,6 +59,7 @@ public final class WorkerArchive {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("-XX:+UseSerialGC");
         command.add("-Xlog:disable");
+        command.add(JvmDefaults.NATIVE_SETUP);
         command.addAll(JvmDefaults.MODULE_OPTIONS);
         command.addAll(List.of(options));
         return command;

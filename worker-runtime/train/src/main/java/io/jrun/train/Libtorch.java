@@ -8,7 +8,9 @@ import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.openblas.global.openblas;
 import org.bytedeco.pytorch.global.torch;
@@ -41,6 +43,9 @@ public final class Libtorch {
 
     /** The presets' own; unpacked before the others are opened, since all must lie in one folder. */
     private static final List<String> BINDINGS = List.of("libjnitorch.so", "libjnitorch_gloo.so");
+
+    /** The only platform of this version. */
+    private static final String ARCHIVE_SUFFIX = "-linux-x86_64.jar";
 
     private static boolean isLoaded;
 
@@ -76,9 +81,19 @@ public final class Libtorch {
      * @throws UncheckedIOException if the cache cannot be written; the message names it
      */
     static synchronized void prepare() {
-        if (!Files.exists(openCache().marker(libraryArchive()))) {
+        Path archive = archiveOnClassPath().orElseGet(Libtorch::libraryArchive);
+        if (!Files.exists(openCache().marker(archive))) {
             load();
         }
+    }
+
+    /** What {@link #libraryArchive} finds, without starting the presets' loader. */
+    private static Optional<Path> archiveOnClassPath() {
+        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator, -1))
+                .filter(entry -> entry.endsWith(ARCHIVE_SUFFIX)
+                        && entry.substring(entry.lastIndexOf('/') + 1).startsWith("pytorch-"))
+                .findFirst()
+                .map(Path::of);
     }
 
     /**

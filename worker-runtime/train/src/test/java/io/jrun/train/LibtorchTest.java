@@ -3,6 +3,7 @@ package io.jrun.train;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.worker.WorkerMain;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -50,7 +51,9 @@ class LibtorchTest {
         JavaProcess worker = JavaProcess.start(
                 folder,
                 WorkerMain.class,
-                List.of("-Dorg.bytedeco.javacpp.cachedir=" + folder.resolve("cache")),
+                List.of(
+                        "-Dorg.bytedeco.javacpp.cachedir=" + folder.resolve("cache"),
+                        "-D" + WorkerSetup.PROPERTY + "=" + NativeSetup.class.getName()),
                 Map.of("LD_LIBRARY_PATH", foreign.toString()),
                 TensorFirst.class.getName());
         assertThat(worker.join(300)).contains("sum 2.0");

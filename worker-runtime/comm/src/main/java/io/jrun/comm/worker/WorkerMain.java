@@ -4,7 +4,6 @@ import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.control.OpenChannels;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
-import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,10 +25,25 @@ public final class WorkerMain {
         }
         ErrorRecord record = ErrorRecord.ofProcess();
         Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> end(record, thread, failure));
-        ServiceLoader.load(WorkerSetup.class).forEach(WorkerSetup::prepare);
+        prepare(System.getProperty(WorkerSetup.PROPERTY));
         MainMethod main = mainOf(args[0]);
         if (main != null && invoke(main, Arrays.copyOfRange(args, 1, args.length), record)) {
             OpenChannels.leaveAll();
+        }
+    }
+
+    /** A class path of comm alone has nothing to prepare. */
+    private static void prepare(@Nullable String setupClass) {
+        if (setupClass == null) {
+            return;
+        }
+        try {
+            Class<?> setup = Class.forName(setupClass);
+            ((WorkerSetup) setup.getDeclaredConstructor().newInstance()).prepare();
+        } catch (ClassNotFoundException _) {
+            return;
+        } catch (ReflectiveOperationException | ClassCastException e) {
+            fail("-D" + WorkerSetup.PROPERTY + "=" + setupClass + " cannot be used: " + e);
         }
     }
 
