@@ -140,6 +140,9 @@ final class Round {
 
     private void signal(SignalWorkers request) {
         int signal = request.getSignal();
+        if (signal == SIGUSR2 && launch.getProgram().hasJava()) {
+            return; // HotSpot's own handler, for suspending threads, takes it and complains on stderr
+        }
         boolean killsByDefault = signal == SIGUSR1 || signal == SIGUSR2;
         living.values().forEach(worker -> worker.signal(signal, killsByDefault));
     }

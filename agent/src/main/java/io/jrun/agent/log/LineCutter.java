@@ -8,9 +8,9 @@ import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 
 /**
- * Reads a growing log file in pieces that end at the end of a line, where wanted also at a carriage return. A line longer than {@value #MAX_LINE_BYTES} bytes comes
- * in several pieces of that size; a last line without a newline is given one. Every byte is read at most twice. Confined to
- * one thread.
+ * Reads a growing log file in pieces that end at the end of a line, where wanted also at a carriage return. A line longer
+ * than {@value #MAX_LINE_BYTES} bytes comes in several pieces of that size; a last line without a newline is given one. Every
+ * byte is read at most twice. Confined to one thread.
  */
 final class LineCutter implements AutoCloseable {
     /** Enough to make a piece worth its message. */

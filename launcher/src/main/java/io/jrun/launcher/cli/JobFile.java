@@ -37,7 +37,7 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
         } catch (JsonProcessingException e) {
             String where =
                     e.getLocation() == null ? "" : " in line " + e.getLocation().getLineNr();
-            String what = e.getOriginalMessage().lines().findFirst().orElse("");
+            String what = e.getOriginalMessage().lines().findFirst().orElse("").replaceFirst(" \\(for .*", "");
             throw new UsageException(name + ": not readable" + where + ": " + what + ".");
         } catch (IOException e) {
             throw new UsageException(name + ": cannot be read: " + e.getMessage() + ".");

@@ -76,6 +76,7 @@ class SignalIT extends RealJobs {
         job.awaitOutput("[0@").awaitOutput("[1@").signal(signal);
         Result result = job.await();
         assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.err()).doesNotContain("signal");
         assertThat(result.out().lines().filter(line -> line.endsWith("asked once: true")))
                 .hasSize(2);
     }

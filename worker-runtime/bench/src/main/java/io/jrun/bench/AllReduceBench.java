@@ -12,7 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
 
 /**
  * All-reduce over a range of sizes, float32 SUM in place, in the form nccl-tests users know. The backends take turns
@@ -22,7 +25,9 @@ import picocli.CommandLine.Option;
         name = "allreduce",
         mixinStandardHelpOptions = true,
         showDefaultValues = true,
-        description = "Sums a float32 buffer over all ranks; time, bandwidth and errors for each size and backend.")
+        description =
+                "Sums a float32 buffer over all ranks (jrun bench allreduce --nproc-per-node=N); time, bandwidth and errors for"
+                        + " each size and backend.")
 final class AllReduceBench implements Runnable {
     /** A size's calls are measured in this many turns, the backends alternating. */
     private static final int TURNS = 5;
@@ -40,6 +45,9 @@ final class AllReduceBench implements Runnable {
 
     private static final long WARM_UP_COUNT = 1 << 14;
     private static final int WARM_UP_CALLS = 2000;
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
 
     @Option(names = "--backend", split = ",", defaultValue = "jrun", description = "jrun, gloo, or both: jrun,gloo")
     private List<BackendName> backends = List.of();
@@ -83,7 +91,12 @@ final class AllReduceBench implements Runnable {
     @Override
     public void run() {
         if (stepFactor < 2) {
-            throw new IllegalArgumentException("--step-factor=" + stepFactor + " must be at least 2");
+            throw new ParameterException(spec.commandLine(), "--step-factor=" + stepFactor + " must be at least 2");
+        }
+        if (minBytes.bytes() > maxBytes.bytes()) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--min-bytes=" + minBytes.bytes() + " is more than --max-bytes=" + maxBytes.bytes());
         }
         try (World world = Distributed.init()) {
             long maxCount = Math.max(1, maxBytes.bytes() / Float.BYTES);

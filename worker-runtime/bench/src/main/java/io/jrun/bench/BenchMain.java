@@ -15,6 +15,11 @@ public final class BenchMain implements Runnable {
     /** Runs the benchmark named by the first argument. */
     public static void main(String[] args) {
         int exitCode = new CommandLine(new BenchMain())
+                .setParameterExceptionHandler((wrong, _) -> {
+                    System.err.println(
+                            "jrun bench: " + wrong.getMessage() + ". 'jrun bench --help' lists what there is.");
+                    return CommandLine.ExitCode.USAGE;
+                })
                 .setExecutionExceptionHandler((failure, _, _) -> {
                     throw failure;
                 })

@@ -13,7 +13,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
 
 /**
  * A training step of a 3.7M-parameter GPT, batch 8 per rank, SGD, one thread per rank: without communication, with jrun's
@@ -32,6 +35,9 @@ final class DdpBench implements Runnable {
 
     /** A mode's first steps fill caches, rebuild buckets and warm the JIT. */
     private static final int WARMUP_STEPS = 5;
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
 
     @Option(
             names = "--mode",
@@ -54,6 +60,9 @@ final class DdpBench implements Runnable {
 
     @Override
     public void run() {
+        if (steps < 1) {
+            throw new ParameterException(spec.commandLine(), "--steps=" + steps + " must be at least 1");
+        }
         try (World world = Distributed.init()) {
             Libtorch.setThreads(1);
             torch.manual_seed(100L + world.rank());

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -105,7 +106,7 @@ final class NativeCache {
         Set<PosixFilePermission> mode = PosixFilePermissions.fromString("rwx------");
         try {
             Files.createDirectory(own, PosixFilePermissions.asFileAttribute(mode));
-        } catch (java.nio.file.FileAlreadyExistsException _) {
+        } catch (FileAlreadyExistsException _) {
             // A neighbour was faster; checkOwn decides whether it was one of ours.
         }
     }

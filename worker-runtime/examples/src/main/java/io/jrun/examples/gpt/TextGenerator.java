@@ -1,6 +1,7 @@
 package io.jrun.examples.gpt;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
@@ -19,7 +20,7 @@ final class TextGenerator {
     /** The prompt and {@code count} bytes after it; a function of the model and the seed. */
     static String generate(Gpt model, int count, long seed) {
         byte[] prompt = PROMPT.getBytes(StandardCharsets.UTF_8);
-        byte[] text = java.util.Arrays.copyOf(prompt, prompt.length + count);
+        byte[] text = Arrays.copyOf(prompt, prompt.length + count);
         Generator generator = torch.createCPUGenerator(seed);
         try (NoGradGuard _ = new NoGradGuard()) {
             for (int at = prompt.length; at < text.length; at++) {
