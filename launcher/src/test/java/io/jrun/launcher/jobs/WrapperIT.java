@@ -45,7 +45,7 @@ class WrapperIT extends RealJobs {
                 .contains("jrun: built");
         assertThat(fresh.run("version").err()).isEmpty();
         assertThat(Files.readString(folder.resolve("built")))
-                .isEqualTo(checkout.toRealPath() + " -B -q -DskipTests package\n");
+                .isEqualTo(checkout.toRealPath() + " -B package -DskipTests\n");
     }
 
     @Test
