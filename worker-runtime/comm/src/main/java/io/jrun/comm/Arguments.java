@@ -2,6 +2,8 @@ package io.jrun.comm;
 
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.stream.Collectors;
 
 /** Checks of what callers pass, with messages that name the operation and both numbers. */
 final class Arguments {
@@ -18,6 +20,16 @@ final class Arguments {
             return Math.multiplyExact(Math.multiplyExact(count, (long) type.sizeBytes()), (long) blocks);
         } catch (ArithmeticException e) {
             throw usage(kind, blocks + " blocks of " + count + " elements of " + type.label() + " exceed 64 bits");
+        }
+    }
+
+    static void reducible(OpKind kind, DataType type, ReduceOp op) {
+        if (!op.supports(type)) {
+            String supported = Arrays.stream(DataType.values())
+                    .filter(op::supports)
+                    .map(DataType::label)
+                    .collect(Collectors.joining(" "));
+            throw usage(kind, op + " of " + type.label() + " is not defined (expected one of " + supported + ")");
         }
     }
 

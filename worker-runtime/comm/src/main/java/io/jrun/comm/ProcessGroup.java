@@ -364,6 +364,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     private Lane.Task inPlace(OpKind kind, MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
         Arguments.rank(kind, "root", root, size());
+        Arguments.reducible(kind, type, op);
         Arguments.writable(kind, "data", buffer, Arguments.blockBytes(kind, type, count, 1));
         return task(kind, type, op, count, root, buffer, buffer);
     }
@@ -396,6 +397,7 @@ public final class ProcessGroup implements AutoCloseable {
     private Lane.Task reduceScatterTask(
             MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
         OpKind kind = OpKind.REDUCE_SCATTER;
+        Arguments.reducible(kind, type, op);
         long block = Arguments.blockBytes(kind, type, count, 1);
         long whole = Arguments.blockBytes(kind, type, count, size());
         Arguments.readable(kind, "input", input, whole);

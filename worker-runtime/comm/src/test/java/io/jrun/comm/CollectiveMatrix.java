@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.LongUnaryOperator;
 import java.util.stream.IntStream;
@@ -26,8 +27,11 @@ final class CollectiveMatrix {
 
     private static final int PERIOD = 7;
 
-    /** Beyond this, reductions differ in nothing but the arithmetic, which the smaller counts have covered. */
+    /** Beyond this, reductions differ in nothing but the arithmetic, which the smaller counts have covered... */
     private static final long MANY = 10_000;
+
+    /** ... and so do types of one size. */
+    private static final Set<DataType> LIKE_ANOTHER = Set.of(DataType.F16, DataType.U8, DataType.BOOL);
 
     private final ProcessGroup group;
     private final Buffers kind;
@@ -55,31 +59,36 @@ final class CollectiveMatrix {
 
     /** Runs everything with the default counts. */
     static void run(World world, Buffers kind) {
-        run(world.group(), kind, counts(world.size()));
+        run(world.group(), kind, counts(world.size()), List.of(DataType.values()));
     }
 
-    /** Runs everything with {@code counts} on {@code group}. */
-    static void run(ProcessGroup group, Buffers kind, List<Long> counts) {
+    /** Runs everything with {@code counts} and {@code types} on {@code group}. */
+    static void run(ProcessGroup group, Buffers kind, List<Long> counts, List<DataType> types) {
         long maxCount = counts.stream().mapToLong(Long::longValue).max().orElse(0);
         try (Arena arena = Arena.ofShared()) {
             CollectiveMatrix matrix = new CollectiveMatrix(group, kind, arena, maxCount);
-            for (DataType type : DataType.values()) {
+            for (DataType type : types) {
                 for (long count : counts) {
-                    matrix.runAll(new Elements(type), count);
+                    if (count <= MANY || !LIKE_ANOTHER.contains(type)) {
+                        matrix.runAll(new Elements(type), count);
+                    }
                 }
             }
         }
     }
 
-    /** Runs every operation once, as the tests with real processes do. */
+    /** Runs every operation once, as the tests with real processes do, with a type of each size. */
     static void runOnce(World world, Buffers kind) {
-        run(world.group(), kind, List.of(1023L));
+        List<DataType> types = List.of(DataType.BOOL, DataType.BF16, DataType.F32, DataType.I64);
+        run(world.group(), kind, List.of(1023L), types);
     }
 
     private void runAll(Elements elements, long count) {
         for (ReduceOp op : count > MANY ? List.of(ReduceOp.SUM, ReduceOp.AVG) : List.of(ReduceOp.values())) {
-            allReduce(elements, count, op);
-            reduceScatter(elements, count, op);
+            if (op.supports(elements.type())) {
+                allReduce(elements, count, op);
+                reduceScatter(elements, count, op);
+            }
         }
         int root = (int) (count % size);
         reduce(elements, count, root);
@@ -93,14 +102,14 @@ final class CollectiveMatrix {
     }
 
     /** Small and different for every rank; repeats after {@link #PERIOD} elements, so that expectations are cheap. */
-    private long value(int owner, long i) {
-        return 1 + (owner * 3L + i) % PERIOD;
+    private long value(Elements elements, int owner, long i) {
+        return elements.exact(1 + (owner * 3L + i) % PERIOD);
     }
 
     private MemorySegment input(Elements elements, long count) {
         MemorySegment buffer = buffer(registeredInput, elements, count);
         for (long i = 0; i < count; i++) {
-            elements.set(buffer, i, value(rank, i), 1);
+            elements.set(buffer, i, value(elements, rank, i), 1);
         }
         return buffer;
     }
@@ -122,20 +131,23 @@ final class CollectiveMatrix {
         };
     }
 
-    private long[] onePeriodReduced(long offset, ReduceOp op) {
+    private long[] onePeriodReduced(Elements elements, long offset, ReduceOp op) {
         return LongStream.range(offset, offset + PERIOD)
-                .map(i -> reduced(i, op))
+                .map(i -> reduced(elements, i, op))
                 .toArray();
     }
 
-    private long reduced(long i, ReduceOp op) {
+    private long reduced(Elements elements, long i, ReduceOp op) {
         return IntStream.range(0, size)
-                .mapToLong(p -> value(p, i))
+                .mapToLong(p -> value(elements, p, i))
                 .reduce((a, b) -> switch (op) {
-                    case SUM, AVG -> a + b;
+                    case SUM, AVG -> elements.type() == DataType.BOOL ? a | b : a + b;
                     case PROD -> a * b;
                     case MIN -> Math.min(a, b);
                     case MAX -> Math.max(a, b);
+                    case BAND -> a & b;
+                    case BOR -> a | b;
+                    case BXOR -> a ^ b;
                 })
                 .orElseThrow();
     }
@@ -160,7 +172,7 @@ final class CollectiveMatrix {
     private void checkReduced(
             Elements elements, MemorySegment actual, long count, long offset, ReduceOp op, String what) {
         int divisor = op == ReduceOp.AVG ? size : 1;
-        long[] expected = onePeriodReduced(offset, op);
+        long[] expected = onePeriodReduced(elements, offset, op);
         check(elements, actual, count, i -> expected[(int) (i % PERIOD)], divisor, what + " " + op);
     }
 
@@ -176,7 +188,7 @@ final class CollectiveMatrix {
         if (rank == root) {
             checkReduced(elements, buffer, count, 0, ReduceOp.SUM, "reduce to " + root);
         } else {
-            check(elements, buffer, count, i -> value(rank, i), 1, "what reduce leaves alone");
+            check(elements, buffer, count, i -> value(elements, rank, i), 1, "what reduce leaves alone");
         }
     }
 
@@ -190,7 +202,7 @@ final class CollectiveMatrix {
     private void broadcast(Elements elements, long count, int root) {
         MemorySegment buffer = input(elements, count);
         group.broadcast(buffer, elements.type(), count, root);
-        check(elements, buffer, count, i -> value(root, i), 1, "broadcast from " + root);
+        check(elements, buffer, count, i -> value(elements, root, i), 1, "broadcast from " + root);
     }
 
     private void allGather(Elements elements, long count) {
@@ -211,7 +223,7 @@ final class CollectiveMatrix {
         MemorySegment output = output(elements, count);
         MemorySegment input = input(elements, count * size);
         group.scatter(rank == root ? input : null, output, elements.type(), count, root);
-        check(elements, output, count, i -> value(root, rank * count + i), 1, "scatter from " + root);
+        check(elements, output, count, i -> value(elements, root, rank * count + i), 1, "scatter from " + root);
     }
 
     private void allToAll(Elements elements, long count) {
@@ -221,7 +233,7 @@ final class CollectiveMatrix {
     }
 
     private void checkBlocks(Elements elements, MemorySegment output, long count, long sourceOffset, String what) {
-        LongUnaryOperator expected = i -> value((int) (i / count), sourceOffset + i % count);
+        LongUnaryOperator expected = i -> value(elements, (int) (i / count), sourceOffset + i % count);
         check(elements, output, count * size, expected, 1, what);
     }
 
@@ -236,6 +248,6 @@ final class CollectiveMatrix {
         Work sent = group.sendAsync(input(elements, count), elements.type(), count, successor);
         group.recv(output, elements.type(), count, predecessor);
         sent.await(Duration.ofSeconds(30));
-        check(elements, output, count, i -> value(predecessor, i), 1, "recv from " + predecessor);
+        check(elements, output, count, i -> value(elements, predecessor, i), 1, "recv from " + predecessor);
     }
 }

@@ -4,32 +4,70 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /** Typed access to elements of buffers, for tests that run over all types. */
-record Elements(DataType type) {
-    MemorySegment heap(int count) {
+public record Elements(DataType type) {
+    /** Heap memory for {@code count} elements. */
+    public MemorySegment heap(int count) {
         return switch (type) {
+            case F16, BF16 -> MemorySegment.ofArray(new short[count]);
             case F32 -> MemorySegment.ofArray(new float[count]);
             case F64 -> MemorySegment.ofArray(new double[count]);
+            case I8, U8, BOOL -> MemorySegment.ofArray(new byte[count]);
             case I32 -> MemorySegment.ofArray(new int[count]);
             case I64 -> MemorySegment.ofArray(new long[count]);
         };
     }
 
-    /** Writes {@code value / divisor}, divided in the element type. */
-    void set(MemorySegment buffer, long index, long value, int divisor) {
+    /**
+     * Makes of a small number one with which sums and products over a few ranks are exact in the type: for the types of few
+     * bits a power of two, and 0 or 1 for truth values.
+     */
+    public long exact(long value) {
+        return switch (type) {
+            case F16, BF16 -> 1L << (value & 3);
+            case F32, F64, I8, U8, I32, I64 -> value;
+            case BOOL -> value & 1;
+        };
+    }
+
+    /** Writes {@code value / divisor}, divided in the type that arithmetic is done in, and rounded or cut off. */
+    public void set(MemorySegment buffer, long index, long value, int divisor) {
         long offset = index * type.sizeBytes();
         switch (type) {
+            case F16, BF16 -> setFloat(buffer, index, (float) value / divisor);
             case F32 -> buffer.set(ValueLayout.JAVA_FLOAT_UNALIGNED, offset, (float) value / divisor);
             case F64 -> buffer.set(ValueLayout.JAVA_DOUBLE_UNALIGNED, offset, (double) value / divisor);
+            case I8, U8 -> buffer.set(ValueLayout.JAVA_BYTE, offset, (byte) (value / divisor));
             case I32 -> buffer.set(ValueLayout.JAVA_INT_UNALIGNED, offset, (int) (value / divisor));
             case I64 -> buffer.set(ValueLayout.JAVA_LONG_UNALIGNED, offset, value / divisor);
+            case BOOL -> buffer.set(ValueLayout.JAVA_BYTE, offset, (byte) (value & 1));
         }
     }
 
-    Number get(MemorySegment buffer, long index) {
+    /** Writes {@code value}, rounded, into a buffer of F16, BF16 or F32. */
+    public void setFloat(MemorySegment buffer, long index, float value) {
+        long offset = index * type.sizeBytes();
+        int bits = Float.floatToRawIntBits(value);
+        if (type == DataType.F32) {
+            buffer.set(ValueLayout.JAVA_FLOAT_UNALIGNED, offset, value);
+        } else if (type == DataType.F16) {
+            buffer.set(ValueLayout.JAVA_SHORT_UNALIGNED, offset, Float.floatToFloat16(value));
+        } else {
+            boolean isExact = (short) bits == 0;
+            short rounded =
+                    isExact ? (short) (bits >>> 16) : HalfReference.of(type).round(value);
+            buffer.set(ValueLayout.JAVA_SHORT_UNALIGNED, offset, rounded);
+        }
+    }
+
+    /** The element at {@code index}. */
+    public Number get(MemorySegment buffer, long index) {
         long offset = index * type.sizeBytes();
         return switch (type) {
+            case F16, BF16 -> HalfReference.of(type).value(buffer.get(ValueLayout.JAVA_SHORT_UNALIGNED, offset));
             case F32 -> buffer.get(ValueLayout.JAVA_FLOAT_UNALIGNED, offset);
             case F64 -> buffer.get(ValueLayout.JAVA_DOUBLE_UNALIGNED, offset);
+            case I8, BOOL -> buffer.get(ValueLayout.JAVA_BYTE, offset);
+            case U8 -> Byte.toUnsignedInt(buffer.get(ValueLayout.JAVA_BYTE, offset));
             case I32 -> buffer.get(ValueLayout.JAVA_INT_UNALIGNED, offset);
             case I64 -> buffer.get(ValueLayout.JAVA_LONG_UNALIGNED, offset);
         };

@@ -103,7 +103,8 @@ class GroupOrderTest {
             try (ProcessGroup half = world.group().split(color, -world.rank())) {
                 assertThat(half.size()).isEqualTo(color == 0 ? 3 : 2);
                 assertThat(half.worldRank(0)).as("ordered by key").isEqualTo(color == 0 ? 4 : 3);
-                CollectiveMatrix.run(half, CollectiveMatrix.Buffers.HEAP, List.of(1L, 3000L));
+                CollectiveMatrix.run(
+                        half, CollectiveMatrix.Buffers.HEAP, List.of(1L, 3000L), List.of(DataType.values()));
                 MemorySegment sum = longs(world.rank());
                 half.allReduce(sum, DataType.I64, 1, ReduceOp.SUM);
                 assertThat(sum.get(ValueLayout.JAVA_LONG, 0)).isEqualTo(color == 0 ? 6 : 4);

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -24,6 +25,7 @@ class RandomCollectivesTest {
     private static final int SOAK_SEEDS = 200;
     private static final int GROUPS = 3;
     private static final int MAX_RANKS = 6;
+    private static final int TYPES = 4;
     private static final int MAX_SMALL = 3000;
     private static final int MAX_LARGE = 200_000;
 
@@ -51,9 +53,10 @@ class RandomCollectivesTest {
                 // Ranks are dealt out to the colors and ordered anew in each group.
                 int place = (world.rank() + turn) % ranks;
                 try (ProcessGroup group = world.group().split(place % colors, -place)) {
-                    CollectiveMatrix.run(group, draw(random), counts(random));
+                    CollectiveMatrix.run(group, draw(random), counts(random), types(random));
                 }
-                CollectiveMatrix.run(world.group(), draw(random), List.of((long) random.nextInt(MAX_SMALL)));
+                List<Long> count = List.of((long) random.nextInt(MAX_SMALL));
+                CollectiveMatrix.run(world.group(), draw(random), count, types(random));
             }
         });
         try (var files = Files.list(Path.of("/dev/shm"))) {
@@ -64,6 +67,13 @@ class RandomCollectivesTest {
     private static Buffers draw(SplittableRandom random) {
         List<Buffers> kinds = List.of(Buffers.values());
         return kinds.get(random.nextInt(kinds.size()));
+    }
+
+    private static List<DataType> types(SplittableRandom random) {
+        List<DataType> types = List.of(DataType.values());
+        return IntStream.range(0, TYPES)
+                .mapToObj(_ -> types.get(random.nextInt(types.size())))
+                .toList();
     }
 
     private static List<Long> counts(SplittableRandom random) {

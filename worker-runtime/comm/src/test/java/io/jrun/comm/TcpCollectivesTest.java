@@ -4,14 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.CollectiveMatrix.Buffers;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 class TcpCollectivesTest {
     private static final int COUNT = 65537;
@@ -37,14 +35,14 @@ class TcpCollectivesTest {
         LocalWorld.run(options(size, TransportKind.TCP), world -> CollectiveMatrix.run(world, buffers));
     }
 
-    @ParameterizedTest(name = "{0} ranks")
-    @ValueSource(ints = {2, 3, 5})
-    void deterministicModeGivesTheBitsOfSharedMemoryForAnySplit(int size) {
+    @ParameterizedTest(name = "{0} ranks, {1}")
+    @CsvSource({"2, F32", "3, F32", "5, F32", "3, F16", "5, F16", "3, BF16", "5, BF16"})
+    void deterministicModeGivesTheBitsOfSharedMemoryForAnySplit(int size, DataType type) {
         List<MemorySegment> results = List.of(
-                deterministicSum(size, TransportKind.SHM, COUNT),
-                deterministicSum(size, TransportKind.TCP, COUNT),
-                deterministicSum(size, TransportKind.TCP, 1000),
-                deterministicSum(size, TransportKind.TCP, 40_000));
+                deterministicSum(size, type, TransportKind.SHM, COUNT),
+                deterministicSum(size, type, TransportKind.TCP, COUNT),
+                deterministicSum(size, type, TransportKind.TCP, 1000),
+                deterministicSum(size, type, TransportKind.TCP, 40_000));
 
         for (MemorySegment result : results) {
             assertThat(result.mismatch(results.getFirst())).isEqualTo(-1);
@@ -52,18 +50,19 @@ class TcpCollectivesTest {
     }
 
     /** The average of random floats over {@code size} ranks, reduced in buckets of {@code bucket} elements. */
-    private static MemorySegment deterministicSum(int size, TransportKind transport, int bucket) {
+    private static MemorySegment deterministicSum(int size, DataType type, TransportKind transport, int bucket) {
         List<MemorySegment> results = new CopyOnWriteArrayList<>();
         LocalWorld.run(options(size, transport).withDeterministic(true), world -> {
-            MemorySegment buffer = MemorySegment.ofArray(new float[COUNT]);
+            Elements elements = new Elements(type);
+            MemorySegment buffer = elements.heap(COUNT);
             Random random = new Random(SEED + world.rank());
             for (int at = 0; at < COUNT; at++) {
-                buffer.setAtIndex(ValueLayout.JAVA_FLOAT, at, (float) (random.nextGaussian() * 1e3));
+                elements.setFloat(buffer, at, (float) (random.nextGaussian() * 1e3));
             }
             for (int from = 0; from < COUNT; from += bucket) {
                 int length = Math.min(bucket, COUNT - from);
-                MemorySegment slice = buffer.asSlice(4L * from, 4L * length);
-                world.group().allReduce(slice, DataType.F32, length, ReduceOp.AVG);
+                MemorySegment slice = buffer.asSlice((long) from * type.sizeBytes(), (long) length * type.sizeBytes());
+                world.group().allReduce(slice, type, length, ReduceOp.AVG);
             }
             results.add(buffer);
         });

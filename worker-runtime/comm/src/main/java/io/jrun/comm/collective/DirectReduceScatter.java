@@ -43,19 +43,11 @@ final class DirectReduceScatter {
                 int to = (rank + distance) % size;
                 links.send(to, segments.slice(chunks.slice(input, to), unit));
             }
-            // The own contribution is copied: it may lie where the result goes, and rank 0's is the accumulator.
-            contributions[rank] = scratch.asSlice(rank * segments.bytes(), result.byteSize());
-            contributions[rank].copyFrom(segments.slice(own, unit));
-            for (int from = 0; from < size; from++) {
-                if (from != rank) {
-                    links.await(incoming[from]);
-                }
-                if (from > 0) {
-                    reduction.fold(contributions[0], contributions[from]);
-                }
+            contributions[rank] = segments.slice(own, unit);
+            for (int distance = 1; distance < size; distance++) {
+                links.await(incoming[Math.floorMod(rank - distance, size)]);
             }
-            reduction.finish(contributions[0]);
-            result.copyFrom(contributions[0]);
+            reduction.foldInRankOrder(contributions, result);
         }
     }
 }

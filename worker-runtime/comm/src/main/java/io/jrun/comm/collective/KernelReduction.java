@@ -6,6 +6,7 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.kernel.Kernel;
 import io.jrun.comm.kernel.Kernels;
+import io.jrun.comm.kernel.RankOrderFold;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -17,10 +18,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KernelReduction implements Reduction {
     /** Both blocks together stay in the first-level cache. */
-    private static final long BLOCK_BYTES = 8 << 10;
+    private static final long BLOCK_BYTES = RankOrderFold.BLOCK_BYTES;
 
     private final MemorySegment left;
     private final MemorySegment right;
+    private final RankOrderFold rankOrderFold;
     private final PausePoint pause;
     private @Nullable Call call;
     private int size = 1;
@@ -30,6 +32,8 @@ public final class KernelReduction implements Reduction {
         this.pause = pause;
         this.left = arena.allocate(BLOCK_BYTES, 64);
         this.right = arena.allocate(BLOCK_BYTES, 64);
+        this.rankOrderFold =
+                new RankOrderFold(arena.allocate(RankOrderFold.BLOCK_BYTES, 64).address());
     }
 
     /** The arithmetic of {@code newCall} over {@code newSize} ranks, until it is bound again. */
@@ -58,6 +62,33 @@ public final class KernelReduction implements Reduction {
             combine(left, right, length);
             MemorySegment.copy(left, 0, accumulator, at, length);
         }
+    }
+
+    @Override
+    public void foldInRankOrder(MemorySegment[] contributions, MemorySegment result) {
+        long[] blocks = new long[contributions.length];
+        long bytes = result.byteSize();
+        for (long at = 0; at < bytes; at += RankOrderFold.BLOCK_BYTES) {
+            long length = Math.min(RankOrderFold.BLOCK_BYTES, bytes - at);
+            for (int rank = 0; rank < contributions.length; rank++) {
+                blocks[rank] = block(contributions[rank], at, length);
+            }
+            long target = result.isNative() ? alive(result).address() + at : right.address();
+            rankOrderFold.fold(call().type(), call().op(), blocks, 0, target, length);
+            if (!result.isNative()) {
+                MemorySegment.copy(right, 0, result, at, length);
+            }
+        }
+        pause.reached(call(), "reduce");
+    }
+
+    /** Address of a part of a contribution, or of its copy if it is in heap memory. */
+    private long block(MemorySegment contribution, long at, long length) {
+        if (contribution.isNative()) {
+            return alive(contribution).address() + at;
+        }
+        MemorySegment.copy(contribution, at, left, 0, length);
+        return left.address();
     }
 
     @Override

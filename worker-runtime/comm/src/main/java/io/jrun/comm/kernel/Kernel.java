@@ -4,7 +4,7 @@ import io.jrun.comm.ReduceOp;
 
 /**
  * Element-wise arithmetic of one data type. Arguments are addresses of native memory ({@link Memory}); any alignment will
- * do. Ranges are equal or apart, never shifted against each other. Stateless.
+ * do. Ranges are equal or apart, never shifted against each other. Operators are ones that the type supports. Stateless.
  */
 public interface Kernel {
     /** {@code out[i] = a[i] op b[i]} for {@code count} elements; AVG adds, see {@link #divide}. */
@@ -17,4 +17,24 @@ public interface Kernel {
 
     /** {@code data[i] /= divisor}: turns the sum of so many contributions into their average. */
     void divide(long data, int divisor, long count);
+
+    /**
+     * {@code out[i] = ((c0[i] op c1[i]) op c2[i]) ...}, with AVG divided by their number.
+     *
+     * @param contributions two addresses or more, to each of which {@code offset} is added; one may equal {@code out}
+     * @param scratch address of room for {@code count} elements
+     */
+    default void fold(ReduceOp op, long[] contributions, long offset, long out, long scratch, long count) {
+        int ranks = contributions.length;
+        long sum = contributions[0] + offset;
+        for (int rank = 1; rank < ranks; rank++) {
+            // The last step alone writes to the target: before, that may still hold a contribution.
+            long target = rank == ranks - 1 ? out : scratch;
+            combine(op, sum, contributions[rank] + offset, target, count);
+            sum = target;
+        }
+        if (op == ReduceOp.AVG) {
+            divide(out, ranks, count);
+        }
+    }
 }

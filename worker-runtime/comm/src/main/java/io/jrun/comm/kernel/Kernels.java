@@ -18,30 +18,45 @@ public final class Kernels {
 
     private static final long WARM_UP_BYTES = 1024;
 
+    private static final Slot F16 = new Slot(DataType.F16);
+    private static final Slot BF16 = new Slot(DataType.BF16);
     private static final Slot F32 = new Slot(DataType.F32);
     private static final Slot F64 = new Slot(DataType.F64);
+    private static final Slot I8 = new Slot(DataType.I8);
+    private static final Slot U8 = new Slot(DataType.U8);
     private static final Slot I32 = new Slot(DataType.I32);
     private static final Slot I64 = new Slot(DataType.I64);
+    private static final Slot BOOL = new Slot(DataType.BOOL);
 
     private Kernels() {}
 
     /** The kernel for {@code type} that is fastest now. Thread-safe; ask again for every block. */
     public static Kernel of(DataType type) {
         return switch (type) {
+            case F16 -> F16.current();
+            case BF16 -> BF16.current();
             case F32 -> F32.current();
             case F64 -> F64.current();
+            case I8 -> I8.current();
+            case U8 -> U8.current();
             case I32 -> I32.current();
             case I64 -> I64.current();
+            case BOOL -> BOOL.current();
         };
     }
 
     /** The plain loops. */
     public static Kernel scalar(DataType type) {
         return switch (type) {
+            case F16 -> new HalfKernel(ScalarF16.INSTANCE, ScalarF32.INSTANCE);
+            case BF16 -> new HalfKernel(ScalarBf16.INSTANCE, ScalarF32.INSTANCE);
             case F32 -> ScalarF32.INSTANCE;
             case F64 -> ScalarF64.INSTANCE;
+            case I8 -> ScalarI8.SIGNED;
+            case U8 -> ScalarI8.UNSIGNED;
             case I32 -> ScalarI32.INSTANCE;
             case I64 -> ScalarI64.INSTANCE;
+            case BOOL -> new BoolKernel(ScalarI8.SIGNED);
         };
     }
 
@@ -51,10 +66,15 @@ public final class Kernels {
             return scalar(type);
         }
         return switch (type) {
+            case F16 -> new HalfKernel(VectorF16.INSTANCE, VectorF32.INSTANCE);
+            case BF16 -> new HalfKernel(VectorBf16.INSTANCE, VectorF32.INSTANCE);
             case F32 -> VectorF32.INSTANCE;
             case F64 -> VectorF64.INSTANCE;
+            case I8 -> VectorI8.SIGNED;
+            case U8 -> VectorI8.UNSIGNED;
             case I32 -> VectorI32.INSTANCE;
             case I64 -> VectorI64.INSTANCE;
+            case BOOL -> new BoolKernel(VectorI8.SIGNED);
         };
     }
 
@@ -86,8 +106,11 @@ public final class Kernels {
                 long count = WARM_UP_BYTES / type.sizeBytes();
                 for (int call = 0; call < WARM_UP_CALLS; call++) {
                     vector.combine(ReduceOp.SUM, a, b, a, count);
-                    vector.combineBoth(call % 2 == 0 ? ReduceOp.AVG : ReduceOp.SUM, a, b, count);
-                    vector.divide(a, 2, count);
+                    boolean averages = call % 2 == 0 && ReduceOp.AVG.supports(type);
+                    vector.combineBoth(averages ? ReduceOp.AVG : ReduceOp.SUM, a, b, count);
+                    if (averages) {
+                        vector.divide(a, 2, count);
+                    }
                 }
             }
             current = vector;

@@ -25,21 +25,9 @@ public final class RankOrderFold {
     /**
      * Folds {@code bytes <= BLOCK_BYTES} at {@code contributions[p] + offset} into {@code out}, which may be one of them.
      *
-     * @param contributions one address per rank; not empty
+     * @param contributions one address per rank, of two ranks or more
      */
     public void fold(DataType type, ReduceOp op, long[] contributions, long offset, long out, long bytes) {
-        int ranks = contributions.length;
-        long count = bytes / type.sizeBytes();
-        Kernel kernel = Kernels.of(type);
-        long sum = contributions[0] + offset;
-        for (int rank = 1; rank < ranks; rank++) {
-            // The last step alone writes to the target: before, that may still hold a contribution.
-            long target = rank == ranks - 1 ? out : scratch;
-            kernel.combine(op, sum, contributions[rank] + offset, target, count);
-            sum = target;
-        }
-        if (op == ReduceOp.AVG) {
-            kernel.divide(out, ranks, count);
-        }
+        Kernels.of(type).fold(op, contributions, offset, out, scratch, bytes / type.sizeBytes());
     }
 }

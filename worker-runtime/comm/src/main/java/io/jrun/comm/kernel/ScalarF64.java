@@ -54,6 +54,7 @@ final class ScalarF64 implements Kernel {
                     x[i] = Math.max(x[i], y[i]);
                 }
             }
+            case BAND, BOR, BXOR -> throw new IllegalArgumentException(op + " of floating point numbers");
         }
     }
 

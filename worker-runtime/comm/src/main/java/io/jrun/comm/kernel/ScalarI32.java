@@ -54,6 +54,21 @@ final class ScalarI32 implements Kernel {
                     x[i] = Math.max(x[i], y[i]);
                 }
             }
+            case BAND -> {
+                for (int i = 0; i < length; i++) {
+                    x[i] &= y[i];
+                }
+            }
+            case BOR -> {
+                for (int i = 0; i < length; i++) {
+                    x[i] |= y[i];
+                }
+            }
+            case BXOR -> {
+                for (int i = 0; i < length; i++) {
+                    x[i] ^= y[i];
+                }
+            }
         }
     }
 

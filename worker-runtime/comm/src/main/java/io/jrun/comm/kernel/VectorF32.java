@@ -42,6 +42,7 @@ final class VectorF32 implements Kernel {
                     put(load(a + i).max(load(b + i)), out + i);
                 }
             }
+            case BAND, BOR, BXOR -> throw new IllegalArgumentException(op + " of floating point numbers");
         }
         TAIL.combine(op, a + end, b + end, out + end, count - end / SIZE);
     }
@@ -75,6 +76,7 @@ final class VectorF32 implements Kernel {
                     putBoth(load(a + i).max(load(b + i)), a + i, b + i);
                 }
             }
+            case BAND, BOR, BXOR -> throw new IllegalArgumentException(op + " of floating point numbers");
         }
         TAIL.combineBoth(op, a + end, b + end, count - end / SIZE);
     }

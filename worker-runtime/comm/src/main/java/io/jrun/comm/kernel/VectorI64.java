@@ -42,6 +42,10 @@ final class VectorI64 implements Kernel {
                     put(load(a + i).max(load(b + i)), out + i);
                 }
             }
+            case BAND, BOR, BXOR -> {
+                VectorBits.combine(op, a, b, out, count * SIZE);
+                return;
+            }
         }
         TAIL.combine(op, a + end, b + end, out + end, count - end / SIZE);
     }
@@ -55,7 +59,7 @@ final class VectorI64 implements Kernel {
                     putBoth(load(a + i).add(load(b + i)), a + i, b + i);
                 }
             }
-            case AVG -> {
+            case AVG, BAND, BOR, BXOR -> {
                 TAIL.combineBoth(op, a, b, count);
                 return;
             }

@@ -3,27 +3,39 @@ package io.jrun.comm.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.HalfReference;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 class KernelsTest {
     private static final int MAX = 5000;
-    private static final int[] COUNTS = {0, 1, 2, 15, 16, 17, 33, 1023, MAX};
+    private static final int[] COUNTS = {0, 1, 2, 15, 16, 17, 33, 65, 1023, MAX};
+
+    /** All bytes with all bytes. */
+    private static final int PAIRS = 1 << 16;
 
     private static MemorySegment random(DataType type, long seed, Arena arena) {
         MemorySegment memory = arena.allocate((long) MAX * type.sizeBytes(), 64);
         Random random = new Random(seed);
         for (int i = 0; i < MAX; i++) {
             switch (type) {
+                case F16, BF16 -> memory.setAtIndex(ValueLayout.JAVA_SHORT, i, (short) random.nextInt());
                 case F32 -> memory.setAtIndex(ValueLayout.JAVA_FLOAT, i, special(random, i));
                 case F64 -> memory.setAtIndex(ValueLayout.JAVA_DOUBLE, i, special(random, i));
+                case I8, U8 -> memory.setAtIndex(ValueLayout.JAVA_BYTE, i, (byte) random.nextInt());
                 case I32 -> memory.setAtIndex(ValueLayout.JAVA_INT, i, random.nextInt());
                 case I64 -> memory.setAtIndex(ValueLayout.JAVA_LONG, i, random.nextLong());
+                case BOOL -> memory.setAtIndex(ValueLayout.JAVA_BYTE, i, (byte) random.nextInt(2));
             }
         }
         return memory;
@@ -35,10 +47,14 @@ class KernelsTest {
         return i % 5 == 0 ? specials[random.nextInt(specials.length)] : (float) random.nextGaussian();
     }
 
+    private static List<ReduceOp> operators(DataType type) {
+        return Arrays.stream(ReduceOp.values()).filter(op -> op.supports(type)).toList();
+    }
+
     @ParameterizedTest
     @EnumSource(DataType.class)
     void vectorLoopsHaveTheBitsOfPlainLoops(DataType type) {
-        for (ReduceOp op : ReduceOp.values()) {
+        for (ReduceOp op : operators(type)) {
             for (int count : COUNTS) {
                 try (Arena arena = Arena.ofConfined()) {
                     byte[] vector = compute(Kernels.vector(type), type, op, count, arena);
@@ -49,18 +65,153 @@ class KernelsTest {
         }
     }
 
-    /** All three operations of a kernel one after another; bytes behind the end show whether it stops there. */
+    /** All operations of a kernel one after another; bytes behind the end show whether it stops there. */
     private static byte[] compute(Kernel kernel, DataType type, ReduceOp op, int count, Arena arena) {
         MemorySegment a = random(type, 1, arena);
         MemorySegment b = random(type, 2, arena);
         MemorySegment c = random(type, 3, arena);
+        MemorySegment d = random(type, 4, arena);
+        long scratch = arena.allocate(d.byteSize()).address();
+        kernel.fold(op, new long[] {a.address(), b.address(), c.address()}, 0, d.address(), scratch, count);
+        forgetWhichNan(type, d);
         kernel.combine(op, a.address(), b.address(), c.address(), count);
-        kernel.divide(c.address(), 3, count);
+        if (ReduceOp.AVG.supports(type)) {
+            kernel.divide(c.address(), 3, count);
+        }
         kernel.combineBoth(op, a.address(), b.address(), count);
-        MemorySegment all = arena.allocate(3 * a.byteSize());
-        MemorySegment.copy(a, 0, all, 0, a.byteSize());
-        MemorySegment.copy(b, 0, all, a.byteSize(), a.byteSize());
-        MemorySegment.copy(c, 0, all, 2 * a.byteSize(), a.byteSize());
+        MemorySegment all = arena.allocate(4 * a.byteSize());
+        List<MemorySegment> parts = List.of(a, b, c, d);
+        for (int part = 0; part < parts.size(); part++) {
+            MemorySegment.copy(parts.get(part), 0, all, part * a.byteSize(), a.byteSize());
+        }
         return all.toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    /** Of two different NaN, processors pass on the first, and compilers choose which operand that is. */
+    private static void forgetWhichNan(DataType type, MemorySegment memory) {
+        for (int i = 0; i < MAX; i++) {
+            if (type == DataType.F32 && Float.isNaN(memory.getAtIndex(ValueLayout.JAVA_FLOAT, i))) {
+                memory.setAtIndex(ValueLayout.JAVA_FLOAT, i, Float.NaN);
+            }
+            if (type == DataType.F64 && Double.isNaN(memory.getAtIndex(ValueLayout.JAVA_DOUBLE, i))) {
+                memory.setAtIndex(ValueLayout.JAVA_DOUBLE, i, Double.NaN);
+            }
+        }
+    }
+
+    static Stream<Arguments> kernelsOfBytes() {
+        return Stream.of(DataType.I8, DataType.U8, DataType.BOOL)
+                .flatMap(type ->
+                        Stream.of(Arguments.of(type, Kernels.scalar(type)), Arguments.of(type, Kernels.vector(type))));
+    }
+
+    @ParameterizedTest
+    @MethodSource("kernelsOfBytes")
+    void bytesAreReducedAsIntegersAre(DataType type, Kernel kernel) {
+        int values = type == DataType.BOOL ? 2 : 256;
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment a = arena.allocate(PAIRS, 64);
+            MemorySegment b = arena.allocate(PAIRS, 64);
+            for (int i = 0; i < PAIRS; i++) {
+                a.set(ValueLayout.JAVA_BYTE, i, (byte) (i % values));
+                b.set(ValueLayout.JAVA_BYTE, i, (byte) (i / values % values));
+            }
+            MemorySegment c = arena.allocate(PAIRS, 64);
+            for (ReduceOp op : operators(type)) {
+                kernel.combine(op, a.address(), b.address(), c.address(), PAIRS);
+                if (op == ReduceOp.AVG) {
+                    kernel.divide(c.address(), 3, PAIRS);
+                }
+                for (int i = 0; i < PAIRS; i++) {
+                    int expected = reduced(type, op, integer(type, a, i), integer(type, b, i));
+                    if (integer(type, c, i) != expected) {
+                        assertThat(integer(type, c, i))
+                                .as("%s of %d and %d", op, integer(type, a, i), integer(type, b, i))
+                                .isEqualTo(expected);
+                    }
+                }
+            }
+        }
+    }
+
+    private static int integer(DataType type, MemorySegment memory, int at) {
+        byte element = memory.get(ValueLayout.JAVA_BYTE, at);
+        return type == DataType.I8 ? element : element & 0xff;
+    }
+
+    private static int reduced(DataType type, ReduceOp op, int x, int y) {
+        int result = switch (op) {
+            case SUM -> type == DataType.BOOL ? Math.min(1, x + y) : x + y;
+            case AVG -> wrapped(type, x + y) / 3;
+            case PROD -> x * y;
+            case MIN -> Math.min(x, y);
+            case MAX -> Math.max(x, y);
+            case BAND -> x & y;
+            case BOR -> x | y;
+            case BXOR -> x ^ y;
+        };
+        return wrapped(type, result);
+    }
+
+    private static int wrapped(DataType type, int value) {
+        return type == DataType.I8 ? (byte) value : value & 0xff;
+    }
+
+    static Stream<Arguments> kernelsOfHalves() {
+        return Stream.of(DataType.F16, DataType.BF16)
+                .flatMap(type ->
+                        Stream.of(Arguments.of(type, Kernels.scalar(type)), Arguments.of(type, Kernels.vector(type))));
+    }
+
+    /** Random codes: all exponents, subnormal numbers, infinities and NaN; and every code with zeros of both signs. */
+    @ParameterizedTest
+    @MethodSource("kernelsOfHalves")
+    void halvesAreReducedInBinary32AndRoundedOnce(DataType type, Kernel kernel) {
+        HalfReference reference = HalfReference.of(type);
+        Random random = new Random(7);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment[] in = new MemorySegment[3];
+            for (int part = 0; part < in.length; part++) {
+                in[part] = arena.allocate(2L * PAIRS, 64);
+                for (int i = 0; i < PAIRS; i++) {
+                    short zero = (short) (i % 2 == 0 ? 0 : 0x8000);
+                    short code = part == 0 ? (short) i : i % 8 == 0 ? zero : (short) random.nextInt();
+                    in[part].setAtIndex(ValueLayout.JAVA_SHORT, i, code);
+                }
+            }
+            MemorySegment out = arena.allocate(2L * PAIRS, 64);
+            long[] contributions =
+                    Stream.of(in).mapToLong(MemorySegment::address).toArray();
+            for (ReduceOp op : operators(type)) {
+                kernel.fold(op, contributions, 0, out.address(), 0, PAIRS);
+                for (int i = 0; i < PAIRS; i++) {
+                    float[] x = new float[in.length];
+                    for (int part = 0; part < in.length; part++) {
+                        x[part] = (float) reference.value(in[part].getAtIndex(ValueLayout.JAVA_SHORT, i));
+                    }
+                    short expected = reference.round(reduced(op, x));
+                    short actual = out.getAtIndex(ValueLayout.JAVA_SHORT, i);
+                    if (actual != expected) {
+                        assertThat(reference.value(actual))
+                                .as("%s of %s, 0x%04x", op, Arrays.toString(x), actual)
+                                .isEqualTo(reference.value(expected));
+                        assertThat(actual)
+                                .as("%s of %s", op, Arrays.toString(x))
+                                .isEqualTo(expected);
+                    }
+                }
+            }
+        }
+    }
+
+    private static float reduced(ReduceOp op, float[] x) {
+        return switch (op) {
+            case SUM -> x[0] + x[1] + x[2];
+            case AVG -> (x[0] + x[1] + x[2]) / 3;
+            case PROD -> x[0] * x[1] * x[2];
+            case MIN -> Math.min(Math.min(x[0], x[1]), x[2]);
+            case MAX -> Math.max(Math.max(x[0], x[1]), x[2]);
+            case BAND, BOR, BXOR -> throw new IllegalArgumentException(op + " of floating point numbers");
+        };
     }
 }

@@ -3,6 +3,7 @@ package io.jrun.comm.tcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.Elements;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
@@ -10,7 +11,6 @@ import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.tcp.TcpRanks.Rank;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.LongBinaryOperator;
@@ -77,9 +77,10 @@ class AlgorithmMatrixTest {
         void runAll() {
             for (long count : List.of(0L, 1L, size - 1L, size + 1L, 1023L, 65537L)) {
                 // The matrix of process groups covers types and operators; here it is the algorithms that differ.
-                for (DataType type : count > 2000 ? List.of(DataType.F32) : List.of(DataType.F32, DataType.I64)) {
+                for (DataType type :
+                        count > 2000 ? List.of(DataType.F32) : List.of(DataType.F32, DataType.BF16, DataType.I64)) {
                     try (Arena arena = Arena.ofConfined()) {
-                        boolean heap = count % 2 == 1 && type == DataType.F32;
+                        boolean heap = count % 2 == 1 && type.isFloat();
                         runMoves(arena, type, count, heap);
                         runReductions(arena, type, count, heap);
                     }
@@ -89,6 +90,10 @@ class AlgorithmMatrixTest {
 
         private void runReductions(Arena arena, DataType type, long count, boolean heap) {
             for (ReduceOp op : count > 2000 ? List.of(ReduceOp.AVG) : List.of(ReduceOp.values())) {
+                boolean isExact = type != DataType.BF16 || op != ReduceOp.PROD;
+                if (!isExact || !op.supports(type)) {
+                    continue;
+                }
                 long block = count;
                 MemorySegment buffer = filled(arena, type, count, rank.rank(), heap);
                 run(OpKind.ALL_REDUCE, type, op, count, 0, buffer, buffer);
@@ -171,6 +176,9 @@ class AlgorithmMatrixTest {
                 case MIN -> Math::min;
                 case MAX -> Math::max;
                 case PROD -> (a, b) -> a * b;
+                case BAND -> (a, b) -> a & b;
+                case BOR -> (a, b) -> a | b;
+                case BXOR -> (a, b) -> a ^ b;
             };
             long result = value(0, at);
             for (int from = 1; from < size; from++) {
@@ -179,11 +187,10 @@ class AlgorithmMatrixTest {
             if (op != ReduceOp.AVG) {
                 return result;
             }
-            return switch (type) {
-                case F32 -> (double) ((float) result / size);
-                case F64 -> (double) result / size;
-                case I32, I64 -> (double) Math.divideExact(result, (long) size);
-            };
+            Elements elements = new Elements(type);
+            MemorySegment one = elements.heap(1);
+            elements.set(one, 0, result, size);
+            return elements.get(one, 0).doubleValue();
         }
 
         // Small, of both signs, never 0, different for neighbouring ranks and places; 99 marks what must be
@@ -197,17 +204,11 @@ class AlgorithmMatrixTest {
         }
 
         private static MemorySegment filled(Arena arena, DataType type, long count, int rank, boolean heap) {
-            MemorySegment memory = heap
-                    ? MemorySegment.ofArray(new float[Math.toIntExact(count)])
-                    : arena.allocate(count * type.sizeBytes(), 64);
+            Elements elements = new Elements(type);
+            MemorySegment memory =
+                    heap ? elements.heap(Math.toIntExact(count)) : arena.allocate(count * type.sizeBytes(), 64);
             for (long at = 0; at < count; at++) {
-                long value = value(rank, at);
-                switch (type) {
-                    case F32 -> memory.setAtIndex(ValueLayout.JAVA_FLOAT, at, (float) value);
-                    case F64 -> memory.setAtIndex(ValueLayout.JAVA_DOUBLE, at, (double) value);
-                    case I32 -> memory.setAtIndex(ValueLayout.JAVA_INT, at, (int) value);
-                    case I64 -> memory.setAtIndex(ValueLayout.JAVA_LONG, at, value);
-                }
+                elements.set(memory, at, value(rank, at), 1);
             }
             return memory;
         }
@@ -217,13 +218,9 @@ class AlgorithmMatrixTest {
         }
 
         private void check(String what, DataType type, MemorySegment memory, long count, Expected expected) {
+            Elements elements = new Elements(type);
             for (long at = 0; at < count; at++) {
-                double actual = switch (type) {
-                    case F32 -> memory.getAtIndex(ValueLayout.JAVA_FLOAT, at);
-                    case F64 -> memory.getAtIndex(ValueLayout.JAVA_DOUBLE, at);
-                    case I32 -> memory.getAtIndex(ValueLayout.JAVA_INT, at);
-                    case I64 -> memory.getAtIndex(ValueLayout.JAVA_LONG, at);
-                };
+                double actual = elements.get(memory, at).doubleValue();
                 if (actual != expected.at(at)) {
                     assertThat(actual)
                             .as("%s of %d %s on rank %d of %d, element %d", what, count, type, rank.rank(), size, at)

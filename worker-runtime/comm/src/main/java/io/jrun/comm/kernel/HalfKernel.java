@@ -1,0 +1,94 @@
+package io.jrun.comm.kernel;
+
+import static io.jrun.comm.kernel.Memory.ALL;
+
+import io.jrun.comm.ReduceOp;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Arithmetic of a 16-bit floating point format, in binary32: blocks are widened, reduced by the kernel of binary32, and
+ * rounded once at the end of each method. The blocks stay in the first-level cache, where the passes cost little more than
+ * a loop that would do all of it at once.
+ */
+final class HalfKernel implements Kernel {
+    private static final int BLOCK = 1024;
+    private static final long WIDE_BYTES = (long) BLOCK * Float.BYTES;
+
+    /** Room for two blocks of binary32. Kernels have no state, but their threads may. */
+    private static final ThreadLocal<MemorySegment> WIDE =
+            ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(2 * WIDE_BYTES, 64));
+
+    private final HalfFormat format;
+    private final Kernel floats;
+
+    /** Arithmetic of {@code format} by means of {@code floats}, a kernel of binary32. */
+    HalfKernel(HalfFormat format, Kernel floats) {
+        this.format = format;
+        this.floats = floats;
+    }
+
+    @Override
+    public void combine(ReduceOp op, long a, long b, long out, long count) {
+        long wide = WIDE.get().address();
+        for (long at = 0; at < count; at += BLOCK) {
+            long offset = at * HalfFormat.SIZE;
+            long length = Math.min(BLOCK, count - at);
+            format.widen(a + offset, wide, length);
+            include(op, b + offset, wide, length);
+            format.narrow(wide, out + offset, length);
+        }
+    }
+
+    @Override
+    public void combineBoth(ReduceOp op, long a, long b, long count) {
+        long wide = WIDE.get().address();
+        for (long at = 0; at < count; at += BLOCK) {
+            long offset = at * HalfFormat.SIZE;
+            long length = Math.min(BLOCK, count - at);
+            format.widen(a + offset, wide, length);
+            include(op, b + offset, wide, length);
+            if (op == ReduceOp.AVG) {
+                floats.divide(wide, 2, length);
+            }
+            format.narrow(wide, a + offset, length);
+            MemorySegment.copy(ALL, a + offset, ALL, b + offset, length * HalfFormat.SIZE);
+        }
+    }
+
+    @Override
+    public void divide(long data, int divisor, long count) {
+        long wide = WIDE.get().address();
+        for (long at = 0; at < count; at += BLOCK) {
+            long offset = at * HalfFormat.SIZE;
+            long length = Math.min(BLOCK, count - at);
+            format.widen(data + offset, wide, length);
+            floats.divide(wide, divisor, length);
+            format.narrow(wide, data + offset, length);
+        }
+    }
+
+    /** Keeps the running result in binary32 over all contributions. */
+    @Override
+    public void fold(ReduceOp op, long[] contributions, long offset, long out, long scratch, long count) {
+        long wide = WIDE.get().address();
+        for (long at = 0; at < count; at += BLOCK) {
+            long begin = offset + at * HalfFormat.SIZE;
+            long length = Math.min(BLOCK, count - at);
+            format.widen(contributions[0] + begin, wide, length);
+            for (int rank = 1; rank < contributions.length; rank++) {
+                include(op, contributions[rank] + begin, wide, length);
+            }
+            if (op == ReduceOp.AVG) {
+                floats.divide(wide, contributions.length, length);
+            }
+            format.narrow(wide, out + at * HalfFormat.SIZE, length);
+        }
+    }
+
+    /** Folds a block of halves into the running result at {@code wide}. */
+    private void include(ReduceOp op, long halves, long wide, long length) {
+        format.widen(halves, wide + WIDE_BYTES, length);
+        floats.combine(op, wide, wide + WIDE_BYTES, wide, length);
+    }
+}
