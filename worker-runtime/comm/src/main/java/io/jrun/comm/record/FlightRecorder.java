@@ -14,19 +14,22 @@ import java.util.concurrent.atomic.AtomicLong;
  * that is there from the start, and one look at the clock. Thread-safe: operations of different groups, and of different
  * lanes of one, are recorded at the same time, and {@link #snapshot} may be taken at any moment.
  *
- * <p>An operation has an entry of eight words, and a ticket that says which. The entry's first word is the ticket, zero while
- * the rest is being written. An entry is given away again when all the others have been, except that an operation that
+ * <p>An operation has an entry of eight words, and a ticket that says which. The entry's first word is the ticket; who writes
+ * the rest takes it out first, so that nobody else writes or believes it meanwhile. An entry is given away again when all the others have been, except that an operation that
  * runs keeps its entry: it is what one wants to know about.
  */
 public final class FlightRecorder {
     /** A step of training has about a hundred operations: these are the last twenty steps, in 128 KiB. A power of two. */
     public static final int CAPACITY = 2048;
 
-    /** The ticket of an operation that has none yet. */
+    /** The ticket of an operation that has none. */
     public static final long NO_TICKET = 0;
 
     /** Up to this size, completed operations have no time of their end: one more look at the clock is a tenth of them. */
     private static final long SMALL_BYTES = 4096;
+
+    /** In place of the ticket while an entry is being written. */
+    private static final long BEING_WRITTEN = -1;
 
     private static final int WORDS_PER_ENTRY = 8;
     private static final int TICKET = 0;
@@ -77,11 +80,12 @@ public final class FlightRecorder {
         group.started(call);
         long now = call.deadline().startNanoTime();
         int entry = entry(ticket);
-        if (ticket == NO_TICKET || (long) WORD.getOpaque(words, entry + TICKET) != ticket) {
+        if (ticket == NO_TICKET || !WORD.compareAndSet(words, entry + TICKET, ticket, BEING_WRITTEN)) {
             return write(group, call, OperationState.STARTED, now, now);
         }
         WORD.setOpaque(words, entry + STARTED_NANOS, now);
-        WORD.setRelease(words, entry + GROUP_AND_STATE, groupAndState(group, OperationState.STARTED));
+        WORD.setOpaque(words, entry + GROUP_AND_STATE, groupAndState(group, OperationState.STARTED));
+        WORD.setRelease(words, entry + TICKET, ticket);
         return ticket;
     }
 
@@ -89,6 +93,9 @@ public final class FlightRecorder {
     public void ended(RecordedGroup group, long ticket, Call call, boolean completed) {
         if (completed) {
             group.completed(call);
+        }
+        if (ticket == NO_TICKET) {
+            return;
         }
         int entry = entry(ticket);
         OperationState state = completed ? OperationState.COMPLETED : OperationState.FAILED;
@@ -106,7 +113,7 @@ public final class FlightRecorder {
             long ticket = (long) WORD.getAcquire(words, entry + TICKET);
             RecordedOperation operation = read(entry);
             VarHandle.loadLoadFence();
-            if (ticket != NO_TICKET && ticket == (long) WORD.getOpaque(words, entry + TICKET)) {
+            if (ticket > NO_TICKET && ticket == (long) WORD.getOpaque(words, entry + TICKET)) {
                 found.add(new Numbered(ticket, operation));
             }
         }
@@ -129,9 +136,10 @@ public final class FlightRecorder {
 
     private long write(RecordedGroup group, Call call, OperationState state, long queuedNanos, long startedNanos) {
         long ticket = claim();
+        if (ticket == NO_TICKET) {
+            return NO_TICKET;
+        }
         int entry = entry(ticket);
-        WORD.setOpaque(words, entry + TICKET, NO_TICKET);
-        VarHandle.storeStoreFence();
         WORD.setOpaque(words, entry + SEQUENCE, call.sequence());
         WORD.setOpaque(words, entry + FINGERPRINT, Fingerprint.of(call));
         WORD.setOpaque(words, entry + COUNT, call.count());
@@ -143,14 +151,22 @@ public final class FlightRecorder {
         return ticket;
     }
 
+    /** A ticket whose entry is this thread's to write; none where as many operations run as there are entries. */
     private long claim() {
         for (int turn = 0; turn < CAPACITY; turn++) {
             long ticket = tickets.incrementAndGet();
-            if (state(entry(ticket)) != OperationState.STARTED) {
-                return ticket;
+            int entry = entry(ticket);
+            long before = (long) WORD.getOpaque(words, entry + TICKET);
+            if (before != BEING_WRITTEN
+                    && state(entry) != OperationState.STARTED
+                    && WORD.compareAndSet(words, entry + TICKET, before, BEING_WRITTEN)) {
+                if (state(entry) != OperationState.STARTED) {
+                    return ticket;
+                }
+                WORD.setRelease(words, entry + TICKET, before); // It has just started.
             }
         }
-        return tickets.incrementAndGet(); // as many run as there are entries
+        return NO_TICKET;
     }
 
     private OperationState state(int entry) {

@@ -116,7 +116,7 @@ class FlightRecorderTest {
             }));
         }
         long seen = 0;
-        for (int look = 0; look < 200; look++) {
+        for (int look = 0; look < 500; look++) {
             for (RecordedOperation operation : recorder.snapshot()) {
                 long factor = operation.group().endsWith("2") ? 2 : 1;
                 assertThat(operation.count()).isEqualTo(factor * (operation.sequence() + 1));
