@@ -1,6 +1,7 @@
 package io.jrun.launcher;
 
 import io.jrun.launcher.cli.AgentRequest;
+import io.jrun.launcher.cli.FlightRequest;
 import io.jrun.launcher.cli.HelpText;
 import io.jrun.launcher.cli.JobRequest;
 import io.jrun.launcher.cli.SubCommand;
@@ -87,6 +88,10 @@ public final class JRunCommand {
         return switch (subCommand.get()) {
             case VERSION -> help(rest) ? print(HelpText.full()) : alone(args, JRunCommand::versionText);
             case COMPLETION -> help(rest) ? print(HelpText.full()) : alone(args, HelpText::completion);
+            case FLIGHT_RECORDER ->
+                help(rest)
+                        ? print(FlightRequest.help())
+                        : print(FlightRecorderCommand.run(FlightRequest.parse(rest, surroundings)));
             case BENCH -> run(JobRequest.parseBench(rest, surroundings));
             case AGENT ->
                 help(rest)

@@ -1,5 +1,6 @@
 package io.jrun.agent.worker;
 
+import io.jrun.comm.record.FlightDump;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -57,6 +58,7 @@ final class Aftermath {
     /** Removes what an earlier run of the same name left, so that it is not taken for this worker's. */
     static void clear(Path logDir) throws IOException {
         Files.deleteIfExists(logDir.resolve("error.json"));
+        Files.deleteIfExists(logDir.resolve(FlightDump.FILE_NAME));
         for (String stale : artifacts(logDir)) {
             Files.deleteIfExists(Path.of(stale));
         }

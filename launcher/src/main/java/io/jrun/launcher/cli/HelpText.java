@@ -42,6 +42,7 @@ public final class HelpText {
             "  JRUN_TRANSPORT  auto (default: shared memory on one node), shm or tcp",
             "  JRUN_DETERMINISTIC  1: results depend on neither transport nor how data is split",
             "  JRUN_TIMEOUT_SECONDS  deadline of a collective, 600 by default",
+            "  JRUN_LATE_WARNING_SECONDS  a collective that waits longer says for whom, 60 by default",
             "  JRUN_ALGORITHM  forces a TCP algorithm, see docs/algorithms.md");
 
     private HelpText() {}

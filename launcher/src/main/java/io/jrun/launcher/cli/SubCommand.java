@@ -15,6 +15,8 @@ public enum SubCommand {
     AGENT("run a standing agent on the loopback interface (see --agent)"),
     /** Runs the benchmarks. */
     BENCH("measure collectives or DDP: 'jrun bench allreduce --nproc-per-node=2'"),
+    /** Reads what the ranks of a failed job have left of their last collectives. */
+    FLIGHT_RECORDER("say from a failed job's log folder which rank diverged and where"),
     /** Prints the completion script. */
     COMPLETION("print a completion script: source <(jrun completion)");
 
@@ -38,12 +40,12 @@ public enum SubCommand {
     static Map<String, String> descriptions() {
         Map<String, String> descriptions = new LinkedHashMap<>();
         for (SubCommand command : values()) {
-            descriptions.put("%-10s".formatted(command.word()), command.description);
+            descriptions.put("%-15s".formatted(command.word()), command.description);
         }
         return descriptions;
     }
 
     private String word() {
-        return name().toLowerCase(Locale.ROOT);
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

@@ -135,7 +135,7 @@ public final class FailureReport {
     }
 
     /** "rank 3", or "3 ranks (0-1, 5)". */
-    static String ranks(NavigableSet<Integer> ranks) {
+    public static String ranks(NavigableSet<Integer> ranks) {
         if (ranks.size() == 1) {
             return "rank " + ranks.first();
         }

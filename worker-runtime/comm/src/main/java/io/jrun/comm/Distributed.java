@@ -10,6 +10,7 @@ import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.Frame.PeerTable;
 import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.local.LocalHub;
+import io.jrun.comm.record.OpenDumps;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -42,7 +43,8 @@ public final class Distributed {
 
     private static World alone() {
         WorldIdentity identity = WorldIdentity.alone();
-        GroupRegistry registry = new GroupRegistry(Transports.of(TransportKind.SHM, 1, AlgorithmSelector.BY_SIZE));
+        GroupRegistry registry =
+                new GroupRegistry(Transports.of(TransportKind.SHM, 1, AlgorithmSelector.BY_SIZE), Optional.empty());
         Peer self = new Peer(
                 0,
                 0,
@@ -58,7 +60,8 @@ public final class Distributed {
     private static World join(WorkerEnvironment environment) {
         WorldIdentity identity = environment.identity();
         GroupRegistry registry = new GroupRegistry(
-                Transports.of(environment.transport(), identity.nodeCount(), environment.algorithms()));
+                Transports.of(environment.transport(), identity.nodeCount(), environment.algorithms()),
+                environment.logFolder());
         ServerSocketChannel listener = Transports.needsListener(environment.transport(), identity.nodeCount())
                 ? listen(identity.nodeCount() == 1)
                 : null;
@@ -125,6 +128,7 @@ public final class Distributed {
             System.err.println(
                     "jrun: rank " + rank + " has lost its node's agent (" + why + "); a worker ends with its job");
             System.err.flush();
+            OpenDumps.await();
             Runtime.getRuntime().halt(1);
         }
     }

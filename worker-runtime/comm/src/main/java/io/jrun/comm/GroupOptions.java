@@ -8,24 +8,34 @@ import java.time.Duration;
  * @param timeout every operation fails with COLLECTIVE_TIMEOUT when it has run for longer
  * @param deterministic floating point results depend on the contributions and the group size only, not on transport,
  *     topology, or how data is split into operations
+ * @param lateWarning an operation that has run for longer says on stderr which ranks it waits for, once, and goes on
  */
-public record GroupOptions(Duration timeout, boolean deterministic) {
-    /** Ten minutes: longer than any checkpoint that one rank writes while the others wait. */
-    public static final GroupOptions DEFAULT = new GroupOptions(Duration.ofMinutes(10), false);
+public record GroupOptions(Duration timeout, boolean deterministic, Duration lateWarning) {
+    /** Ten minutes: longer than any checkpoint that one rank writes while the others wait. The warning after one. */
+    public static final GroupOptions DEFAULT = new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1));
 
     public GroupOptions {
         if (timeout.isZero() || timeout.isNegative()) {
             throw new CommException(ErrorCode.USAGE, "group timeout is " + timeout + " (expected a positive duration)");
         }
+        if (lateWarning.isZero() || lateWarning.isNegative()) {
+            throw new CommException(
+                    ErrorCode.USAGE, "late warning after " + lateWarning + " (expected a positive duration)");
+        }
     }
 
     /** The same with another timeout. */
     public GroupOptions withTimeout(Duration newTimeout) {
-        return new GroupOptions(newTimeout, deterministic);
+        return new GroupOptions(newTimeout, deterministic, lateWarning);
     }
 
     /** The same with another determinism. */
     public GroupOptions withDeterministic(boolean newDeterministic) {
-        return new GroupOptions(timeout, newDeterministic);
+        return new GroupOptions(timeout, newDeterministic, lateWarning);
+    }
+
+    /** The same with another time before the warning. */
+    public GroupOptions withLateWarning(Duration newLateWarning) {
+        return new GroupOptions(timeout, deterministic, newLateWarning);
     }
 }

@@ -8,10 +8,15 @@ import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.record.FlightDump;
+import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.record.OpenDumps;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -39,20 +44,34 @@ final class GroupRegistry implements ControlListener {
     static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
 
     private final FactorySource source;
+    private final Optional<Path> logFolder;
+    private final FlightRecorder recorder = new FlightRecorder();
     private final List<ProcessGroup> groups = new ArrayList<>();
     private final Map<Integer, String> departures = new ConcurrentHashMap<>();
     private final AtomicBoolean checkpointRequested = new AtomicBoolean();
+    private volatile @Nullable FlightDump dump;
     private @Nullable CommException cause;
     private @Nullable WorldContext context;
     private @Nullable BackendFactory factory;
 
-    GroupRegistry(FactorySource source) {
+    /** @param logFolder where the rank's flight recorder is dumped when it fails; empty: nowhere */
+    GroupRegistry(FactorySource source, Optional<Path> logFolder) {
         this.source = source;
+        this.logFolder = logFolder;
+    }
+
+    /** What this rank's groups do. */
+    FlightRecorder recorder() {
+        return recorder;
     }
 
     /** The first group; sets the context of all that follow. */
     synchronized ProcessGroup openWorld(WorldContext worldContext, GroupOptions options) {
         context = worldContext;
+        logFolder.map(folder -> new FlightDump(recorder, worldContext, folder)).ifPresent(made -> {
+            OpenDumps.add(made);
+            dump = made;
+        });
         return open("world", worldContext.peers(), options);
     }
 
@@ -63,8 +82,8 @@ final class GroupRegistry implements ControlListener {
         while (members.get(groupRank).rank() != world.rank()) {
             groupRank++;
         }
-        GroupContext group =
-                new GroupContext(world, name, groupRank, members, options.deterministic(), new GroupHealth());
+        GroupContext group = new GroupContext(
+                world, name, groupRank, members, options.deterministic(), options.lateWarning(), new GroupHealth());
         ProcessGroup opened = new ProcessGroup(group, options, this);
         groups.add(opened);
         departures.forEach(opened::worldRankLeft);
@@ -90,8 +109,24 @@ final class GroupRegistry implements ControlListener {
         return current;
     }
 
+    /** A group of this rank has failed. */
+    void failed(CommException failure) {
+        FlightDump current = dump;
+        if (current != null) {
+            current.begin(failure.code() + ": " + failure.getMessage());
+        }
+    }
+
     /** Closes every group, the youngest first and all within one grace, then what they shared. */
     void close() {
+        closeGroups();
+        FlightDump current = dump;
+        if (current != null) {
+            current.worldClosed();
+        }
+    }
+
+    private void closeGroups() {
         Deadline grace = Deadline.after(CLOSE_GRACE);
         for (ProcessGroup group : snapshot().reversed()) {
             group.close(grace);

@@ -17,8 +17,10 @@ final class Lane {
     private static final int MAX_QUEUED = 1 << 16;
 
     /** An operation; {@code sequence} is its number in this lane. */
-    @FunctionalInterface
     interface Task {
+        /** It has to wait for others; called once at most, before {@link #run}. */
+        void queued(long sequence);
+
         void run(long sequence);
     }
 
@@ -125,6 +127,7 @@ final class Lane {
                     ErrorCode.USAGE, queue.size() + " operations are queued on " + name + ". Await some of them.");
         }
         Operation operation = new Operation(task, nextSequence++);
+        operation.queued();
         queue.add(operation);
         if (progress == null) {
             progress = new ProgressThread(name, this::serve);

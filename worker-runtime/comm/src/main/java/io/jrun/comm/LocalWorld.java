@@ -102,8 +102,10 @@ public final class LocalWorld {
         Optional<ServerSocketChannel> listener =
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
         WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener);
-        GroupRegistry registry = new GroupRegistry(Transports.of(options.transport(), 1, AlgorithmSelector.BY_SIZE));
-        GroupOptions groupOptions = new GroupOptions(options.timeout(), options.deterministic());
+        GroupRegistry registry =
+                new GroupRegistry(Transports.of(options.transport(), 1, AlgorithmSelector.BY_SIZE), Optional.empty());
+        GroupOptions groupOptions =
+                GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
         try (World world = new World(identity, context, hub.connect(rank, registry), registry, groupOptions)) {
             runBody(world);
         } catch (Throwable failure) {

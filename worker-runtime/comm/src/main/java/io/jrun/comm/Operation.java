@@ -19,6 +19,10 @@ final class Operation implements Work {
         this.sequence = sequence;
     }
 
+    void queued() {
+        task.queued(sequence);
+    }
+
     void run() {
         try {
             task.run(sequence);

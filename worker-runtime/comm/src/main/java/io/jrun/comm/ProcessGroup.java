@@ -6,12 +6,16 @@ import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.record.RecordedGroup;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,6 +37,8 @@ public final class ProcessGroup implements AutoCloseable {
     private final GroupContext context;
     private final GroupOptions options;
     private final GroupRegistry registry;
+    private final FlightRecorder recorder;
+    private final RecordedGroup record;
     private final Lane collectives;
     private final ConcurrentHashMap<Integer, Lane> sends = new ConcurrentHashMap<>();
     private final ConcurrentHashMap<Integer, Lane> receives = new ConcurrentHashMap<>();
@@ -46,6 +52,9 @@ public final class ProcessGroup implements AutoCloseable {
         this.context = context;
         this.options = options;
         this.registry = registry;
+        this.recorder = registry.recorder();
+        this.record = recorder.group(
+                context.name(), context.members().stream().map(Peer::rank).toList());
         this.collectives = new Lane("group " + context.name());
     }
 
@@ -216,11 +225,17 @@ public final class ProcessGroup implements AutoCloseable {
             throw new CommException(ErrorCode.USAGE, "allocate: " + bytes + " bytes (expected 0 or more)");
         }
         AtomicReference<MemorySegment> memory = new AtomicReference<>(MemorySegment.NULL);
-        collectives.run(sequence -> {
-            Call call = call(
-                    sequence, OpKind.ALLOCATE, NO_TYPE, ReduceOp.SUM, bytes, 0, MemorySegment.NULL, MemorySegment.NULL);
-            guarded(call, current -> memory.set(current.allocate(call)));
-        });
+        collectives.run(new GroupTask(
+                sequence -> call(
+                        sequence,
+                        OpKind.ALLOCATE,
+                        NO_TYPE,
+                        ReduceOp.SUM,
+                        bytes,
+                        0,
+                        MemorySegment.NULL,
+                        MemorySegment.NULL),
+                (current, call) -> memory.set(current.allocate(call))));
         return memory.get();
     }
 
@@ -323,6 +338,7 @@ public final class ProcessGroup implements AutoCloseable {
     void poison(CommException cause) {
         context.health().poison(cause);
         healthChanged();
+        registry.failed(cause);
     }
 
     void worldRankLeft(int worldRank, String how) {
@@ -453,10 +469,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     private Lane.Task task(
             OpKind kind, DataType type, ReduceOp op, long count, int root, MemorySegment input, MemorySegment output) {
-        return sequence -> {
-            Call call = call(sequence, kind, type, op, count, root, input, output);
-            guarded(call, current -> current.run(call));
-        };
+        return new GroupTask(sequence -> call(sequence, kind, type, op, count, root, input, output), Backend::run);
     }
 
     private Call call(
@@ -471,25 +484,46 @@ public final class ProcessGroup implements AutoCloseable {
         return new Call(sequence, kind, type, op, count, root, input, output, Deadline.after(options.timeout()));
     }
 
-    @FunctionalInterface
-    private interface BackendUse {
-        void with(Backend backend);
-    }
+    /** An operation on its way through a lane, and into the flight recorder. */
+    private final class GroupTask implements Lane.Task {
+        private final LongFunction<Call> numbered;
+        private final BiConsumer<Backend, Call> body;
+        private long ticket = FlightRecorder.NO_TICKET;
 
-    /** Whatever goes wrong in the data plane leaves the ranks in different places: the group cannot be used any more. */
-    private void guarded(Call call, BackendUse use) {
-        context.health().check();
-        try {
-            Backend current = backend;
-            use.with(current != null ? current : openBackend());
-        } catch (CommException failure) {
+        GroupTask(LongFunction<Call> numbered, BiConsumer<Backend, Call> body) {
+            this.numbered = numbered;
+            this.body = body;
+        }
+
+        @Override
+        public void queued(long sequence) {
+            ticket = recorder.queued(record, numbered.apply(sequence));
+        }
+
+        /** Whatever goes wrong in the data plane leaves the ranks in different places: the group can be used no more. */
+        @Override
+        public void run(long sequence) {
+            context.health().check();
+            Call call = numbered.apply(sequence);
+            ticket = recorder.started(record, ticket, call);
+            try {
+                Backend current = backend;
+                body.accept(current != null ? current : openBackend(), call);
+                recorder.ended(record, ticket, call, true);
+            } catch (CommException failure) {
+                throw failed(call, failure);
+            } catch (RuntimeException | Error failure) {
+                throw failed(
+                        call,
+                        new CommException(
+                                ErrorCode.SYSTEM, call.describe() + " failed in itself: " + failure, failure));
+            }
+        }
+
+        private CommException failed(Call call, CommException failure) {
+            recorder.ended(record, ticket, call, false);
             poison(failure);
-            throw failure;
-        } catch (RuntimeException | Error failure) {
-            CommException wrapped =
-                    new CommException(ErrorCode.SYSTEM, call.describe() + " failed in itself: " + failure, failure);
-            poison(wrapped);
-            throw wrapped;
+            return failure;
         }
     }
 

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param agentSocket path of the agent's unix-domain socket
  * @param round of the rendezvous
+ * @param logFolder this rank's
  */
 record WorkerEnvironment(
         WorldIdentity identity,
@@ -20,7 +21,8 @@ record WorkerEnvironment(
         int round,
         TransportKind transport,
         AlgorithmSelector algorithms,
-        GroupOptions groupOptions) {
+        GroupOptions groupOptions,
+        Optional<Path> logFolder) {
 
     /**
      * Reads the variables; null if no agent started this process and none is needed.
@@ -50,7 +52,10 @@ record WorkerEnvironment(
                 reader.number("JRUN_ROUND"),
                 reader.transport(),
                 reader.algorithms(),
-                reader.groupOptions());
+                reader.groupOptions(),
+                Optional.of(variables.getOrDefault("JRUN_LOG_DIR", ""))
+                        .filter(folder -> !folder.isEmpty())
+                        .map(Path::of));
     }
 
     private record Reader(Map<String, String> variables) {
@@ -103,8 +108,11 @@ record WorkerEnvironment(
         GroupOptions groupOptions() {
             GroupOptions options = GroupOptions.DEFAULT.withDeterministic(
                     variables.getOrDefault("JRUN_DETERMINISTIC", "0").equals("1"));
-            return variables.containsKey("JRUN_TIMEOUT_SECONDS")
-                    ? options.withTimeout(Duration.ofSeconds(number("JRUN_TIMEOUT_SECONDS")))
+            if (variables.containsKey("JRUN_TIMEOUT_SECONDS")) {
+                options = options.withTimeout(Duration.ofSeconds(number("JRUN_TIMEOUT_SECONDS")));
+            }
+            return variables.containsKey("JRUN_LATE_WARNING_SECONDS")
+                    ? options.withLateWarning(Duration.ofSeconds(number("JRUN_LATE_WARNING_SECONDS")))
                     : options;
         }
     }

@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -44,6 +45,7 @@ final class TestAgent implements AutoCloseable {
     private final Map<Integer, SocketChannel> connections = new ConcurrentHashMap<>();
     private final Map<Integer, Peer> joined = new TreeMap<>();
     private final List<Process> processes = new ArrayList<>();
+    private final Map<String, String> variables = new HashMap<>();
     private int timeoutSeconds = 60;
 
     TestAgent(int size) throws IOException {
@@ -68,6 +70,16 @@ final class TestAgent implements AutoCloseable {
     /** The folder where workers' output and error records go: {@code rank-0.out}, {@code rank-0.json}. */
     Path directory() {
         return directory;
+    }
+
+    /** Where a rank's flight recorder is dumped. */
+    Path logFolder(int rank) {
+        return directory.resolve("rank-" + rank);
+    }
+
+    /** A variable for processes that are started from now on. */
+    void setVariable(String name, String value) {
+        variables.put(name, value);
     }
 
     /** For processes that are started from now on. */
@@ -155,6 +167,7 @@ final class TestAgent implements AutoCloseable {
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.jrun.comm.worker.WorkerMain"));
         command.add(mainClass.getName());
         command.addAll(List.of(args));
+        Files.createDirectories(logFolder(rank));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.redirectOutput(directory.resolve("rank-" + rank + ".out").toFile());
         Map<String, String> env = builder.environment();
@@ -173,7 +186,9 @@ final class TestAgent implements AutoCloseable {
         env.put("JRUN_HOST", "testhost");
         env.put("JRUN_TIMEOUT_SECONDS", Integer.toString(timeoutSeconds));
         env.put("JRUN_TRANSPORT", transport.name());
+        env.put("JRUN_LOG_DIR", logFolder(rank).toString());
         env.put("JRUN_ERROR_FILE", directory.resolve("rank-" + rank + ".json").toString());
+        env.putAll(variables);
         return builder.start();
     }
 

@@ -52,6 +52,23 @@ final class WorkerPrograms {
         }
     }
 
+    /** After a barrier, rank 1 calls another one and rank 0 an all-reduce. */
+    public static final class Mismatch {
+        private Mismatch() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                world.group().barrier();
+                if (world.rank() == 1) {
+                    world.group().barrier();
+                } else {
+                    world.group().allReduce(MemorySegment.ofArray(new float[100]), DataType.F32, 100, ReduceOp.SUM);
+                }
+            }
+        }
+    }
+
     /** Rank 1 returns while the others wait for it. */
     public static final class LeaveEarly {
         private LeaveEarly() {}

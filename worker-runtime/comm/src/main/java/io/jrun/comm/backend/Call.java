@@ -31,6 +31,11 @@ public record Call(
 
     /** Size of {@code count} elements in bytes. */
     public long bytes() {
+        return bytes(kind, type, count);
+    }
+
+    /** The same for a call of which only the fingerprint is known. */
+    public static long bytes(OpKind kind, DataType type, long count) {
         return kind == OpKind.ALLOCATE ? count : count * type.sizeBytes();
     }
 

@@ -14,6 +14,11 @@ public record Deadline(long nanoTime, Duration timeout) {
         return new Deadline(System.nanoTime() + timeout.toNanos(), timeout);
     }
 
+    /** The value of {@link System#nanoTime()} at which it was made. */
+    public long startNanoTime() {
+        return nanoTime - timeout.toNanos();
+    }
+
     /** Nanoseconds left; zero or negative once it has passed. */
     public long remainingNanos() {
         return nanoTime - System.nanoTime();

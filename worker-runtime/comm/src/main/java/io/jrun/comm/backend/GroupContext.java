@@ -1,6 +1,7 @@
 package io.jrun.comm.backend;
 
 import io.jrun.comm.control.Frame.Peer;
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -11,10 +12,17 @@ import java.util.List;
  * @param members by group rank; {@code Peer.rank()} is the world rank
  * @param deterministic whether floating point results must not depend on transport, topology or how data is split: every
  *     element is folded in ascending group rank
+ * @param lateWarning how long an operation waits before it says for whom, see {@link LateWatch}
  * @param health of the group; shared with the group and alive as long as it
  */
 public record GroupContext(
-        WorldContext world, String name, int rank, List<Peer> members, boolean deterministic, GroupHealth health) {
+        WorldContext world,
+        String name,
+        int rank,
+        List<Peer> members,
+        boolean deterministic,
+        Duration lateWarning,
+        GroupHealth health) {
     public GroupContext {
         members = List.copyOf(members);
     }

@@ -96,6 +96,7 @@ final class Collectives {
         } else {
             runStaged(call);
         }
+        steps.leave(call);
         pause.reached(call, "exit");
     }
 

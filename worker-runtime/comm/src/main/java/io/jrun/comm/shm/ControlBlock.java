@@ -74,6 +74,11 @@ final class ControlBlock {
         return slot(rank) + LINE / 2;
     }
 
+    /** How many collectives this rank has finished. */
+    long finished(int rank) {
+        return present(rank) + Long.BYTES;
+    }
+
     /** Counts the phases this rank has finished, over all operations. */
     long phase(int rank) {
         return slot(rank) + LINE;

@@ -1,6 +1,7 @@
 package io.jrun.comm.shm;
 
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;

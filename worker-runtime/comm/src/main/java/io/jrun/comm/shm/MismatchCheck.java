@@ -3,6 +3,7 @@ package io.jrun.comm.shm;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.GroupContext;
 
 /** Compares this rank's collective with what its peers have entered. Stateless but for the mappings. */
@@ -10,11 +11,13 @@ final class MismatchCheck {
     private final GroupContext group;
     private final ControlBlock block;
     private final Poison poison;
+    private final Positions positions;
 
-    MismatchCheck(GroupContext group, ControlBlock block, Poison poison) {
+    MismatchCheck(GroupContext group, ControlBlock block, Poison poison, Positions positions) {
         this.group = group;
         this.block = block;
         this.poison = poison;
+        this.positions = positions;
     }
 
     /** Compares with a peer that has entered its operation of the same number. */
@@ -44,7 +47,7 @@ final class MismatchCheck {
         CommException found = new CommException(
                 ErrorCode.COLLECTIVE_MISMATCH,
                 first + ", " + second + " on group " + group.name()
-                        + ". All ranks must make the same calls in the same order.");
+                        + ". All ranks must make the same calls in the same order. " + positions.all());
         poison.write(found);
         CommException told = poison.read();
         return told != null ? told : found;

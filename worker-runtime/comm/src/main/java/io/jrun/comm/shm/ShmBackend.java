@@ -42,8 +42,9 @@ final class ShmBackend implements Backend {
         this.control = openOrCreate(namePrefix + "control", size);
         this.block = new ControlBlock(control.address(), size);
         this.poison = new Poison(block);
-        MismatchCheck mismatch = new MismatchCheck(group, block, poison);
-        Waiting waiting = new Waiting(group, poison, mismatch);
+        Positions positions = new Positions(group, block);
+        MismatchCheck mismatch = new MismatchCheck(group, block, poison, positions);
+        Waiting waiting = new Waiting(group, poison, mismatch, positions);
         this.steps = new Steps(block, waiting, mismatch, group.rank(), size);
         this.mailboxes = new Mailboxes(control, block, waiting, mismatch, group.rank(), size);
         this.pause = PausePoint.ofRank(group.world().rank());
@@ -69,6 +70,7 @@ final class ShmBackend implements Backend {
     public MemorySegment allocate(Call call) {
         steps.enter(call, RegisteredMemory.NOWHERE, 0);
         List<Segment> byRank = mapEverywhere(call, Math.max(call.count(), MIN_REGION_BYTES));
+        steps.leave(call);
         return byRank.get(group.rank()).memory().asSlice(0, call.count());
     }
 

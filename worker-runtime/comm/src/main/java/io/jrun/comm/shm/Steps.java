@@ -2,6 +2,7 @@ package io.jrun.comm.shm;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.MemorySegment;
 
@@ -57,6 +58,11 @@ final class Steps {
                 mismatch.compare(peer, call);
             }
         }
+    }
+
+    /** This rank is through with the operation; says so to those who wonder where it is. */
+    void leave(Call call) {
+        Words.release(block.finished(self), call.sequence() + 1);
     }
 
     /** Returns when every rank has finished this phase; all ranks go through the same phases of equal operations. */

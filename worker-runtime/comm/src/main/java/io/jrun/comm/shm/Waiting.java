@@ -4,6 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.LateWatch;
 import io.jrun.comm.backend.ProgressThread;
 
 /**
@@ -21,12 +22,16 @@ final class Waiting {
     private final GroupContext group;
     private final Poison poison;
     private final MismatchCheck mismatch;
+    private final Positions positions;
+    private final LateWatch late;
     private final boolean coreForEachRank;
 
-    Waiting(GroupContext group, Poison poison, MismatchCheck mismatch) {
+    Waiting(GroupContext group, Poison poison, MismatchCheck mismatch, Positions positions) {
         this.group = group;
         this.poison = poison;
         this.mismatch = mismatch;
+        this.positions = positions;
+        this.late = new LateWatch(group);
         this.coreForEachRank = group.world().hasCoreForEachLocalRank();
     }
 
@@ -94,13 +99,17 @@ final class Waiting {
         if (!call.kind().isMessage()) {
             mismatch.compareEntered(call);
         }
-        if (call.deadline().passed()) {
+        long left = call.deadline().remainingNanos();
+        if (late.isDue(call, left)) {
+            late.warn(call, positions.awaited(call, peer));
+        }
+        if (left <= 0) {
             throw new CommException(
                     ErrorCode.COLLECTIVE_TIMEOUT,
                     call.describe() + " on group " + group.name() + " timed out after "
                             + call.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
-                            + " still waits for " + group.describe(peer)
-                            + ". That rank may be slow, stopped, or somewhere else in its program.");
+                            + " still waits for " + positions.awaited(call, peer)
+                            + ". A rank may be slow, stopped, or somewhere else in its program.");
         }
     }
 
@@ -108,6 +117,6 @@ final class Waiting {
         return new CommException(
                 ErrorCode.PEER_LOST,
                 group.describe(peer) + " " + how + " while " + group.describe(group.rank()) + " waited for it in "
-                        + call.describe() + " on group " + group.name() + ".");
+                        + call.describe() + " on group " + group.name() + ". " + positions.all());
     }
 }

@@ -30,6 +30,11 @@ final class Words {
         LONG.setVolatile(Memory.ALL, address, value);
     }
 
+    /** Writes after everything before; the writer's own later reads may come first, unlike with {@link #publish}. */
+    static void release(long address, long value) {
+        LONG.setRelease(Memory.ALL, address, value);
+    }
+
     static int acquireInt(long address) {
         return (int) INT.getAcquire(Memory.ALL, address);
     }

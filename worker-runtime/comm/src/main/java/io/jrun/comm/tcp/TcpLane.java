@@ -5,6 +5,7 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.LateWatch;
 import io.jrun.comm.backend.ProgressThread;
 import io.jrun.comm.collective.Algorithm;
 import io.jrun.comm.collective.Links;
@@ -47,6 +48,7 @@ final class TcpLane implements Links, AutoCloseable {
     private final ByteBuffer headerTemplate = ByteBuffer.allocateDirect(FrameHeader.BYTES);
     private final @Nullable Pair[] pairs;
     private final List<Pair> involved = new ArrayList<>();
+    private final LateWatch late;
     private final int spins;
     private MemorySegment scratch = MemorySegment.NULL;
     private @Nullable Call call;
@@ -58,6 +60,7 @@ final class TcpLane implements Links, AutoCloseable {
         this.setup = setup;
         this.selector = selector;
         this.pairs = new @Nullable Pair[group.size()];
+        this.late = new LateWatch(group);
         this.spins = group.world().hasCoreForEachLocalRank() ? SPINS : 0;
     }
 
@@ -268,8 +271,14 @@ final class TcpLane implements Links, AutoCloseable {
         if (left <= 0) {
             throw timedOut();
         }
+        if (late.isDue(currentCall(), left)) {
+            late.warn(currentCall(), awaited());
+        }
+        long untilWarning = late.untilWarningNanos(currentCall(), left);
         String departure = group.health().departure(pair.peer());
-        long wait = departure == null ? left : Math.min(left, DEPARTURE_GRACE_NANOS);
+        long wait = departure != null
+                ? Math.min(left, DEPARTURE_GRACE_NANOS)
+                : untilWarning > 0 ? Math.min(left, untilWarning) : left;
         long start = System.nanoTime();
         try {
             int ready = selector.select(this::ready, Math.max(1, Math.ceilDiv(wait, 1_000_000L)));
@@ -294,18 +303,23 @@ final class TcpLane implements Links, AutoCloseable {
     }
 
     private CommException timedOut() {
+        return new CommException(
+                ErrorCode.COLLECTIVE_TIMEOUT,
+                where() + group.describe(rank()) + " has waited "
+                        + currentCall().deadline().timeout().toSeconds() + " s for " + awaited()
+                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout.");
+    }
+
+    private String awaited() {
         List<String> awaited = new ArrayList<>();
         for (Pair pair : involved) {
             if (pair.hasReceives() || pair.hasSends()) {
                 String what = !pair.isOpen() ? "a connection with " : pair.hasReceives() ? "data from " : "room at ";
-                awaited.add(what + group.describe(pair.peer()));
+                String left = group.health().departure(pair.peer());
+                awaited.add(what + group.describe(pair.peer()) + (left == null ? "" : ", which " + left));
             }
         }
-        return new CommException(
-                ErrorCode.COLLECTIVE_TIMEOUT,
-                where() + group.describe(rank()) + " has waited "
-                        + currentCall().deadline().timeout().toSeconds() + " s for " + String.join(", ", awaited)
-                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout.");
+        return String.join(", ", awaited);
     }
 
     private String where() {

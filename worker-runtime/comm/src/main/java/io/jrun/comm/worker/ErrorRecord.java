@@ -1,5 +1,6 @@
 package io.jrun.comm.worker;
 
+import static io.jrun.comm.record.JsonText.quoted;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;
@@ -65,27 +66,5 @@ final class ErrorRecord {
                 + ",\"timestamp\":\"" + millis / 1000 + "\",\"time_millis\":" + millis
                 + ",\"rank\":" + quoted(rank) + ",\"host\":" + quoted(host)
                 + ",\"pid\":" + ProcessHandle.current().pid() + "}}}\n";
-    }
-
-    /** A JSON string: quotes, backslashes and control characters escaped. */
-    static String quoted(String text) {
-        StringBuilder json = new StringBuilder(text.length() + 16).append('"');
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            switch (c) {
-                case '"', '\\' -> json.append('\\').append(c);
-                case '\n' -> json.append("\\n");
-                case '\t' -> json.append("\\t");
-                case '\r' -> json.append("\\r");
-                default -> {
-                    if (c < ' ' || Character.isSurrogate(c)) {
-                        json.append(String.format("\\u%04x", (int) c));
-                    } else {
-                        json.append(c);
-                    }
-                }
-            }
-        }
-        return json.append('"').toString();
     }
 }

@@ -2,6 +2,7 @@ package io.jrun.comm.worker;
 
 import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.control.OpenChannels;
+import io.jrun.comm.record.OpenDumps;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +29,7 @@ public final class WorkerMain {
         prepare(System.getProperty(WorkerSetup.PROPERTY));
         MainMethod main = mainOf(args[0]);
         if (main != null && invoke(main, Arrays.copyOfRange(args, 1, args.length), record)) {
+            OpenDumps.worldsClosed();
             OpenChannels.leaveAll();
         }
     }
@@ -79,8 +81,10 @@ public final class WorkerMain {
             failure.printStackTrace();
             System.err.flush();
             System.out.flush();
+            OpenDumps.begin(failure.toString());
         } finally {
             if (failure instanceof OutOfMemoryError) {
+                OpenDumps.await();
                 // Shutdown hooks may need memory too, and then the process would hang.
                 Runtime.getRuntime().halt(FAILED);
             }

@@ -97,7 +97,8 @@ final class TcpRanks implements AutoCloseable {
         WorldContext context = new WorldContext("test", ROUND, rank, SECRET, peers, Optional.of(listeners.get(rank)));
         TcpBackendFactory factory = TcpBackendFactory.start(context, selector, log::add, HANDSHAKE_TIMEOUT);
         GroupHealth health = new GroupHealth();
-        GroupContext group = new GroupContext(context, "world", rank, peers, deterministic, health);
+        GroupContext group =
+                new GroupContext(context, "world", rank, peers, deterministic, Duration.ofMinutes(1), health);
         factories.add(factory);
         ranks.add(new Rank(rank, peers.size(), factory.create(group), health, LaneId.ofCollectives(group)));
     }

@@ -1,0 +1,144 @@
+package io.jrun.launcher.flight;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jrun.launcher.report.FailureReport;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeSet;
+
+/** What the dumps of a job's ranks say, for people and for machines. */
+public final class FlightReport {
+    private static final double NANOS_PER_SECOND = 1e9;
+
+    private final DumpFolder folder;
+    private final List<Finding> findings;
+
+    /** Matches the dumps. */
+    public FlightReport(DumpFolder folder) {
+        this.folder = folder;
+        this.findings = Matching.of(folder.dumps());
+    }
+
+    /** The findings in words, a table for each, and why each rank has dumped. */
+    public List<String> lines() {
+        List<String> lines = new ArrayList<>();
+        int worldSize = folder.dumps().getFirst().worldSize();
+        lines.add("dumps of " + folder.dumps().size() + " of " + worldSize + " ranks in " + folder.folder());
+        if (!folder.missing().isEmpty()) {
+            lines.add("no dump of " + FailureReport.ranks(new TreeSet<>(folder.missing())));
+        }
+        if (findings.isEmpty()) {
+            lines.add("no rank waited for another, and no two differ in what is kept");
+        }
+        for (Finding finding : findings) {
+            lines.add("");
+            lines.add(title(finding) + ": " + finding.text());
+            lines.addAll(table(finding));
+        }
+        lines.add("");
+        lines.add("why each rank has dumped:");
+        folder.dumps().forEach(dump -> lines.add("%4d  %s".formatted(dump.rank(), firstLine(dump.reason()))));
+        return lines;
+    }
+
+    /** The same as one JSON object. */
+    public String json() {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("folder", folder.folder().toString());
+        json.put("worldSize", folder.dumps().getFirst().worldSize());
+        json.put("missing", folder.missing());
+        json.put("findings", findings.stream().map(FlightReport::json).toList());
+        json.put("dumps", folder.dumps().stream().map(FlightReport::json).toList());
+        try {
+            return new JsonMapper().writeValueAsString(json);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("maps of plain values could not be written as JSON", e);
+        }
+    }
+
+    private static String title(Finding finding) {
+        return switch (finding.kind()) {
+                    case MISMATCH -> "different calls";
+                    case LATE -> "late";
+                    case STUCK -> "stuck";
+                }
+                + " on group " + finding.group() + " at operation #" + finding.sequence();
+    }
+
+    private static List<String> table(Finding finding) {
+        int hostWidth = finding.places().stream()
+                .mapToInt(place -> place.host().length())
+                .reduce(4, Math::max);
+        String format = "%4s  %-" + hostWidth + "s  %-9s  %8s  %s";
+        List<String> lines = new ArrayList<>();
+        lines.add(format.formatted("RANK", "HOST", "STATE", "SECONDS", "OPERATION"));
+        for (Finding.Place place : finding.places()) {
+            lines.add(format.formatted(
+                            place.rank(),
+                            place.host().isEmpty() ? "-" : place.host(),
+                            state(place),
+                            place.operation().map(FlightReport::seconds).orElse("-"),
+                            place.operation().map(Operation::call).orElse("-"))
+                    .stripTrailing());
+        }
+        return lines;
+    }
+
+    private static String state(Finding.Place place) {
+        String none = place.host().isEmpty() ? "no dump" : "-";
+        return place.operation().map(FlightReport::state).orElse(none);
+    }
+
+    private static String state(Operation operation) {
+        return operation.state().name().toLowerCase(Locale.ROOT);
+    }
+
+    private static String seconds(Operation operation) {
+        return operation.waitedNanos() == 0
+                ? "-"
+                : String.format(Locale.ROOT, "%.3f", operation.waitedNanos() / NANOS_PER_SECOND);
+    }
+
+    private static String firstLine(String text) {
+        return text.lines().findFirst().orElse("");
+    }
+
+    private static Map<String, Object> json(Finding finding) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("kind", finding.kind().name().toLowerCase(Locale.ROOT));
+        json.put("group", finding.group());
+        json.put("sequence", finding.sequence());
+        json.put("guilty", finding.guilty());
+        json.put("text", finding.text());
+        json.put("ranks", finding.places().stream().map(FlightReport::json).toList());
+        return json;
+    }
+
+    private static Map<String, Object> json(Finding.Place place) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("rank", place.rank());
+        json.put("place", place.words());
+        place.operation().ifPresent(operation -> {
+            json.put("operation", operation.call());
+            json.put("sequence", operation.sequence());
+            json.put("state", state(operation));
+            if (operation.waitedNanos() != 0) {
+                json.put("seconds", operation.waitedNanos() / NANOS_PER_SECOND);
+            }
+        });
+        return json;
+    }
+
+    private static Map<String, Object> json(Dump dump) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("rank", dump.rank());
+        json.put("host", dump.host());
+        json.put("pid", dump.pid());
+        json.put("reason", dump.reason());
+        return json;
+    }
+}

@@ -1,0 +1,38 @@
+package io.jrun.launcher.flight;
+
+/**
+ * One operation of one rank.
+ *
+ * @param name of the method: allReduce, send and so on
+ * @param type of the elements
+ * @param call with all arguments, as error messages name it
+ * @param peer group rank at the other end of a message; -1 for collectives
+ * @param waitedNanos from its start to its end, or to the dump; 0 if it has not started, or completed without a clock
+ */
+record Operation(
+        String group,
+        long sequence,
+        String name,
+        String type,
+        long count,
+        String call,
+        int peer,
+        State state,
+        long waitedNanos) {
+    /** How far it has come. */
+    enum State {
+        QUEUED,
+        STARTED,
+        COMPLETED,
+        FAILED
+    }
+
+    boolean isMessage() {
+        return peer >= 0;
+    }
+
+    /** Whether it has begun and did not reach its end. */
+    boolean isUnfinished() {
+        return state == State.STARTED || state == State.FAILED;
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * Reads the flight recorders that the ranks of a failed job have dumped, matches their operations and says who diverged.
+ * Entry class: {@link io.jrun.launcher.flight.FlightReport}.
+ */
+@NullMarked
+package io.jrun.launcher.flight;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,47 @@
+package io.jrun.comm.backend;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ReduceOp;
+
+/** What must be equal on all ranks besides sequence and count, in one word. Stateless. */
+@SuppressWarnings("EnumOrdinal") // Never stored: whoever reads one runs the same classes.
+public final class Fingerprint {
+    private static final OpKind[] KINDS = OpKind.values();
+    private static final DataType[] TYPES = DataType.values();
+    private static final ReduceOp[] OPS = ReduceOp.values();
+
+    private Fingerprint() {}
+
+    /** The word of a call. */
+    public static long of(Call call) {
+        return call.kind().ordinal()
+                | (long) call.type().ordinal() << 8
+                | (long) call.op().ordinal() << 16
+                | (long) call.root() << 32;
+    }
+
+    /** The kind of the call that had this word. */
+    public static OpKind kind(long fingerprint) {
+        return KINDS[(int) (fingerprint & 0xff)];
+    }
+
+    /** Its type. */
+    public static DataType type(long fingerprint) {
+        return TYPES[(int) (fingerprint >>> 8 & 0xff)];
+    }
+
+    /** Its reduction. */
+    public static ReduceOp op(long fingerprint) {
+        return OPS[(int) (fingerprint >>> 16 & 0xff)];
+    }
+
+    /** Its root or peer. */
+    public static int root(long fingerprint) {
+        return (int) (fingerprint >>> 32);
+    }
+
+    /** The call, as messages name it. */
+    public static String describe(long sequence, long fingerprint, long count) {
+        return Call.describe(sequence, kind(fingerprint), type(fingerprint), op(fingerprint), count, root(fingerprint));
+    }
+}

@@ -1,0 +1,160 @@
+package io.jrun.comm.record;
+
+import static io.jrun.comm.record.JsonText.quoted;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Fingerprint;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.Frame.Peer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Writes what a rank's recorder holds into a file of JSON lines, once, when the first thing goes wrong: a line about the rank,
+ * one for each group, one for each operation. docs/operations.md describes them. The file appears whole or not at all.
+ * Thread-safe.
+ *
+ * <p>A thread of its own writes, so that a slow disk holds up neither the failing operation nor, beyond {@link #await}'s
+ * timeout, the end of the process.
+ */
+public final class FlightDump {
+    /** The file's name in the rank's log folder. */
+    public static final String FILE_NAME = "flight.json";
+
+    /** What readers compare before they read on. */
+    private static final int FORMAT = 1;
+
+    private static final int BYTES_PER_LINE = 256;
+
+    private final FlightRecorder recorder;
+    private final WorldContext world;
+    private final Path file;
+    private final long startMillis = System.currentTimeMillis();
+    private final long startNanos = System.nanoTime();
+    private final AtomicBoolean begun = new AtomicBoolean();
+    private final CountDownLatch written = new CountDownLatch(1);
+    private volatile boolean worldOpen = true;
+
+    /**
+     * Nothing is written yet. The moment of this call is the one to which the dump's times refer.
+     *
+     * @param folder the rank's log folder
+     */
+    public FlightDump(FlightRecorder recorder, WorldContext world, Path folder) {
+        this.recorder = recorder;
+        this.world = world;
+        this.file = folder.resolve(FILE_NAME);
+    }
+
+    /** Begins to write, unless that has been done; returns at once. */
+    public void begin(String reason) {
+        if (begun.compareAndSet(false, true)) {
+            Thread.ofPlatform().daemon().name("flight-dump").start(() -> write(reason));
+        }
+    }
+
+    /** The rank takes part in nothing any more, as intended: its process may end without a dump. */
+    public void worldClosed() {
+        worldOpen = false;
+    }
+
+    boolean isWorldOpen() {
+        return worldOpen;
+    }
+
+    /** Waits until the dump is there, if one has begun; false if that takes longer. */
+    boolean await(Duration timeout) {
+        try {
+            return !begun.get() || written.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException _) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private void write(String reason) {
+        Path partial = file.resolveSibling(FILE_NAME + ".partial");
+        try {
+            Files.writeString(partial, text(reason), UTF_8);
+            Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            System.err.println("jrun: rank " + world.rank() + ": cannot write the flight recorder's dump " + file + ": "
+                    + e + ". Its directory must be writable.");
+        } finally {
+            written.countDown();
+        }
+    }
+
+    private String text(String reason) {
+        long now = System.nanoTime();
+        var operations = recorder.snapshot();
+        StringBuilder text = new StringBuilder(BYTES_PER_LINE * (operations.size() + 2));
+        header(text, reason, now, operations.size());
+        recorder.groups().forEach(group -> group(text, group));
+        operations.forEach(operation -> operation(text, operation));
+        return text.toString();
+    }
+
+    private void header(StringBuilder text, String reason, long now, int kept) {
+        Peer self = world.peers().get(world.rank());
+        text.append("{\"flightRecorder\":").append(FORMAT);
+        text.append(",\"rank\":").append(world.rank());
+        text.append(",\"worldSize\":").append(world.peers().size());
+        text.append(",\"host\":").append(quoted(self.host()));
+        text.append(",\"pid\":").append(self.pid());
+        text.append(",\"runId\":").append(quoted(world.runId()));
+        text.append(",\"round\":").append(world.round());
+        text.append(",\"reason\":").append(quoted(reason));
+        text.append(",\"startMillis\":").append(startMillis);
+        text.append(",\"dumpNanos\":").append(now - startNanos);
+        text.append(",\"operations\":").append(recorder.total());
+        text.append(",\"kept\":").append(kept).append("}\n");
+    }
+
+    private static void group(StringBuilder text, RecordedGroup group) {
+        text.append("{\"group\":").append(quoted(group.name()));
+        text.append(",\"ranks\":").append(group.worldRanks());
+        text.append(",\"started\":").append(group.startedCollectives());
+        text.append(",\"completed\":").append(group.completedCollectives()).append("}\n");
+    }
+
+    private void operation(StringBuilder text, RecordedOperation operation) {
+        long fingerprint = operation.fingerprint();
+        OpKind kind = Fingerprint.kind(fingerprint);
+        text.append("{\"group\":").append(quoted(operation.group()));
+        text.append(",\"sequence\":").append(operation.sequence());
+        text.append(",\"op\":\"").append(kind.methodName());
+        text.append("\",\"type\":\"")
+                .append(Fingerprint.type(fingerprint).label())
+                .append('"');
+        if (kind.reduces()) {
+            text.append(",\"reduction\":\"").append(Fingerprint.op(fingerprint)).append('"');
+        }
+        if (kind.hasRoot()) {
+            text.append(kind.isMessage() ? ",\"peer\":" : ",\"root\":").append(Fingerprint.root(fingerprint));
+        }
+        text.append(",\"count\":").append(operation.count());
+        text.append(",\"bytes\":").append(Call.bytes(kind, Fingerprint.type(fingerprint), operation.count()));
+        text.append(",\"call\":")
+                .append(quoted(Fingerprint.describe(operation.sequence(), fingerprint, operation.count())));
+        text.append(",\"state\":\"").append(operation.state().label()).append('"');
+        nanos(text, "queuedNanos", operation.queuedNanos());
+        nanos(text, "startedNanos", operation.startedNanos());
+        nanos(text, "endedNanos", operation.endedNanos());
+        text.append("}\n");
+    }
+
+    private void nanos(StringBuilder text, String name, long nanoTime) {
+        if (nanoTime != 0) {
+            text.append(",\"").append(name).append("\":").append(nanoTime - startNanos);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+package io.jrun.comm.record;
+
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Fingerprint;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The last {@value #CAPACITY} operations of one rank, over all its groups. An operation costs a few plain writes into memory
+ * that is there from the start, and one look at the clock. Thread-safe: operations of different groups, and of different
+ * lanes of one, are recorded at the same time, and {@link #snapshot} may be taken at any moment.
+ *
+ * <p>An operation has an entry of eight words, and a ticket that says which. The entry's first word is the ticket; who writes
+ * the rest takes it out first, so that nobody else writes or believes it meanwhile. An entry is given away again when all the others have been, except that an operation that
+ * runs keeps its entry: it is what one wants to know about.
+ */
+public final class FlightRecorder {
+    /** A step of training has about a hundred operations: these are the last twenty steps, in 128 KiB. A power of two. */
+    public static final int CAPACITY = 2048;
+
+    /** The ticket of an operation that has none. */
+    public static final long NO_TICKET = 0;
+
+    /** Up to this size, completed operations have no time of their end: one more look at the clock is a tenth of them. */
+    private static final long SMALL_BYTES = 4096;
+
+    /** In place of the ticket while an entry is being written. */
+    private static final long BEING_WRITTEN = -1;
+
+    private static final int WORDS_PER_ENTRY = 8;
+    private static final int TICKET = 0;
+    private static final int SEQUENCE = 1;
+    private static final int FINGERPRINT = 2;
+    private static final int COUNT = 3;
+    private static final int GROUP_AND_STATE = 4;
+    private static final int QUEUED_NANOS = 5;
+    private static final int STARTED_NANOS = 6;
+    private static final int ENDED_NANOS = 7;
+
+    private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
+    private static final OperationState[] STATES = OperationState.values();
+
+    private final long[] words = new long[CAPACITY * WORDS_PER_ENTRY];
+    private final AtomicLong tickets = new AtomicLong(NO_TICKET);
+    private final List<RecordedGroup> groups = new CopyOnWriteArrayList<>();
+
+    /** Makes a group known. */
+    public synchronized RecordedGroup group(String name, List<Integer> worldRanks) {
+        RecordedGroup group = new RecordedGroup(groups.size(), name, worldRanks);
+        groups.add(group);
+        return group;
+    }
+
+    /** All groups so far, closed ones included. */
+    public List<RecordedGroup> groups() {
+        return List.copyOf(groups);
+    }
+
+    /** How many operations there have been in all. */
+    public long total() {
+        return tickets.get();
+    }
+
+    /** An operation waits for its turn; returns its ticket. */
+    public long queued(RecordedGroup group, Call call) {
+        return write(group, call, OperationState.QUEUED, call.deadline().startNanoTime(), 0);
+    }
+
+    /**
+     * An operation starts.
+     *
+     * @param ticket of the operation while it was queued, or {@link #NO_TICKET}
+     * @return its ticket from now on
+     */
+    public long started(RecordedGroup group, long ticket, Call call) {
+        group.started(call);
+        long now = call.deadline().startNanoTime();
+        int entry = entry(ticket);
+        if (ticket == NO_TICKET || !WORD.compareAndSet(words, entry + TICKET, ticket, BEING_WRITTEN)) {
+            return write(group, call, OperationState.STARTED, now, now);
+        }
+        WORD.setOpaque(words, entry + STARTED_NANOS, now);
+        WORD.setOpaque(words, entry + GROUP_AND_STATE, groupAndState(group, OperationState.STARTED));
+        WORD.setRelease(words, entry + TICKET, ticket);
+        return ticket;
+    }
+
+    /** An operation that has started is over. */
+    public void ended(RecordedGroup group, long ticket, Call call, boolean completed) {
+        if (completed) {
+            group.completed(call);
+        }
+        if (ticket == NO_TICKET) {
+            return;
+        }
+        int entry = entry(ticket);
+        OperationState state = completed ? OperationState.COMPLETED : OperationState.FAILED;
+        if (!completed || call.bytes() > SMALL_BYTES) {
+            WORD.setOpaque(words, entry + ENDED_NANOS, System.nanoTime());
+        }
+        WORD.setRelease(words, entry + GROUP_AND_STATE, groupAndState(group, state));
+    }
+
+    /** What is kept, in the order in which it was called. An entry that is being written just then is left out. */
+    public List<RecordedOperation> snapshot() {
+        record Numbered(long ticket, RecordedOperation operation) {}
+        List<Numbered> found = new ArrayList<>();
+        for (int entry = 0; entry < words.length; entry += WORDS_PER_ENTRY) {
+            long ticket = (long) WORD.getAcquire(words, entry + TICKET);
+            RecordedOperation operation = read(entry);
+            VarHandle.loadLoadFence();
+            if (ticket > NO_TICKET && ticket == (long) WORD.getOpaque(words, entry + TICKET)) {
+                found.add(new Numbered(ticket, operation));
+            }
+        }
+        found.sort((a, b) -> Long.compare(a.ticket(), b.ticket()));
+        return found.stream().map(Numbered::operation).toList();
+    }
+
+    private RecordedOperation read(int entry) {
+        long groupAndState = (long) WORD.getAcquire(words, entry + GROUP_AND_STATE);
+        return new RecordedOperation(
+                groups.isEmpty() ? "" : groups.get((int) (groupAndState >>> 8)).name(),
+                (long) WORD.getOpaque(words, entry + SEQUENCE),
+                (long) WORD.getOpaque(words, entry + FINGERPRINT),
+                (long) WORD.getOpaque(words, entry + COUNT),
+                STATES[(int) (groupAndState & 0xff)],
+                (long) WORD.getOpaque(words, entry + QUEUED_NANOS),
+                (long) WORD.getOpaque(words, entry + STARTED_NANOS),
+                (long) WORD.getOpaque(words, entry + ENDED_NANOS));
+    }
+
+    private long write(RecordedGroup group, Call call, OperationState state, long queuedNanos, long startedNanos) {
+        long ticket = claim();
+        if (ticket == NO_TICKET) {
+            return NO_TICKET;
+        }
+        int entry = entry(ticket);
+        WORD.setOpaque(words, entry + SEQUENCE, call.sequence());
+        WORD.setOpaque(words, entry + FINGERPRINT, Fingerprint.of(call));
+        WORD.setOpaque(words, entry + COUNT, call.count());
+        WORD.setOpaque(words, entry + QUEUED_NANOS, queuedNanos);
+        WORD.setOpaque(words, entry + STARTED_NANOS, startedNanos);
+        WORD.setOpaque(words, entry + ENDED_NANOS, 0L);
+        WORD.setOpaque(words, entry + GROUP_AND_STATE, groupAndState(group, state));
+        WORD.setRelease(words, entry + TICKET, ticket);
+        return ticket;
+    }
+
+    /** A ticket whose entry is this thread's to write; none where as many operations run as there are entries. */
+    private long claim() {
+        for (int turn = 0; turn < CAPACITY; turn++) {
+            long ticket = tickets.incrementAndGet();
+            int entry = entry(ticket);
+            long before = (long) WORD.getOpaque(words, entry + TICKET);
+            if (before != BEING_WRITTEN
+                    && state(entry) != OperationState.STARTED
+                    && WORD.compareAndSet(words, entry + TICKET, before, BEING_WRITTEN)) {
+                if (state(entry) != OperationState.STARTED) {
+                    return ticket;
+                }
+                WORD.setRelease(words, entry + TICKET, before); // It has just started.
+            }
+        }
+        return NO_TICKET;
+    }
+
+    private OperationState state(int entry) {
+        return STATES[(int) ((long) WORD.getOpaque(words, entry + GROUP_AND_STATE) & 0xff)];
+    }
+
+    private static int entry(long ticket) {
+        return ((int) ticket & CAPACITY - 1) * WORDS_PER_ENTRY;
+    }
+
+    @SuppressWarnings("EnumOrdinal") // Never leaves this class.
+    private static long groupAndState(RecordedGroup group, OperationState state) {
+        return (long) group.index() << 8 | state.ordinal();
+    }
+}

@@ -1,0 +1,59 @@
+package io.jrun.comm.record;
+
+import io.jrun.comm.backend.Call;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A group as the recorder knows it, and how far its collectives have come, which is known even when their entries have been
+ * given to operations of other groups. Written by the thread that runs the group's collectives, read by any.
+ */
+public final class RecordedGroup {
+    private final int index;
+    private final String name;
+    private final List<Integer> worldRanks;
+    private final AtomicLong startedCollectives = new AtomicLong();
+    private final AtomicLong completedCollectives = new AtomicLong();
+
+    RecordedGroup(int index, String name, List<Integer> worldRanks) {
+        this.index = index;
+        this.name = name;
+        this.worldRanks = List.copyOf(worldRanks);
+    }
+
+    /** Name of the group. */
+    public String name() {
+        return name;
+    }
+
+    /** World ranks of the members, by group rank. */
+    public List<Integer> worldRanks() {
+        return worldRanks;
+    }
+
+    /** How many collectives this rank has started: the sequence of the last one, plus one. */
+    public long startedCollectives() {
+        return startedCollectives.getAcquire();
+    }
+
+    /** How many of them it has completed. */
+    public long completedCollectives() {
+        return completedCollectives.getAcquire();
+    }
+
+    int index() {
+        return index;
+    }
+
+    void started(Call call) {
+        if (!call.kind().isMessage()) {
+            startedCollectives.setRelease(call.sequence() + 1); // Cheaper than a volatile write.
+        }
+    }
+
+    void completed(Call call) {
+        if (!call.kind().isMessage()) {
+            completedCollectives.setRelease(call.sequence() + 1);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package io.jrun.comm.shm;
+
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Fingerprint;
+import io.jrun.comm.backend.GroupContext;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Where each rank of the group is, as its slot of the control block and its departure tell. Stateless but for those. */
+final class Positions {
+    /** Errors travel in {@link ControlBlock#MAX_TEXT_BYTES}; where so many ranks differ, the first ones say enough. */
+    private static final int MAX_RANKS = 8;
+
+    private static final String NOWHERE = "having entered no operation";
+
+    private final GroupContext group;
+    private final ControlBlock block;
+
+    Positions(GroupContext group, ControlBlock block) {
+        this.group = group;
+        this.block = block;
+    }
+
+    /** Completes "rank 3 ...": {@code in allReduce #7(f32, 100, SUM)}. */
+    String of(int rank) {
+        String left = group.health().departure(rank);
+        return left == null ? operation(rank) : left + ", before that " + operation(rank);
+    }
+
+    private String operation(int rank) {
+        if (Words.acquire(block.present(rank)) == 0) {
+            return NOWHERE;
+        }
+        long entered = Math.max(Words.acquire(block.entry(rank, 0)), Words.acquire(block.entry(rank, 1)));
+        if (entered == 0) {
+            return NOWHERE;
+        }
+        long entry = block.entry(rank, entered - 1);
+        String call = Fingerprint.describe(
+                entered - 1, Words.plain(ControlBlock.fingerprint(entry)), Words.plain(ControlBlock.count(entry)));
+        return Words.acquire(block.finished(rank)) >= entered ? "past " + call + " and in nothing since" : "in " + call;
+    }
+
+    /** All ranks' places in one sentence, those with the same one together. */
+    String all() {
+        Map<String, List<String>> ranks = new LinkedHashMap<>();
+        for (int rank = 0; rank < group.size(); rank++) {
+            ranks.computeIfAbsent(of(rank), _ -> new ArrayList<>())
+                    .add("rank " + group.members().get(rank).rank());
+        }
+        List<String> parts = new ArrayList<>();
+        ranks.forEach((place, same) -> parts.add(listed(same, ", ") + " " + place));
+        return "Where the ranks are: " + listed(parts, "; ") + ".";
+    }
+
+    /** Who is missing in a collective, or {@code peer} where everybody is there or it is a message, each with its place. */
+    String awaited(Call call, int peer) {
+        List<String> late = new ArrayList<>();
+        for (int rank = 0; rank < group.size(); rank++) {
+            boolean isLate = call.kind().isMessage()
+                    ? rank == peer
+                    : Words.acquire(block.entry(rank, call.sequence())) != call.sequence() + 1;
+            if (isLate) {
+                late.add(group.describe(rank) + ", " + of(rank));
+            }
+        }
+        if (late.isEmpty()) {
+            late.add(group.describe(peer) + ", " + of(peer));
+        }
+        return listed(late, "; ");
+    }
+
+    private static String listed(List<String> parts, String separator) {
+        return parts.size() <= MAX_RANKS
+                ? String.join(separator, parts)
+                : String.join(separator, parts.subList(0, MAX_RANKS)) + separator + "and " + (parts.size() - MAX_RANKS)
+                        + " more";
+    }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.jrun.comm.record;
+
+import org.jspecify.annotations.NullMarked;
