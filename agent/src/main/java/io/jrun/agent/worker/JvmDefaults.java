@@ -3,6 +3,7 @@ package io.jrun.agent.worker;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.comm.WorkerSetup;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -26,7 +27,7 @@ public final class JvmDefaults {
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
 
     /** The runtime's: what {@code WorkerMain} prepares before the program begins. */
-    static final String NATIVE_SETUP = "-Djrun.worker.setup=io.jrun.train.NativeSetup";
+    static final String NATIVE_SETUP = "-D" + WorkerSetup.PROPERTY + "=io.jrun.train.NativeSetup";
 
     private static final List<String> ACCESS_OPTIONS =
             List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");

@@ -72,29 +72,17 @@ class KillIT extends RealJobs {
     @ParameterizedTest
     @MethodSource("times")
     void killedAgentLeavesNoWorkerAndItsLauncherSaysSo(int time) {
-        StandingAgent agent = StandingAgent.start(jrun, folder);
-        Running job = startStubborn(CHILD + DAEMON, agent.options());
-        agent.process().signal("KILL");
-        awaitNoWorker(job);
-        Result result = job.await();
-        assertThat(result.exitCode()).isEqualTo(69);
+        Result result = endAgent("KILL", 137);
         assertThat(result.err()).contains("jrun: lost the agent of ");
-        assertThat(agent.process().await().exitCode()).isEqualTo(137);
     }
 
     @ParameterizedTest
     @MethodSource("times")
     void terminatedAgentLeavesNoWorkerAndItsLauncherSaysSo(int time) {
-        StandingAgent agent = StandingAgent.start(jrun, folder);
-        Running job = startStubborn(CHILD + DAEMON, agent.options());
-        agent.process().signal("TERM");
-        awaitNoWorker(job);
-        Result result = job.await();
-        assertThat(result.exitCode()).isEqualTo(69);
+        Result result = endAgent("TERM", 143);
         assertThat(result.err())
                 .contains("jrun: lost the agent of ", ": it was stopped, and its workers with it (exit code 69)")
                 .doesNotContain("first failure");
-        assertThat(agent.process().await().exitCode()).isEqualTo(143);
     }
 
     @ParameterizedTest
@@ -121,6 +109,18 @@ class KillIT extends RealJobs {
         Result result = job.await();
         assertThat(result.exitCode()).isEqualTo(143);
         assertThat(result.err()).contains("2 ranks (0-1): SIGKILL (137) after being told to stop");
+    }
+
+    /** Ends a standing agent, which has to leave {@code agentExitCode}, under a job; what the job's launcher left. */
+    private Result endAgent(String signal, int agentExitCode) {
+        StandingAgent agent = StandingAgent.start(jrun, folder);
+        Running job = startStubborn(CHILD + DAEMON, agent.options());
+        agent.process().signal(signal);
+        awaitNoWorker(job);
+        assertThat(agent.process().await().exitCode()).isEqualTo(agentExitCode);
+        Result result = job.await();
+        assertThat(result.exitCode()).isEqualTo(69);
+        return result;
     }
 
     /** Starts workers that are deaf to everything but SIGKILL. */

@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.openblas.global.openblas;
 import org.bytedeco.pytorch.global.torch;
@@ -81,19 +80,9 @@ public final class Libtorch {
      * @throws UncheckedIOException if the cache cannot be written; the message names it
      */
     static synchronized void prepare() {
-        Path archive = archiveOnClassPath().orElseGet(Libtorch::libraryArchive);
-        if (!Files.exists(openCache().marker(archive))) {
+        if (!Files.exists(openCache().marker(libraryArchive()))) {
             load();
         }
-    }
-
-    /** What {@link #libraryArchive} finds, without starting the presets' loader. */
-    private static Optional<Path> archiveOnClassPath() {
-        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator, -1))
-                .filter(entry -> entry.endsWith(ARCHIVE_SUFFIX)
-                        && entry.substring(entry.lastIndexOf('/') + 1).startsWith("pytorch-"))
-                .findFirst()
-                .map(Path::of);
     }
 
     /**
@@ -149,8 +138,20 @@ public final class Libtorch {
         }
     }
 
-    /** The jar that the libraries are in: a rebuilt or replaced jar gets a cache check of its own. */
+    /**
+     * The jar that the libraries are in: a rebuilt or replaced jar gets a cache check of its own. On the class path it is
+     * known by its name, which does not start the presets' loader.
+     */
     private static Path libraryArchive() {
+        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator, -1))
+                .filter(entry -> entry.endsWith(ARCHIVE_SUFFIX)
+                        && entry.substring(entry.lastIndexOf('/') + 1).startsWith("pytorch-"))
+                .findFirst()
+                .map(Path::of)
+                .orElseGet(Libtorch::resourceArchive);
+    }
+
+    private static Path resourceArchive() {
         URL url = Loader.class.getResource(resource("libtorch_cpu.so"));
         if (url == null) {
             throw new IllegalStateException(missing("libtorch_cpu.so"));

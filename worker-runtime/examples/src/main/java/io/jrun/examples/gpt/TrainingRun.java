@@ -169,17 +169,15 @@ final class TrainingRun implements AutoCloseable {
     }
 
     private void announce(long first) {
-        if (group.rank() == 0) {
-            progress.say(String.format(
-                    Locale.ROOT,
-                    "training %.2fM parameters (%s) on %.1f MB of text, %d ranks x %d sequences, %s",
-                    model.module().parameterCount() / 1e6,
-                    options.model().summary(),
-                    corpus.trainBytes() / 1e6,
-                    group.size(),
-                    options.batch(),
-                    first == 0 ? options.steps() + " steps" : "from step " + first + " to " + options.steps()));
-        }
+        say(String.format(
+                Locale.ROOT,
+                "training %.2fM parameters (%s) on %.1f MB of text, %d ranks x %d sequences, %s",
+                model.module().parameterCount() / 1e6,
+                options.model().summary(),
+                corpus.trainBytes() / 1e6,
+                group.size(),
+                options.batch(),
+                first == 0 ? options.steps() + " steps" : "from step " + first + " to " + options.steps()));
     }
 
     private void finish() {
