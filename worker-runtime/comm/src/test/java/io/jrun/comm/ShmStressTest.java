@@ -1,0 +1,145 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.SplittableRandom;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * The shared-memory protocol under stress: many short operations of every way of exposing data, by ranks that come early and
+ * late by chance, each value checked. A word or a half used again too early, or data read before it is visible, shows as a
+ * value of another operation. {@code -Djrun.soak=true}: twenty times as many; {@code -Djrun.seed=N}: another course.
+ */
+class ShmStressTest {
+    private static final int OPERATIONS = Boolean.getBoolean("jrun.soak") ? 200_000 : 10_000;
+    private static final long SEED = Long.getLong("jrun.seed", 1);
+
+    /** In words of 8 bytes: within an entry, just beyond it, and beyond a staging area's half. */
+    private static final int[] COUNTS = {1, 7, 512, 513, 2000};
+
+    private static final int LARGE_COUNT = (1 << 17) + 9;
+    /** Large operations move as much as a thousand small ones. */
+    private static final int LARGE_EVERY = 1000;
+
+    @ParameterizedTest(name = "{0} ranks")
+    @ValueSource(ints = {2, 3, 4})
+    void everyValueIsOfItsOwnOperation(int ranks) {
+        LocalWorldOptions options =
+                LocalWorldOptions.ofSize(ranks).withTransport(TransportKind.SHM).withTimeout(Duration.ofSeconds(60));
+        LocalWorld.run(options, world -> new Course(world.group()).run());
+    }
+
+    /** One rank's way through the operations, which all ranks draw alike, at a pace that each draws for itself. */
+    private static final class Course {
+        private final ProcessGroup group;
+        private final SplittableRandom common = new SplittableRandom(SEED);
+        private final SplittableRandom own;
+        private final MemorySegment registered;
+        private final MemorySegment heap = MemorySegment.ofArray(new long[LARGE_COUNT]);
+        private final MemorySegment all;
+
+        Course(ProcessGroup group) {
+            this.group = group;
+            this.own = new SplittableRandom(SEED * 31 + group.rank() + 1);
+            this.registered = group.allocate((long) LARGE_COUNT * Long.BYTES);
+            this.all = MemorySegment.ofArray(new long[COUNTS[COUNTS.length - 1] * group.size()]);
+        }
+
+        void run() {
+            for (int operation = 0; operation < OPERATIONS; operation++) {
+                MemorySegment memory = common.nextBoolean() ? registered : heap;
+                int count = operation % LARGE_EVERY == LARGE_EVERY - 1
+                        ? LARGE_COUNT
+                        : COUNTS[common.nextInt(COUNTS.length)];
+                int kind = common.nextInt(5);
+                boolean asynchronous = common.nextInt(8) == 0;
+                loiter();
+                fill(memory, count, operation);
+                switch (kind) {
+                    case 0, 1 -> allReduce(memory, count, operation, asynchronous);
+                    case 2 -> broadcast(memory, count, operation);
+                    case 3 -> passRound(memory, count, operation);
+                    default -> allGather(memory, Math.min(count, COUNTS[COUNTS.length - 1]), operation);
+                }
+            }
+        }
+
+        private void allReduce(MemorySegment memory, int count, int operation, boolean asynchronous) {
+            if (asynchronous) {
+                group.allReduceAsync(memory, DataType.I64, count, ReduceOp.SUM).await();
+            } else {
+                group.allReduce(memory, DataType.I64, count, ReduceOp.SUM);
+            }
+            long ranks = 0;
+            for (int rank = 0; rank < group.size(); rank++) {
+                ranks += value(operation, rank);
+            }
+            check(memory, 0, count, operation, "sum", ranks, group.size());
+        }
+
+        private void broadcast(MemorySegment memory, int count, int operation) {
+            int root = operation % group.size();
+            group.broadcast(memory, DataType.I64, count, root);
+            check(memory, 0, count, operation, "broadcast", value(operation, root), 1);
+        }
+
+        private void allGather(MemorySegment memory, int count, int operation) {
+            group.allGather(memory.asSlice(0, (long) count * Long.BYTES), all, DataType.I64, count);
+            for (int rank = 0; rank < group.size(); rank++) {
+                check(all, rank * count, count, operation, "gathered block", value(operation, rank), 1);
+            }
+        }
+
+        /** Everybody sends to the right and receives from the left, at once. */
+        private void passRound(MemorySegment memory, int count, int operation) {
+            int right = (group.rank() + 1) % group.size();
+            int left = Math.floorMod(group.rank() - 1, group.size());
+            MemorySegment received = memory.equals(registered) ? heap : registered;
+            Work sent = group.sendAsync(memory, DataType.I64, count, right);
+            group.recv(received, DataType.I64, count, left);
+            check(received, 0, count, operation, "message", value(operation, left), 1);
+            sent.await();
+        }
+
+        private void fill(MemorySegment memory, int count, int operation) {
+            for (int i = 0; i < count; i++) {
+                memory.setAtIndex(ValueLayout.JAVA_LONG, i, value(operation, group.rank()) + i);
+            }
+        }
+
+        /** Different for every operation and rank, with room for an index in a sum. */
+        private static long value(int operation, int rank) {
+            return (operation * 16L + rank) << 24;
+        }
+
+        private static void check(
+                MemorySegment memory, int from, int count, int operation, String what, long value, long step) {
+            for (int i = 0; i < count; i++) {
+                long found = memory.getAtIndex(ValueLayout.JAVA_LONG, from + i);
+                if (found != value + i * step) {
+                    assertThat(found)
+                            .as("-Djrun.seed=%d: %s, operation %d, element %d of %d", SEED, what, operation, i, count)
+                            .isEqualTo(value + i * step);
+                }
+            }
+        }
+
+        /** Comes later by a chance that makes the others spin, sometimes sleep. */
+        private void loiter() {
+            switch (own.nextInt(12)) {
+                case 0 -> LockSupport.parkNanos(own.nextInt(200_000));
+                case 1, 2 -> {
+                    for (int spin = own.nextInt(2000); spin > 0; spin--) {
+                        Thread.onSpinWait();
+                    }
+                }
+                default -> {}
+            }
+        }
+    }
+}
