@@ -6,6 +6,8 @@ import io.jrun.agent.proto.Endpoint;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Joined;
 import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.StoreReply;
 import io.jrun.agent.proto.StoreRequest;
@@ -14,6 +16,7 @@ import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.RankLocation;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -21,6 +24,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What this node's workers say to their agent in one round, and what they are told: collects the joins, relays the store,
@@ -58,6 +62,8 @@ final class Rendezvous {
             case Frame.Join(int tcpPort) -> join(connection, tcpPort, pids);
             case Frame.StoreRequest request -> store(connection, request);
             case Frame.Leaving() -> leaving(connection);
+            case Frame.Locate locate -> locate(connection, locate);
+            case Frame.HereIAm _ -> throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
     }
 
@@ -90,6 +96,23 @@ final class Rendezvous {
         if (connection != null && reply.getRound() == launch.getRound()) {
             connection.sendEncoded(reply.getFrame().toByteArray());
         }
+    }
+
+    /** Answers a worker that has asked where another is. */
+    void location(Location location) {
+        WorkerConnection connection = connectionOf.get(location.getAsker());
+        if (connection != null && location.getRound() == launch.getRound()) {
+            connection.send(new Frame.Location(
+                    location.getId(),
+                    new RankLocation(
+                            location.getRank(), location.getInside(), location.getPlace(), location.getStack())));
+        }
+    }
+
+    /** The connection of a worker of this node; null if it has none. */
+    @Nullable
+    WorkerConnection connection(int rank) {
+        return connectionOf.get(rank);
     }
 
     void rankLeft(int rank, String how) {
@@ -204,6 +227,23 @@ final class Rendezvous {
                         .setRank(rank)
                         .setRound(launch.getRound())
                         .setFrame(ByteString.copyFrom(FrameCodec.encode(request))))
+                .build());
+    }
+
+    private void locate(WorkerConnection connection, Frame.Locate locate) {
+        Integer rank = rankOf.get(connection);
+        if (rank == null) {
+            Job.refuse(connection, "Locate before Hello");
+            return;
+        }
+        out.send(FromAgent.newBuilder()
+                .setLocate(Locate.newBuilder()
+                        .setAsker(rank)
+                        .setRound(launch.getRound())
+                        .setId(locate.id())
+                        .setRank(locate.rank())
+                        .setGroup(locate.group())
+                        .setSequence(locate.sequence()))
                 .build());
     }
 

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.grpc.Channel;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.LogChunk;
+import io.jrun.agent.proto.ToAgent;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.coordinator.JobAction.Peer;
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
@@ -215,12 +216,26 @@ public final class Coordinator {
                 store.submit(message.getStoreRequest(), links.get(nodeRank)::send);
                 yield Optional.empty();
             }
+            case LOCATE -> {
+                toNodeOf(message.getLocate().getRank(), Messages.locate(message.getLocate()), ranks);
+                yield Optional.empty();
+            }
+            case LOCATION -> {
+                toNodeOf(message.getLocation().getAsker(), Messages.location(message.getLocation()), ranks);
+                yield Optional.empty();
+            }
             case NOTICE -> {
                 say.accept(message.getNotice().getText());
                 yield Optional.empty();
             }
             case JOB_OPENED, MESSAGE_NOT_SET -> Optional.empty();
         };
+    }
+
+    private void toNodeOf(int rank, ToAgent message, RankMap ranks) {
+        if (rank < ranks.worldSize()) {
+            links.get(ranks.placement(rank).nodeRank()).send(message);
+        }
     }
 
     private static JobEvent joined(int nodeRank, FromAgent message) {

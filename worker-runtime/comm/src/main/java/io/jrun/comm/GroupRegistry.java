@@ -8,9 +8,12 @@ import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.record.FlightDump;
 import io.jrun.comm.record.FlightRecorder;
 import io.jrun.comm.record.OpenDumps;
+import io.jrun.comm.record.RankPlace;
+import io.jrun.comm.record.ThreadDump;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -45,6 +48,7 @@ final class GroupRegistry implements ControlListener {
 
     private final FactorySource source;
     private final Optional<Path> logFolder;
+    private final Thread owner = Thread.currentThread();
     private final FlightRecorder recorder = new FlightRecorder();
     private final List<ProcessGroup> groups = new ArrayList<>();
     private final Map<Integer, String> departures = new ConcurrentHashMap<>();
@@ -58,6 +62,11 @@ final class GroupRegistry implements ControlListener {
     GroupRegistry(FactorySource source, Optional<Path> logFolder) {
         this.source = source;
         this.logFolder = logFolder;
+    }
+
+    /** The thread that joined the world. */
+    Thread owner() {
+        return owner;
     }
 
     /** What this rank's groups do. */
@@ -162,6 +171,18 @@ final class GroupRegistry implements ControlListener {
     @Override
     public void checkpointNow() {
         checkpointRequested.set(true);
+    }
+
+    @Override
+    public RankLocation locate(String group, long sequence) {
+        return locate(group, sequence, ThreadDump.ofThread(owner));
+    }
+
+    /** Where this rank is, with the {@code stack} of what its process does. */
+    RankLocation locate(String group, long sequence, String stack) {
+        boolean inside =
+                recorder.groups().stream().anyMatch(known -> known.name().equals(group) && known.isIn(sequence));
+        return new RankLocation(world().rank(), inside, RankPlace.of(recorder, group), stack);
     }
 
     @Override

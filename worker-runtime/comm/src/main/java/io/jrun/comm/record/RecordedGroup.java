@@ -41,6 +41,11 @@ public final class RecordedGroup {
         return completedCollectives.getAcquire();
     }
 
+    /** Whether this rank has started that collective and has not completed it. */
+    public boolean isIn(long sequence) {
+        return completedCollectives() <= sequence && sequence < startedCollectives();
+    }
+
     int index() {
         return index;
     }

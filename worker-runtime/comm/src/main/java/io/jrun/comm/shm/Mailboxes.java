@@ -96,7 +96,7 @@ final class Mailboxes {
         long sequence = Words.plain(chunk);
         boolean sameType = Fingerprint.type(fingerprint) == call.type();
         if (!sameType || count != call.count() || sequence != call.sequence()) {
-            throw mismatch.mismatch(call.root(), Fingerprint.describe(sequence, fingerprint, count), call.describe());
+            throw mismatch.mismatch(call.root(), Fingerprint.describe(sequence, fingerprint, count), call);
         }
     }
 }

@@ -26,12 +26,12 @@ final class Waiting {
     private final LateWatch late;
     private final boolean coreForEachRank;
 
-    Waiting(GroupContext group, Poison poison, MismatchCheck mismatch, Positions positions) {
+    Waiting(GroupContext group, Poison poison, MismatchCheck mismatch, Positions positions, LateWatch late) {
         this.group = group;
         this.poison = poison;
         this.mismatch = mismatch;
         this.positions = positions;
-        this.late = new LateWatch(group);
+        this.late = late;
         this.coreForEachRank = group.world().hasCoreForEachLocalRank();
     }
 
@@ -100,8 +100,8 @@ final class Waiting {
             mismatch.compareEntered(call);
         }
         long left = call.deadline().remainingNanos();
-        if (late.isDue(call, left)) {
-            late.warn(call, positions.awaited(call, peer));
+        if (late.isTime(call, left)) {
+            late.look(call, left, positions.awaiting(call, peer));
         }
         if (left <= 0) {
             throw new CommException(
@@ -109,7 +109,8 @@ final class Waiting {
                     call.describe() + " on group " + group.name() + " timed out after "
                             + call.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
                             + " still waits for " + positions.awaited(call, peer)
-                            + ". A rank may be slow, stopped, or somewhere else in its program.");
+                            + ". A rank may be slow, stopped, or somewhere else in its program."
+                            + late.places(call, positions.wanted(call, peer)));
         }
     }
 

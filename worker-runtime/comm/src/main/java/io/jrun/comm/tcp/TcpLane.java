@@ -271,14 +271,12 @@ final class TcpLane implements Links, AutoCloseable {
         if (left <= 0) {
             throw timedOut();
         }
-        if (late.isDue(currentCall(), left)) {
-            late.warn(currentCall(), awaited());
+        if (late.isTime(currentCall(), left)) {
+            late.look(currentCall(), left, awaiting());
         }
-        long untilWarning = late.untilWarningNanos(currentCall(), left);
         String departure = group.health().departure(pair.peer());
-        long wait = departure != null
-                ? Math.min(left, DEPARTURE_GRACE_NANOS)
-                : untilWarning > 0 ? Math.min(left, untilWarning) : left;
+        long wait =
+                departure != null ? Math.min(left, DEPARTURE_GRACE_NANOS) : late.untilNextNanos(currentCall(), left);
         long start = System.nanoTime();
         try {
             int ready = selector.select(this::ready, Math.max(1, Math.ceilDiv(wait, 1_000_000L)));
@@ -299,7 +297,7 @@ final class TcpLane implements Links, AutoCloseable {
         return new CommException(
                 ErrorCode.PEER_LOST,
                 where() + "lost " + group.describe(peer) + ": it " + (departure != null ? departure : why)
-                        + ". See that rank's log for the cause.");
+                        + ". See that rank's log for the cause." + places(peer));
     }
 
     private CommException timedOut() {
@@ -307,7 +305,43 @@ final class TcpLane implements Links, AutoCloseable {
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 where() + group.describe(rank()) + " has waited "
                         + currentCall().deadline().timeout().toSeconds() + " s for " + awaited()
-                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout.");
+                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout."
+                        + late.places(currentCall(), wanted()));
+    }
+
+    /** Where the others are, of a call that has failed because of {@code peer}. */
+    private String places(int peer) {
+        List<Integer> others = new ArrayList<>(wanted());
+        others.removeIf(rank -> rank == peer);
+        return late.places(currentCall(), others);
+    }
+
+    private LateWatch.Awaited awaiting() {
+        return new LateWatch.Awaited() {
+            @Override
+            public String words() {
+                return awaited();
+            }
+
+            @Override
+            public List<Integer> ranks() {
+                return wanted();
+            }
+        };
+    }
+
+    /** Of a message the other end; otherwise everybody: who is waited for may only wait for another. */
+    private List<Integer> wanted() {
+        List<Integer> wanted = new ArrayList<>();
+        if (!currentCall().kind().isMessage()) {
+            for (int rank = 0; rank < size(); rank++) {
+                wanted.add(rank);
+            }
+        }
+        involved.stream()
+                .filter(pair -> pair.hasReceives() || pair.hasSends())
+                .forEach(pair -> wanted.addFirst(pair.peer()));
+        return wanted;
     }
 
     private String awaited() {

@@ -38,7 +38,11 @@ class FrameCodecTest {
                 new Frame.StoreReply(2, Optional.of(VALUE), ""),
                 new Frame.RankLeft(5, "returned from main"),
                 new Frame.Abort("because"),
-                new Frame.CheckpointNow());
+                new Frame.CheckpointNow(),
+                new Frame.Locate(1, 2, "world", 3),
+                new Frame.WhereAreYou(4, "world", 5),
+                new Frame.HereIAm(6, new RankLocation(7, true, "in barrier #8", "\"main\" RUNNABLE\n    at \u00e4")),
+                new Frame.Location(9, new RankLocation(10, false, "stopped", "")));
     }
 
     private static Frame read(byte[] bytes) throws IOException {
