@@ -61,7 +61,7 @@ final class Rendezvous {
             case Frame.Hello hello -> hello(connection, hello, pids);
             case Frame.Join(int tcpPort) -> join(connection, tcpPort, pids);
             case Frame.StoreRequest request -> store(connection, request);
-            case Frame.Leaving() -> leaving(connection);
+            case Frame.Leaving(String how) -> leaving(connection, how);
             case Frame.Locate locate -> locate(connection, locate);
             case Frame.HereIAm _ -> throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
@@ -247,14 +247,14 @@ final class Rendezvous {
                 .build());
     }
 
-    private void leaving(WorkerConnection connection) {
+    private void leaving(WorkerConnection connection, String how) {
         Integer rank = rankOf.get(connection);
         if (rank == null) {
             Job.refuse(connection, "Leaving before Hello");
             return;
         }
         out.send(FromAgent.newBuilder()
-                .setWorkerLeaving(WorkerLeaving.newBuilder().setRank(rank).setRound(launch.getRound()))
+                .setWorkerLeaving(WorkerLeaving.newBuilder().setRank(rank).setRound(launch.getRound()).setHow(how))
                 .build());
     }
 }

@@ -11,6 +11,8 @@ import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.Endpoint;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.Peer;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.RankLeft;
@@ -21,6 +23,7 @@ import io.jrun.agent.proto.WorkerLeaving;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.StoreCommand;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
@@ -128,9 +131,12 @@ class RendezvousTest {
     @Test
     void leavingIsReportedAndToldToOthersAlsoToThoseWhoConnectLater() throws IOException {
         try (TestWorker zero = hello(0)) {
-            zero.send(new Frame.Leaving());
+            zero.send(new Frame.Leaving("returned from main"));
             assertThat(job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving))
-                    .isEqualTo(WorkerLeaving.newBuilder().setRound(1).build());
+                    .isEqualTo(WorkerLeaving.newBuilder()
+                            .setRound(1)
+                            .setHow("returned from main")
+                            .build());
             job.send(ToAgent.newBuilder()
                     .setRankLeft(RankLeft.newBuilder().setRank(0).setRound(1).setHow("returned from main"))
                     .build());
@@ -211,7 +217,7 @@ class RendezvousTest {
                     bad.awaitEnd();
                 }
             }
-            good.send(new Frame.Leaving());
+            good.send(new Frame.Leaving("returned from main"));
             job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving);
         }
         String notice =
@@ -232,10 +238,85 @@ class RendezvousTest {
                                 StoreReply.newBuilder().setRank(0).setRound(1).setFrame(ByteString.copyFrom(big)))
                         .build());
             }
-            one.send(new Frame.Leaving());
+            one.send(new Frame.Leaving("returned from main"));
             assertThat(job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving)
                             .getRank())
                     .isEqualTo(1);
+        }
+    }
+
+    private Location locate(int rank, int id) {
+        job.send(ToAgent.newBuilder()
+                .setLocate(Locate.newBuilder()
+                        .setRound(1)
+                        .setRank(rank)
+                        .setId(id)
+                        .setGroup("world")
+                        .setSequence(7))
+                .build());
+        Location location =
+                job.await(message -> message.hasLocation() && message.getLocation().getId() == id, FromAgent::getLocation);
+        assertThat(location.getRank()).isEqualTo(rank);
+        return location;
+    }
+
+    @Test
+    void aWorkerWithoutARuntimeIsLookedAtFromOutside() {
+        assertThat(locate(1, 5).getPlace())
+                .startsWith("is not connected to its agent: process " + job.pid(1) + " sleeps")
+                .contains("(state S)");
+    }
+
+    @Test
+    void aWorkerThatDoesNotAnswerIsLookedAtFromOutside() throws Exception {
+        try (TestWorker _ = hello(0)) {
+            assertThat(new ProcessBuilder("kill", "-STOP", Long.toString(job.pid(0)))
+                            .start()
+                            .waitFor())
+                    .isZero();
+            assertThat(locate(0, 6).getPlace())
+                    .startsWith("does not answer: process " + job.pid(0) + " is stopped (state T");
+        }
+    }
+
+    @Test
+    void aWorkerIsAskedOnceHoweverManyMissIt() throws IOException {
+        try (TestWorker zero = hello(0);
+                TestWorker one = hello(1)) {
+            joinAndWait(zero, one);
+            one.send(new Frame.Locate(3, 0, "world", 7));
+            assertThat(job.await(FromAgent::hasLocate, FromAgent::getLocate))
+                    .isEqualTo(Locate.newBuilder()
+                            .setAsker(1)
+                            .setRound(1)
+                            .setId(3)
+                            .setGroup("world")
+                            .setSequence(7)
+                            .build());
+            for (int asker : List.of(1, 4)) {
+                job.send(ToAgent.newBuilder()
+                        .setLocate(Locate.newBuilder()
+                                .setAsker(asker)
+                                .setRound(1)
+                                .setId(3)
+                                .setGroup("world")
+                                .setSequence(7))
+                        .build());
+            }
+            Frame.WhereAreYou question = zero.await(Frame.WhereAreYou.class);
+            assertThat(question.sequence()).isEqualTo(7);
+            one.send(new Frame.HereIAm(question.id(), new RankLocation(0, true, "not its to say", "")));
+            zero.send(new Frame.HereIAm(question.id(), new RankLocation(0, true, "in barrier #7", "main")));
+            for (int asker : List.of(1, 4)) {
+                Location location = job.await(
+                        message -> message.hasLocation()
+                                && message.getLocation().getAsker() == asker,
+                        FromAgent::getLocation);
+                assertThat(location.getPlace()).isEqualTo("in barrier #7");
+                job.send(ToAgent.newBuilder().setLocation(location).build());
+            }
+            assertThat(one.await(Frame.Location.class))
+                    .isEqualTo(new Frame.Location(3, new RankLocation(0, true, "in barrier #7", "main")));
         }
     }
 

@@ -210,7 +210,8 @@ public final class Coordinator {
             case WORKER_LEAVING ->
                 Optional.of(new JobEvent.WorkerLeaving(
                         message.getWorkerLeaving().getRank(),
-                        message.getWorkerLeaving().getRound()));
+                        message.getWorkerLeaving().getRound(),
+                        message.getWorkerLeaving().getHow()));
             case WORKER_EXITED -> Optional.of(ended(message, ranks));
             case STORE_REQUEST -> {
                 store.submit(message.getStoreRequest(), links.get(nodeRank)::send);

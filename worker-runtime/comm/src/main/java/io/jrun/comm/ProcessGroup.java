@@ -523,7 +523,15 @@ public final class ProcessGroup implements AutoCloseable {
         private CommException failed(Call call, CommException failure) {
             recorder.ended(record, ticket, call, false);
             poison(failure);
-            return failure;
+            return failure.code() == ErrorCode.ABORTED ? givenUp(call, failure) : failure;
+        }
+
+        /** What stops the job or the group knows nothing of the operation that it ends. */
+        private CommException givenUp(Call call, CommException cause) {
+            return new CommException(
+                    ErrorCode.ABORTED,
+                    call.describe() + " on group " + name() + " was given up: " + cause.getMessage(),
+                    cause);
         }
     }
 

@@ -245,7 +245,7 @@ final class TestAgent implements AutoCloseable {
             }
             case Frame.HereIAm(long id, RankLocation location) ->
                 Objects.requireNonNull(questions.remove(id)).accept(location);
-            case Frame.Leaving() -> broadcast(new Frame.RankLeft(hello.rank(), "returned from main"), hello.rank());
+            case Frame.Leaving(String how) -> broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
             case Frame.Hello _, Frame.FromAgent _ -> throw new IllegalStateException("unexpected " + frame);
         }
     }

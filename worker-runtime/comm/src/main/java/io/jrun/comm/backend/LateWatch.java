@@ -1,8 +1,10 @@
 package io.jrun.comm.backend;
 
+import io.jrun.comm.control.RankLocator;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +24,7 @@ public final class LateWatch {
 
     private static final int MAX_WARNING_CHARS = 16_384;
     private static final int COLLECTIVES = -1;
+    private static final long NEWS_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** Those who are waited for. */
     public interface Awaited {
@@ -95,6 +98,22 @@ public final class LateWatch {
         LateRanks answers = asked(call, ranks);
         answers.await(PATIENCE_MILLIS);
         return answers.text(MAX_ERROR_CHARS);
+    }
+
+    /**
+     * How a member has left whose connection has just ended, null if nobody knows: its agent's word may come a moment after
+     * the end of the connection. Waits half a second at most, and not at all where the group has failed for a known cause.
+     */
+    public @Nullable String awaitDeparture(int groupRank) {
+        GroupHealth health = group.health();
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+        while (!group.world().locator().equals(RankLocator.NONE)
+                && health.departure(groupRank) == null
+                && health.cause() == null
+                && System.nanoTime() - end < 0) {
+            LockSupport.parkNanos(this, NEWS_NANOS);
+        }
+        return health.departure(groupRank);
     }
 
     private boolean isFirst(Call call) {

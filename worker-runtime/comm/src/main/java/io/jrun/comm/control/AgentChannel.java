@@ -171,17 +171,17 @@ public final class AgentChannel implements Control {
                 for (long left = LEAVE_DELAY.toNanos(); left > 0; left = end - System.nanoTime()) {
                     LockSupport.parkNanos(this, left);
                 }
-                leaveNow();
+                leaveNow("closed its world");
                 close();
             });
         }
     }
 
     /** Tells the others at once, unless they have been told, or never are to be. */
-    void leaveNow() {
+    void leaveNow(String how) {
         if (left.compareAndSet(false, true) && !closed.get()) {
             try {
-                send(new Frame.Leaving());
+                send(new Frame.Leaving(how));
             } catch (IOException e) {
                 // The agent sees the end of this connection and of this process; that says the same.
                 listener.connectionLost("saying that this rank leaves: " + e.getMessage());

@@ -31,8 +31,12 @@ public sealed interface Frame {
     /** Asks the job's store; answered by a {@link StoreReply} of the same id. A zero timeout does not wait. */
     record StoreRequest(long id, StoreCommand command) implements FromWorker {}
 
-    /** This rank takes part in no further collective: its world was closed or its main returned. */
-    record Leaving() implements FromWorker {}
+    /**
+     * This rank takes part in no further collective.
+     *
+     * @param how completes "rank 3 ...": "returned from main", "closed its world"
+     */
+    record Leaving(String how) implements FromWorker {}
 
     /** Asks where another rank is; answered by a {@link Location} of the same id. See {@link RankLocator}. */
     record Locate(long id, int rank, String group, long sequence) implements FromWorker {}

@@ -121,7 +121,10 @@ public final class FrameCodec {
                 out.writeLong(id);
                 writeCommand(command, out);
             }
-            case Frame.Leaving() -> out.writeByte(LEAVING);
+            case Frame.Leaving(String how) -> {
+                out.writeByte(LEAVING);
+                writeString(how, out);
+            }
             case Frame.Refused(String reason) -> {
                 out.writeByte(REFUSED);
                 writeString(reason, out);
@@ -183,7 +186,7 @@ public final class FrameCodec {
             case HELLO -> new Frame.Hello(in.readInt(), readString(in), in.readInt(), in.readInt(), in.readLong());
             case JOIN -> new Frame.Join(in.readInt());
             case STORE_REQUEST -> new Frame.StoreRequest(in.readLong(), readCommand(in));
-            case LEAVING -> new Frame.Leaving();
+            case LEAVING -> new Frame.Leaving(readString(in));
             case REFUSED -> new Frame.Refused(readString(in));
             case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));
             case STORE_REPLY -> new Frame.StoreReply(in.readLong(), readOptional(in), readString(in));

@@ -2,6 +2,7 @@ package io.jrun.comm.record;
 
 import io.jrun.comm.backend.ProgressThread;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +18,8 @@ public final class ThreadDump {
 
     private static final String MAIN = "main";
     private static final StackTraceElement[] NO_FRAMES = {};
+    private static final List<String> WAYS_IN = List.of(
+            "io.jrun.comm.worker.", "java.lang.reflect.Method", "jdk.internal.reflect.", "java.lang.invoke.");
 
     private ThreadDump() {}
 
@@ -54,12 +57,25 @@ public final class ThreadDump {
     private static List<String> stack(Thread thread, StackTraceElement... frames) {
         List<String> lines = new ArrayList<>();
         lines.add("\"" + thread.getName() + "\" " + thread.getState());
-        for (int frame = 0; frame < Math.min(frames.length, MAX_FRAMES); frame++) {
-            lines.add("    at " + frames[frame]);
-        }
-        if (frames.length > MAX_FRAMES) {
-            lines.add("    and " + (frames.length - MAX_FRAMES) + " frames more");
+        List<StackTraceElement> told =
+                Arrays.stream(frames).filter(frame -> !isWayIn(frame)).toList();
+        told.stream().limit(MAX_FRAMES).forEach(frame -> lines.add("    at " + words(frame)));
+        if (told.size() > MAX_FRAMES) {
+            lines.add("    and " + (told.size() - MAX_FRAMES) + " frames more");
         }
         return lines;
+    }
+
+    /** As in every stack of a program that WorkerMain has started. */
+    private static boolean isWayIn(StackTraceElement frame) {
+        String type = frame.getClassName();
+        return WAYS_IN.stream().anyMatch(type::startsWith);
+    }
+
+    /** Without the names and versions of modules and class loaders. */
+    private static String words(StackTraceElement frame) {
+        String source = frame.isNativeMethod() ? "Native Method" : String.valueOf(frame.getFileName());
+        String line = frame.getLineNumber() < 0 ? "" : ":" + frame.getLineNumber();
+        return frame.getClassName() + "." + frame.getMethodName() + "(" + source + line + ")";
     }
 }

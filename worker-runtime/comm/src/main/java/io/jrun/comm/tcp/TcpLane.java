@@ -293,10 +293,13 @@ final class TcpLane implements Links, AutoCloseable {
     }
 
     private CommException lost(int peer, String why) {
-        String departure = group.health().departure(peer);
+        String departure = late.awaitDeparture(peer);
+        CommException cause = group.health().cause();
         return new CommException(
                 ErrorCode.PEER_LOST,
-                where() + "lost " + group.describe(peer) + ": it " + (departure != null ? departure : why)
+                where() + "lost " + group.describe(peer) + ": it "
+                        + (departure != null ? departure : why)
+                        + (cause == null ? "" : "; " + cause.getMessage())
                         + ". See that rank's log for the cause." + places(peer));
     }
 
