@@ -4,7 +4,9 @@ import com.google.protobuf.ByteString;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.proto.Endpoint;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Lag;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
@@ -19,6 +21,7 @@ import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.control.RankLocation;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -31,12 +34,15 @@ import org.jspecify.annotations.Nullable;
  * passes on who left and why the round failed, also to those who connect later. Confined to the job's thread.
  */
 final class Rendezvous {
+    private static final int MAX_NOTICES = 16;
+
     private final Launch launch;
     private final String runId;
     private final Bytes secret;
     private final Outbox<FromAgent> out;
     private final Notices notices;
     private final Set<Integer> ranks;
+    private final Set<String> noticed = new HashSet<>();
     private final Map<WorkerConnection, Integer> rankOf = new HashMap<>();
     private final Map<Integer, WorkerConnection> connectionOf = new HashMap<>();
     private final Map<WorkerConnection, List<Frame.FromWorker>> beforeStart = new HashMap<>();
@@ -61,7 +67,7 @@ final class Rendezvous {
             case Frame.Hello hello -> hello(connection, hello, pids);
             case Frame.Join(int tcpPort) -> join(connection, tcpPort, pids);
             case Frame.StoreRequest request -> store(connection, request);
-            case Frame.Leaving(String how) -> leaving(connection, how);
+            case Frame.Leaving leaving -> leaving(connection, leaving);
             case Frame.Locate locate -> locate(connection, locate);
             case Frame.HereIAm _ -> throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
@@ -142,10 +148,15 @@ final class Rendezvous {
             connectionOf.remove(rank, connection);
         }
         if (!problem.isEmpty()) {
-            notices.accept((rank == null
-                            ? "a control connection that named no rank"
-                            : "the control connection of rank " + rank)
+            notice((rank == null ? "a control connection that named no rank" : "the control connection of rank " + rank)
                     + " was closed: " + problem);
+        }
+    }
+
+    /** Whoever sends nonsense may do so for ever; saying it once, and so many kinds, is enough. */
+    private void notice(String text) {
+        if (noticed.size() < MAX_NOTICES && noticed.add(text)) {
+            notices.accept(text);
         }
     }
 
@@ -247,14 +258,35 @@ final class Rendezvous {
                 .build());
     }
 
-    private void leaving(WorkerConnection connection, String how) {
+    private void leaving(WorkerConnection connection, Frame.Leaving leaving) {
         Integer rank = rankOf.get(connection);
         if (rank == null) {
             Job.refuse(connection, "Leaving before Hello");
             return;
         }
         out.send(FromAgent.newBuilder()
-                .setWorkerLeaving(WorkerLeaving.newBuilder().setRank(rank).setRound(launch.getRound()).setHow(how))
+                .setWorkerLeaving(WorkerLeaving.newBuilder()
+                        .setRank(rank)
+                        .setRound(launch.getRound())
+                        .setHow(leaving.how())
+                        .addAllWaits(
+                                leaving.waits().stream().map(Rendezvous::wait).toList()))
                 .build());
+    }
+
+    private static GroupWait wait(io.jrun.comm.control.GroupWait wait) {
+        GroupWait.Builder message = GroupWait.newBuilder()
+                .setGroup(wait.group())
+                .setCollectives(wait.collectives())
+                .setWaitedNanos(wait.waitedNanos());
+        for (io.jrun.comm.control.GroupWait.Lag lag : wait.lags()) {
+            message.addLags(Lag.newBuilder()
+                    .setRank(lag.rank())
+                    .setCount(lag.count())
+                    .setMedianNanos(lag.medianNanos())
+                    .setP95Nanos(lag.p95Nanos())
+                    .setMaxNanos(lag.maxNanos()));
+        }
+        return message.build();
     }
 }

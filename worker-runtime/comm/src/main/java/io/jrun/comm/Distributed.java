@@ -9,6 +9,7 @@ import io.jrun.comm.control.Frame.Hello;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.Frame.PeerTable;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.local.LocalHub;
 import io.jrun.comm.record.OpenDumps;
@@ -128,6 +129,11 @@ public final class Distributed {
         @Override
         public RankLocation locate(String group, long sequence) {
             return registry.locate(group, sequence, ThreadDump.ofProcess(registry.owner()));
+        }
+
+        @Override
+        public List<GroupWait> waits() {
+            return registry.waits();
         }
 
         @Override

@@ -6,6 +6,7 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.store.StoreTable;
 import java.io.DataInputStream;
@@ -245,7 +246,8 @@ final class TestAgent implements AutoCloseable {
             }
             case Frame.HereIAm(long id, RankLocation location) ->
                 Objects.requireNonNull(questions.remove(id)).accept(location);
-            case Frame.Leaving(String how) -> broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
+            case Frame.Leaving(String how, List<GroupWait> _) ->
+                broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
             case Frame.Hello _, Frame.FromAgent _ -> throw new IllegalStateException("unexpected " + frame);
         }
     }

@@ -19,6 +19,7 @@ final class LateRanks {
     private static final int MAX_STACKS = 3;
 
     private final GroupContext group;
+    private final Call call;
     private final List<Integer> asked;
     private final List<CompletableFuture<RankLocation>> answers = new ArrayList<>();
 
@@ -29,6 +30,7 @@ final class LateRanks {
      */
     LateRanks(GroupContext group, Call call, List<Integer> ranks) {
         this.group = group;
+        this.call = call;
         this.asked = ranks.stream()
                 .filter(rank -> rank != group.rank())
                 .distinct()
@@ -62,7 +64,7 @@ final class LateRanks {
     boolean areToldByAnother() {
         for (int i = 0; i < asked.size(); i++) {
             RankLocation location = answer(i);
-            if (location != null && location.inside() && asked.get(i) < group.rank()) {
+            if (location != null && isInside(location) && asked.get(i) < group.rank()) {
                 return true;
             }
         }
@@ -79,7 +81,7 @@ final class LateRanks {
         for (int i = 0; i < asked.size(); i++) {
             RankLocation location = answer(i);
             if (location != null) {
-                (location.inside() ? inside : outside).add(i);
+                (isInside(location) ? inside : outside).add(i);
             }
         }
         List<Integer> told = outside.isEmpty() ? inside : outside;
@@ -116,6 +118,11 @@ final class LateRanks {
             }
             text.append("\n    ").append(lines.get(line));
         }
+    }
+
+    /** In the collective of that number, and in the same: where calls differ, no two ranks may have compared them yet. */
+    private boolean isInside(RankLocation location) {
+        return location.inside() && location.place().contains(call.describe());
     }
 
     private String names(List<Integer> places) {

@@ -181,7 +181,7 @@ public final class AgentChannel implements Control {
     void leaveNow(String how) {
         if (left.compareAndSet(false, true) && !closed.get()) {
             try {
-                send(new Frame.Leaving(how));
+                send(new Frame.Leaving(how, listener.waits()));
             } catch (IOException e) {
                 // The agent sees the end of this connection and of this process; that says the same.
                 listener.connectionLost("saying that this rank leaves: " + e.getMessage());

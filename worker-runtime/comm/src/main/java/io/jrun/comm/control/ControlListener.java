@@ -1,5 +1,7 @@
 package io.jrun.comm.control;
 
+import java.util.List;
+
 /** What a rank is told, or asked, by whoever coordinates its world. Called on the connection's own thread: be quick. */
 public interface ControlListener {
     /** A rank takes part in no further collective; {@code how} as in "returned from main". */
@@ -13,6 +15,9 @@ public interface ControlListener {
 
     /** Where this rank is. Called on a thread of its own, since looking at the stacks may take a moment. */
     RankLocation locate(String group, long sequence);
+
+    /** How long this rank has waited for others until now. */
+    List<GroupWait> waits();
 
     /** The connection ended without this side closing it; nothing more will be heard. */
     void connectionLost(String why);

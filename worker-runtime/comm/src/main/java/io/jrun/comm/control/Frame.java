@@ -35,8 +35,13 @@ public sealed interface Frame {
      * This rank takes part in no further collective.
      *
      * @param how completes "rank 3 ...": "returned from main", "closed its world"
+     * @param waits how long it has waited for the others until now
      */
-    record Leaving(String how) implements FromWorker {}
+    record Leaving(String how, List<GroupWait> waits) implements FromWorker {
+        public Leaving {
+            waits = List.copyOf(waits);
+        }
+    }
 
     /** Asks where another rank is; answered by a {@link Location} of the same id. See {@link RankLocator}. */
     record Locate(long id, int rank, String group, long sequence) implements FromWorker {}

@@ -121,9 +121,13 @@ public final class FrameCodec {
                 out.writeLong(id);
                 writeCommand(command, out);
             }
-            case Frame.Leaving(String how) -> {
+            case Frame.Leaving(String how, List<GroupWait> waits) -> {
                 out.writeByte(LEAVING);
                 writeString(how, out);
+                out.writeInt(waits.size());
+                for (GroupWait wait : waits) {
+                    writeWait(wait, out);
+                }
             }
             case Frame.Refused(String reason) -> {
                 out.writeByte(REFUSED);
@@ -186,7 +190,7 @@ public final class FrameCodec {
             case HELLO -> new Frame.Hello(in.readInt(), readString(in), in.readInt(), in.readInt(), in.readLong());
             case JOIN -> new Frame.Join(in.readInt());
             case STORE_REQUEST -> new Frame.StoreRequest(in.readLong(), readCommand(in));
-            case LEAVING -> new Frame.Leaving(readString(in));
+            case LEAVING -> new Frame.Leaving(readString(in), readWaits(in));
             case REFUSED -> new Frame.Refused(readString(in));
             case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));
             case STORE_REPLY -> new Frame.StoreReply(in.readLong(), readOptional(in), readString(in));
@@ -250,6 +254,38 @@ public final class FrameCodec {
             case DELETE -> new StoreCommand.Delete(readString(in));
             default -> throw new IOException("unknown store command type " + type);
         };
+    }
+
+    private static void writeWait(GroupWait wait, DataOutputStream out) throws IOException {
+        writeString(wait.group(), out);
+        out.writeLong(wait.collectives());
+        out.writeLong(wait.waitedNanos());
+        out.writeInt(wait.lags().size());
+        for (GroupWait.Lag lag : wait.lags()) {
+            out.writeInt(lag.rank());
+            out.writeLong(lag.count());
+            out.writeLong(lag.medianNanos());
+            out.writeLong(lag.p95Nanos());
+            out.writeLong(lag.maxNanos());
+        }
+    }
+
+    private static List<GroupWait> readWaits(DataInputStream in) throws IOException {
+        int count = readCount(in);
+        List<GroupWait> waits = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            waits.add(new GroupWait(readString(in), in.readLong(), in.readLong(), readLags(in)));
+        }
+        return waits;
+    }
+
+    private static List<GroupWait.Lag> readLags(DataInputStream in) throws IOException {
+        int count = readCount(in);
+        List<GroupWait.Lag> lags = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            lags.add(new GroupWait.Lag(in.readInt(), in.readLong(), in.readLong(), in.readLong(), in.readLong()));
+        }
+        return lags;
     }
 
     private static void writeLocation(RankLocation location, DataOutputStream out) throws IOException {

@@ -47,7 +47,7 @@ final class ShmBackend implements Backend {
         LateWatch late = new LateWatch(group);
         MismatchCheck mismatch = new MismatchCheck(group, block, poison, positions, late);
         Waiting waiting = new Waiting(group, poison, mismatch, positions, late);
-        this.steps = new Steps(block, waiting, mismatch, group.rank(), size);
+        this.steps = new Steps(group, block, waiting, mismatch);
         this.mailboxes = new Mailboxes(control, block, waiting, mismatch, group.rank(), size);
         this.pause = PausePoint.ofRank(group.world().rank());
         this.collectives = new Collectives(group, block, steps, memory, this::makeStaging, pause, arena);

@@ -36,22 +36,22 @@ final class Waiting {
     }
 
     /**
-     * Returns when the word has reached {@code target}.
+     * Returns when the word has reached {@code target}; whether that took longer than a short spin.
      *
      * @param waiters address of the count of sleepers on this word
      * @param peer group rank of the one who writes the word
      */
-    void until(long word, long target, long waiters, int peer, Call call) {
+    boolean until(long word, long target, long waiters, int peer, Call call) {
         for (int spin = 0; spin < SPINS_BETWEEN_CHECKS; spin++) {
             if (Words.acquire(word) >= target) {
-                return;
+                return false;
             }
             Thread.onSpinWait();
         }
         int spins = coreForEachRank && !(Thread.currentThread() instanceof ProgressThread) ? LONG_SPINS : SHORT_SPINS;
         for (int spin = 0; spin < spins; spin++) {
             if (Words.acquire(word) >= target) {
-                return;
+                return true;
             }
             if (spin % SPINS_BETWEEN_CHECKS == 0) {
                 check(word, target, peer, call);
@@ -59,6 +59,7 @@ final class Waiting {
             Thread.onSpinWait();
         }
         sleepUntil(word, target, waiters, peer, call);
+        return true;
     }
 
     private void sleepUntil(long word, long target, long waiters, int peer, Call call) {

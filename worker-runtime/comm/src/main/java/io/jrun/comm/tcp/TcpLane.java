@@ -51,6 +51,8 @@ final class TcpLane implements Links, AutoCloseable {
     private final LateWatch late;
     private final int spins;
     private MemorySegment scratch = MemorySegment.NULL;
+    private long waitedNanos;
+    private @Nullable Pair waitedFor;
     private @Nullable Call call;
     private @Nullable FrameHeader header;
 
@@ -67,6 +69,8 @@ final class TcpLane implements Links, AutoCloseable {
     /** A call begins; every transfer until {@link #finish} belongs to it. */
     void begin(Call newCall, Algorithm algorithm) {
         call = newCall;
+        waitedNanos = 0;
+        waitedFor = null;
         FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall, algorithm, rank());
         header = newHeader;
         newHeader.encode(headerTemplate);
@@ -74,12 +78,16 @@ final class TcpLane implements Links, AutoCloseable {
         involved.clear();
     }
 
-    /** Waits for every send of the call. */
+    /** Waits for every send of the call, and counts how long it has waited for others. */
     void finish() {
         for (Pair pair : involved) {
             if (pair.hasSends()) {
                 await(pair.lastSend());
             }
+        }
+        Pair last = waitedFor;
+        if (last != null) {
+            group.waits().add(group.members().get(last.peer()).rank(), waitedNanos);
         }
     }
 
@@ -112,6 +120,7 @@ final class TcpLane implements Links, AutoCloseable {
         Pair pair = awaited.pair();
         int patience = Thread.currentThread() instanceof ProgressThread ? 0 : spins;
         int fruitless = 0;
+        long sleptFrom = 0;
         while (!awaited.isDone()) {
             checkHealth(pair);
             takeDeliveries();
@@ -120,8 +129,14 @@ final class TcpLane implements Links, AutoCloseable {
             } else if (pair.isOpen() && fruitless++ < patience) {
                 Thread.onSpinWait();
             } else {
+                sleptFrom = sleptFrom == 0 ? System.nanoTime() : sleptFrom;
                 sleep(pair);
             }
+        }
+        if (sleptFrom != 0 && awaited.step() == 0) {
+            // Nothing had come from that rank before: it had not come itself, or waited for another.
+            waitedNanos += System.nanoTime() - sleptFrom;
+            waitedFor = pair;
         }
     }
 
@@ -198,7 +213,7 @@ final class TcpLane implements Links, AutoCloseable {
                     + theirs.length() + " bytes in round " + theirs.round()
                     + ". Check that every rank runs the same version of jrun.";
         }
-        return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text);
+        return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text + late.places(currentCall(), wanted()));
     }
 
     private Pair involve(int peer) {

@@ -24,7 +24,10 @@ class FrameCodecTest {
         return Stream.of(
                 new Frame.Hello(1, "run", 2, 3, 4L),
                 new Frame.Join(0),
-                new Frame.Leaving("returned from main"),
+                new Frame.Leaving("returned from main", List.of()),
+                new Frame.Leaving(
+                        "closed its world",
+                        List.of(new GroupWait("world", 1, 2, List.of(new GroupWait.Lag(3, 4, 5, 6, 7))))),
                 new Frame.StoreRequest(1, new StoreCommand.Set("k", VALUE)),
                 new Frame.StoreRequest(2, new StoreCommand.Get("k", 5)),
                 new Frame.StoreRequest(3, new StoreCommand.Await(List.of("a", "b"), 6)),
