@@ -95,8 +95,8 @@ public final class FlightDump {
     }
 
     private String text(String reason) {
-        long now = System.nanoTime();
         var operations = recorder.snapshot();
+        long now = System.nanoTime();
         StringBuilder text = new StringBuilder(BYTES_PER_LINE * (operations.size() + 2));
         header(text, reason, now, operations.size());
         recorder.groups().forEach(group -> group(text, group));

@@ -18,8 +18,8 @@ public final class ThreadDump {
 
     private static final String MAIN = "main";
     private static final StackTraceElement[] NO_FRAMES = {};
-    private static final List<String> WAYS_IN = List.of(
-            "io.jrun.comm.worker.", "java.lang.reflect.Method", "jdk.internal.reflect.", "java.lang.invoke.");
+    private static final List<String> WAYS_IN =
+            List.of("io.jrun.comm.worker.", "java.lang.reflect.Method", "jdk.internal.reflect.", "java.lang.invoke.");
 
     private ThreadDump() {}
 
