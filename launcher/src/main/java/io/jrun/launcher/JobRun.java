@@ -10,6 +10,7 @@ import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.coordinator.Coordinator;
 import io.jrun.launcher.coordinator.Coordinator.CoordinatorOptions;
 import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.Straggler;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StandingAgent;
 import io.jrun.launcher.process.SignalHandlers;
@@ -50,9 +51,12 @@ final class JobRun {
         try (RunFolder _ = RunFolder.claim(logs, terminal::say)) {
             outcome = run(coordinator);
         }
+        double seconds = (System.nanoTime() - start) / 1e9;
+        List<Straggler> stragglers = coordinator.stragglers(seconds);
+        stragglers.forEach(straggler -> terminal.say(straggler.words()));
         FailureReport.of(outcome, logs).forEach(terminal::error);
         if (job.json()) {
-            terminal.print(JobJson.result(job, outcome, (System.nanoTime() - start) / 1e9));
+            terminal.print(JobJson.result(job, outcome, stragglers, seconds));
         }
         return outcome.exitCode();
     }

@@ -149,7 +149,15 @@ final class Job {
                 throw Status.INVALID_ARGUMENT
                         .withDescription("a control stream carries one job; got a second " + message.getMessageCase())
                         .asRuntimeException();
-            case PEER_TABLE, STORE_REPLY, RANK_LEFT, SIGNAL_WORKERS, STOP_WORKERS, CHECKPOINT_NOW, ABORT_ROUND -> {
+            case PEER_TABLE,
+                    STORE_REPLY,
+                    RANK_LEFT,
+                    SIGNAL_WORKERS,
+                    STOP_WORKERS,
+                    CHECKPOINT_NOW,
+                    ABORT_ROUND,
+                    LOCATE,
+                    LOCATION -> {
                 if (round != null) {
                     round.handle(message);
                 }

@@ -4,8 +4,12 @@ import com.google.protobuf.ByteString;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.proto.Endpoint;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Lag;
 import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.StoreReply;
 import io.jrun.agent.proto.StoreRequest;
@@ -14,25 +18,31 @@ import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.RankLocation;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What this node's workers say to their agent in one round, and what they are told: collects the joins, relays the store,
  * passes on who left and why the round failed, also to those who connect later. Confined to the job's thread.
  */
 final class Rendezvous {
+    private static final int MAX_NOTICES = 16;
+
     private final Launch launch;
     private final String runId;
     private final Bytes secret;
     private final Outbox<FromAgent> out;
     private final Notices notices;
     private final Set<Integer> ranks;
+    private final Set<String> noticed = new HashSet<>();
     private final Map<WorkerConnection, Integer> rankOf = new HashMap<>();
     private final Map<Integer, WorkerConnection> connectionOf = new HashMap<>();
     private final Map<WorkerConnection, List<Frame.FromWorker>> beforeStart = new HashMap<>();
@@ -57,7 +67,9 @@ final class Rendezvous {
             case Frame.Hello hello -> hello(connection, hello, pids);
             case Frame.Join(int tcpPort) -> join(connection, tcpPort, pids);
             case Frame.StoreRequest request -> store(connection, request);
-            case Frame.Leaving() -> leaving(connection);
+            case Frame.Leaving leaving -> leaving(connection, leaving);
+            case Frame.Locate locate -> locate(connection, locate);
+            case Frame.HereIAm _ -> throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
     }
 
@@ -92,6 +104,23 @@ final class Rendezvous {
         }
     }
 
+    /** Answers a worker that has asked where another is. */
+    void location(Location location) {
+        WorkerConnection connection = connectionOf.get(location.getAsker());
+        if (connection != null && location.getRound() == launch.getRound()) {
+            connection.send(new Frame.Location(
+                    location.getId(),
+                    new RankLocation(
+                            location.getRank(), location.getInside(), location.getPlace(), location.getStack())));
+        }
+    }
+
+    /** The connection of a worker of this node; null if it has none. */
+    @Nullable
+    WorkerConnection connection(int rank) {
+        return connectionOf.get(rank);
+    }
+
     void rankLeft(int rank, String how) {
         Frame.RankLeft left = new Frame.RankLeft(rank, how);
         forLatecomers.add(left);
@@ -119,10 +148,15 @@ final class Rendezvous {
             connectionOf.remove(rank, connection);
         }
         if (!problem.isEmpty()) {
-            notices.accept((rank == null
-                            ? "a control connection that named no rank"
-                            : "the control connection of rank " + rank)
+            notice((rank == null ? "a control connection that named no rank" : "the control connection of rank " + rank)
                     + " was closed: " + problem);
+        }
+    }
+
+    /** Whoever sends nonsense may do so for ever; saying it once, and so many kinds, is enough. */
+    private void notice(String text) {
+        if (noticed.size() < MAX_NOTICES && noticed.add(text)) {
+            notices.accept(text);
         }
     }
 
@@ -207,14 +241,52 @@ final class Rendezvous {
                 .build());
     }
 
-    private void leaving(WorkerConnection connection) {
+    private void locate(WorkerConnection connection, Frame.Locate locate) {
+        Integer rank = rankOf.get(connection);
+        if (rank == null) {
+            Job.refuse(connection, "Locate before Hello");
+            return;
+        }
+        out.send(FromAgent.newBuilder()
+                .setLocate(Locate.newBuilder()
+                        .setAsker(rank)
+                        .setRound(launch.getRound())
+                        .setId(locate.id())
+                        .setRank(locate.rank())
+                        .setGroup(locate.group())
+                        .setSequence(locate.sequence()))
+                .build());
+    }
+
+    private void leaving(WorkerConnection connection, Frame.Leaving leaving) {
         Integer rank = rankOf.get(connection);
         if (rank == null) {
             Job.refuse(connection, "Leaving before Hello");
             return;
         }
         out.send(FromAgent.newBuilder()
-                .setWorkerLeaving(WorkerLeaving.newBuilder().setRank(rank).setRound(launch.getRound()))
+                .setWorkerLeaving(WorkerLeaving.newBuilder()
+                        .setRank(rank)
+                        .setRound(launch.getRound())
+                        .setHow(leaving.how())
+                        .addAllWaits(
+                                leaving.waits().stream().map(Rendezvous::wait).toList()))
                 .build());
+    }
+
+    private static GroupWait wait(io.jrun.comm.control.GroupWait wait) {
+        GroupWait.Builder message = GroupWait.newBuilder()
+                .setGroup(wait.group())
+                .setCollectives(wait.collectives())
+                .setWaitedNanos(wait.waitedNanos());
+        for (io.jrun.comm.control.GroupWait.Lag lag : wait.lags()) {
+            message.addLags(Lag.newBuilder()
+                    .setRank(lag.rank())
+                    .setCount(lag.count())
+                    .setMedianNanos(lag.medianNanos())
+                    .setP95Nanos(lag.p95Nanos())
+                    .setMaxNanos(lag.maxNanos()));
+        }
+        return message.build();
     }
 }

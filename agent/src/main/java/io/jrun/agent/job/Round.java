@@ -7,6 +7,7 @@ import io.jrun.agent.node.OomKills;
 import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.RankLeft;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
@@ -25,6 +26,7 @@ import io.jrun.agent.worker.WorkerPlan;
 import io.jrun.agent.worker.WorkerProcess;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.RankLocation;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
@@ -50,12 +52,14 @@ final class Round {
     private static final int SIGUSR1 = 10;
     private static final int SIGUSR2 = 12;
     private static final int DIED_OF_SIGKILL = 137;
+    private static final long NO_PROCESS = 0;
 
     private final Launch launch;
     private final Surroundings around;
     private final Map<Integer, WorkerProcess> living = new TreeMap<>();
     private final Map<Integer, Long> pids = new TreeMap<>();
     private final Rendezvous rendezvous;
+    private final Locations locations;
     private final OptionalLong oomKillsBefore = OomKills.count(Path.of("/"));
     private @Nullable Future<?> killTimer;
     private long killAtNanos;
@@ -66,6 +70,7 @@ final class Round {
         this.around = around;
         this.rendezvous =
                 new Rendezvous(launch, around.context().runId(), around.secret(), around.out(), around.notices());
+        this.locations = new Locations(rendezvous, around.mailbox(), around.out());
     }
 
     void start() {
@@ -121,8 +126,17 @@ final class Round {
             case STOP_WORKERS -> stop(message.getStopWorkers());
             case CHECKPOINT_NOW -> rendezvous.tellAll(new Frame.CheckpointNow());
             case ABORT_ROUND -> abort(message.getAbortRound());
+            case LOCATE -> locate(message.getLocate());
+            case LOCATION -> rendezvous.location(message.getLocation());
             case OPEN_JOB, LAUNCH, MESSAGE_NOT_SET ->
                 throw new IllegalArgumentException("not for a round: " + message.getMessageCase());
+        }
+    }
+
+    private void locate(Locate locate) {
+        int rank = locate.getRank();
+        if (locate.getRound() == launch.getRound()) {
+            locations.find(locate, living.containsKey(rank) ? pids.getOrDefault(rank, NO_PROCESS) : NO_PROCESS);
         }
     }
 
@@ -167,7 +181,11 @@ final class Round {
     }
 
     void received(WorkerConnection connection, Frame.FromWorker frame) {
-        rendezvous.received(connection, frame, pids);
+        if (frame instanceof Frame.HereIAm(long id, RankLocation location)) {
+            locations.answered(connection, id, location);
+        } else {
+            rendezvous.received(connection, frame, pids);
+        }
     }
 
     void ended(WorkerConnection connection, String problem) {

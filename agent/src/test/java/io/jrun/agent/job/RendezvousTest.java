@@ -10,7 +10,11 @@ import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.Endpoint;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Lag;
+import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.Peer;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.RankLeft;
@@ -21,16 +25,20 @@ import io.jrun.agent.proto.WorkerLeaving;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.StoreCommand;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -128,9 +136,25 @@ class RendezvousTest {
     @Test
     void leavingIsReportedAndToldToOthersAlsoToThoseWhoConnectLater() throws IOException {
         try (TestWorker zero = hello(0)) {
-            zero.send(new Frame.Leaving());
+            zero.send(new Frame.Leaving(
+                    "returned from main",
+                    List.of(new io.jrun.comm.control.GroupWait(
+                            "world", 1, 2, List.of(new io.jrun.comm.control.GroupWait.Lag(3, 4, 5, 6, 7))))));
             assertThat(job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving))
-                    .isEqualTo(WorkerLeaving.newBuilder().setRound(1).build());
+                    .isEqualTo(WorkerLeaving.newBuilder()
+                            .setRound(1)
+                            .setHow("returned from main")
+                            .addWaits(GroupWait.newBuilder()
+                                    .setGroup("world")
+                                    .setCollectives(1)
+                                    .setWaitedNanos(2)
+                                    .addLags(Lag.newBuilder()
+                                            .setRank(3)
+                                            .setCount(4)
+                                            .setMedianNanos(5)
+                                            .setP95Nanos(6)
+                                            .setMaxNanos(7)))
+                            .build());
             job.send(ToAgent.newBuilder()
                     .setRankLeft(RankLeft.newBuilder().setRank(0).setRound(1).setHow("returned from main"))
                     .build());
@@ -211,13 +235,67 @@ class RendezvousTest {
                     bad.awaitEnd();
                 }
             }
-            good.send(new Frame.Leaving());
+            good.send(new Frame.Leaving("returned from main", List.of()));
             job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving);
         }
         String notice =
                 job.await(FromAgent::hasNotice, message -> message.getNotice().getText());
         assertThat(notice).isNotEmpty();
         assertThat(Processes.isAlive(job.pid(0))).isTrue();
+    }
+
+    /** Frames with a flipped bit, cut short, or no frames at all: on connections of strangers and of a worker. */
+    private static byte[] broken(Random random, Frame frame) {
+        byte[] bytes = FrameCodec.encode(frame);
+        return switch (random.nextInt(3)) {
+            case 0 -> {
+                int bit = random.nextInt(bytes.length * Byte.SIZE);
+                bytes[bit / Byte.SIZE] ^= (byte) (1 << bit % Byte.SIZE);
+                yield bytes;
+            }
+            case 1 -> Arrays.copyOf(bytes, random.nextInt(bytes.length));
+            default -> {
+                byte[] noise = new byte[random.nextInt(200)];
+                random.nextBytes(noise);
+                yield noise;
+            }
+        };
+    }
+
+    private static byte[] concat(byte[] first, byte[] second) {
+        return ByteBuffer.allocate(first.length + second.length)
+                .put(first)
+                .put(second)
+                .array();
+    }
+
+    @Test
+    void noBrokenFrameHarmsTheJob() throws IOException {
+        int seeds = Boolean.getBoolean("jrun.soak") ? 5000 : 200;
+        Frame hello = new Frame.Hello(FrameCodec.PROTOCOL_VERSION, job.runId(), 1, 0, job.pid(0));
+        List<Frame> later = List.of(
+                new Frame.Join(7),
+                new Frame.StoreRequest(1, new StoreCommand.Add("key", 1)),
+                new Frame.Locate(1, 1, "world", 2),
+                new Frame.HereIAm(3, new RankLocation(0, true, "here", "stack")));
+        try (TestWorker good = hello(1)) {
+            for (int seed = 0; seed < seeds; seed++) {
+                Random random = new Random(seed);
+                byte[] bytes = random.nextBoolean()
+                        ? broken(random, hello)
+                        : concat(FrameCodec.encode(hello), broken(random, later.get(random.nextInt(later.size()))));
+                try (TestWorker bad = new TestWorker(socket)) {
+                    bad.sendRaw(bytes);
+                }
+            }
+            good.send(new Frame.Leaving("returned from main", List.of()));
+            job.await(
+                    message -> message.hasWorkerLeaving()
+                            && message.getWorkerLeaving().getRank() == 1,
+                    FromAgent::getWorkerLeaving);
+        }
+        assertThat(Processes.isAlive(job.pid(0))).isTrue();
+        assertThat(Processes.isAlive(job.pid(1))).isTrue();
     }
 
     @Test
@@ -232,10 +310,85 @@ class RendezvousTest {
                                 StoreReply.newBuilder().setRank(0).setRound(1).setFrame(ByteString.copyFrom(big)))
                         .build());
             }
-            one.send(new Frame.Leaving());
+            one.send(new Frame.Leaving("returned from main", List.of()));
             assertThat(job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving)
                             .getRank())
                     .isEqualTo(1);
+        }
+    }
+
+    private Location locate(int rank, int id) {
+        job.send(ToAgent.newBuilder()
+                .setLocate(Locate.newBuilder()
+                        .setRound(1)
+                        .setRank(rank)
+                        .setId(id)
+                        .setGroup("world")
+                        .setSequence(7))
+                .build());
+        Location location = job.await(
+                message -> message.hasLocation() && message.getLocation().getId() == id, FromAgent::getLocation);
+        assertThat(location.getRank()).isEqualTo(rank);
+        return location;
+    }
+
+    @Test
+    void aWorkerWithoutARuntimeIsLookedAtFromOutside() {
+        assertThat(locate(1, 5).getPlace())
+                .startsWith("is not connected to its agent: process " + job.pid(1) + " sleeps")
+                .contains("(state S)");
+    }
+
+    @Test
+    void aWorkerThatDoesNotAnswerIsLookedAtFromOutside() throws Exception {
+        try (TestWorker _ = hello(0)) {
+            assertThat(new ProcessBuilder("kill", "-STOP", Long.toString(job.pid(0)))
+                            .start()
+                            .waitFor())
+                    .isZero();
+            assertThat(locate(0, 6).getPlace())
+                    .startsWith("does not answer: process " + job.pid(0) + " is stopped (state T");
+        }
+    }
+
+    @Test
+    void aWorkerIsAskedOnceHoweverManyMissIt() throws IOException {
+        try (TestWorker zero = hello(0);
+                TestWorker one = hello(1)) {
+            joinAndWait(zero, one);
+            one.send(new Frame.Locate(3, 0, "world", 7));
+            assertThat(job.await(FromAgent::hasLocate, FromAgent::getLocate))
+                    .isEqualTo(Locate.newBuilder()
+                            .setAsker(1)
+                            .setRound(1)
+                            .setId(3)
+                            .setGroup("world")
+                            .setSequence(7)
+                            .build());
+            for (int asker : List.of(1, 4)) {
+                job.send(ToAgent.newBuilder()
+                        .setLocate(Locate.newBuilder()
+                                .setAsker(asker)
+                                .setRound(1)
+                                .setId(3)
+                                .setGroup("world")
+                                .setSequence(7))
+                        .build());
+            }
+            Frame.WhereAreYou question = zero.await(Frame.WhereAreYou.class);
+            assertThat(question.sequence()).isEqualTo(7);
+            one.send(new Frame.HereIAm(question.id(), new RankLocation(0, true, "not its to say", "")));
+            zero.send(new Frame.HereIAm(question.id(), new RankLocation(0, true, "in barrier #7", "main")));
+            for (int asker : List.of(1, 4)) {
+                Location location = job.await(
+                        message ->
+                                message.hasLocation() && message.getLocation().getAsker() == asker,
+                        FromAgent::getLocation);
+                assertThat(location.getPlace()).isEqualTo("in barrier #7");
+                job.send(ToAgent.newBuilder().setLocation(location).build());
+            }
+            assertThat(one.await(Frame.Location.class))
+                    .isEqualTo(new Frame.Location(3, new RankLocation(0, true, "in barrier #7", "main")));
         }
     }
 

@@ -3,7 +3,10 @@ package io.jrun.launcher.coordinator;
 import com.google.protobuf.ByteString;
 import io.grpc.Channel;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.LogChunk;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerLeaving;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.coordinator.JobAction.Peer;
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
@@ -17,8 +20,10 @@ import io.jrun.launcher.layout.RankMap;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -48,6 +53,7 @@ public final class Coordinator {
     private final BlockingQueue<Mail> mailbox = new LinkedBlockingQueue<>();
     private final Timers timers = new Timers(nanoTime);
     private final JobStore store = new JobStore(nanoTime);
+    private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
     private final List<AgentLink> links = new ArrayList<>();
     private volatile boolean finished;
 
@@ -90,6 +96,11 @@ public final class Coordinator {
         } finally {
             links.forEach(AgentLink::close);
         }
+    }
+
+    /** How long the workers of the last round have waited for each other, as those tell that did not fail. After the run. */
+    public List<Straggler> stragglers(double seconds) {
+        return Straggler.of(waits, seconds);
     }
 
     /** How opening the agents went. */
@@ -206,13 +217,18 @@ public final class Coordinator {
                         message.getWorkerStarted().getRank(),
                         message.getWorkerStarted().getPid()));
             case JOINED -> Optional.of(joined(nodeRank, message));
-            case WORKER_LEAVING ->
-                Optional.of(new JobEvent.WorkerLeaving(
-                        message.getWorkerLeaving().getRank(),
-                        message.getWorkerLeaving().getRound()));
+            case WORKER_LEAVING -> Optional.of(leaving(message.getWorkerLeaving()));
             case WORKER_EXITED -> Optional.of(ended(message, ranks));
             case STORE_REQUEST -> {
                 store.submit(message.getStoreRequest(), links.get(nodeRank)::send);
+                yield Optional.empty();
+            }
+            case LOCATE -> {
+                toNodeOf(message.getLocate().getRank(), Messages.locate(message.getLocate()), ranks);
+                yield Optional.empty();
+            }
+            case LOCATION -> {
+                toNodeOf(message.getLocation().getAsker(), Messages.location(message.getLocation()), ranks);
                 yield Optional.empty();
             }
             case NOTICE -> {
@@ -221,6 +237,17 @@ public final class Coordinator {
             }
             case JOB_OPENED, MESSAGE_NOT_SET -> Optional.empty();
         };
+    }
+
+    private JobEvent leaving(WorkerLeaving leaving) {
+        waits.put(leaving.getRank(), leaving.getWaitsList());
+        return new JobEvent.WorkerLeaving(leaving.getRank(), leaving.getRound(), leaving.getHow());
+    }
+
+    private void toNodeOf(int rank, ToAgent message, RankMap ranks) {
+        if (rank < ranks.worldSize()) {
+            links.get(ranks.placement(rank).nodeRank()).send(message);
+        }
     }
 
     private static JobEvent joined(int nodeRank, FromAgent message) {
@@ -266,6 +293,7 @@ public final class Coordinator {
 
     private void launch(int round, int restartCount, RankMap ranks) {
         store.startRound(round);
+        waits.clear();
         ranks.placements().forEach(place -> {
             if (job.console().showsStdout(place.rank(), place.localRank())) {
                 console.expect(new LogMux.Source(round, place.rank(), false));

@@ -18,8 +18,8 @@ sealed interface JobEvent {
         }
     }
 
-    /** A worker takes part in no further collective. */
-    record WorkerLeaving(int rank, int round) implements JobEvent {}
+    /** A worker takes part in no further collective; {@code how} completes "rank 3 ...". */
+    record WorkerLeaving(int rank, int round, String how) implements JobEvent {}
 
     /** A worker's process is gone and reaped. */
     record WorkerEnded(int round, WorkerEnd end) implements JobEvent {}

@@ -85,8 +85,8 @@ final class JobMachine {
         return switch (event) {
             case WorkerStarted(int rank, long pid) -> Transition.to(new Running(round.withPid(rank, pid)));
             case NodeJoined joined -> joined.round() == round.number() ? joined(round, joined) : same;
-            case WorkerLeaving(int rank, int number) ->
-                number == round.number() ? left(round, rank, "left: its world was closed or its main returned") : same;
+            case WorkerLeaving(int rank, int number, String how) ->
+                number == round.number() ? left(round, rank, how) : same;
             case WorkerEnded(int number, WorkerEnd end) ->
                 number == round.number() && !round.hasEnded(end.rank()) ? ended(round, end) : same;
             case NodeGone(int nodeRank, String why) -> nodeGone(round, nodeRank, why);

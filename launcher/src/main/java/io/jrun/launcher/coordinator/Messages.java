@@ -8,6 +8,8 @@ import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.GpuVisibility;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.RankLeft;
@@ -165,6 +167,14 @@ public final class Messages {
         return ToAgent.newBuilder()
                 .setCheckpointNow(CheckpointNow.getDefaultInstance())
                 .build();
+    }
+
+    static ToAgent locate(Locate locate) {
+        return ToAgent.newBuilder().setLocate(locate).build();
+    }
+
+    static ToAgent location(Location location) {
+        return ToAgent.newBuilder().setLocation(location).build();
     }
 
     static WorkerEnd end(WorkerExited exited, Placement place) {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.StopCause;
+import io.jrun.launcher.coordinator.Straggler;
 import io.jrun.launcher.coordinator.WorkerEnd;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.layout.Placement;
@@ -17,7 +18,7 @@ public final class JobJson {
     private JobJson() {}
 
     /** The result of a job. */
-    public static String result(JobSpec job, Outcome outcome, double seconds) {
+    public static String result(JobSpec job, Outcome outcome, List<Straggler> stragglers, double seconds) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("runId", job.runId());
         json.put("exitCode", outcome.exitCode());
@@ -26,7 +27,22 @@ public final class JobJson {
         json.put("logDir", job.logDirectory().resolve(job.runId()).toString());
         outcome.cause().ifPresent(cause -> json.put("cause", cause(cause)));
         json.put("workers", outcome.ends().stream().map(JobJson::worker).toList());
+        json.put("stragglers", stragglers.stream().map(JobJson::straggler).toList());
         return write(json);
+    }
+
+    private static Map<String, Object> straggler(Straggler straggler) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("rank", straggler.rank());
+        json.put("group", straggler.group());
+        json.put("othersWaitedSeconds", straggler.seconds());
+        json.put("share", straggler.share());
+        json.put("last", straggler.last());
+        json.put("collectives", straggler.collectives());
+        json.put("medianSeconds", straggler.medianSeconds());
+        json.put("p95Seconds", straggler.p95Seconds());
+        json.put("maxSeconds", straggler.maxSeconds());
+        return json;
     }
 
     /**

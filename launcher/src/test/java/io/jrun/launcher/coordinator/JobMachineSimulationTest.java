@@ -111,7 +111,7 @@ class JobMachineSimulationTest {
             }
             int rank = List.copyOf(alive).get(random.nextInt(alive.size()));
             if (dice < 30) {
-                return new WorkerLeaving(rank, round);
+                return new WorkerLeaving(rank, round, "left");
             }
             if (dice < 50) {
                 int nodeRank = random.nextInt(ranks.nodes().size());

@@ -77,11 +77,15 @@ class JobMachineTest {
 
     @Test
     void othersHearOnceThatARankHasLeft() {
-        List<JobAction> actions =
-                play(machine, new WorkerLeaving(2, 1), new WorkerLeaving(2, 1), ended(1, 2, 0), ended(1, 0, 0));
+        List<JobAction> actions = play(
+                machine,
+                new WorkerLeaving(2, 1, "closed its world"),
+                new WorkerLeaving(2, 1, "returned from main"),
+                ended(1, 2, 0),
+                ended(1, 0, 0));
         assertThat(actions.subList(1, actions.size()))
                 .containsExactly(
-                        new TellRankLeft(1, 2, "left: its world was closed or its main returned"),
+                        new TellRankLeft(1, 2, "closed its world"),
                         new TellRankLeft(1, 0, "exited with code 0"));
     }
 
@@ -137,7 +141,7 @@ class JobMachineTest {
                 ended(1, 2, 143),
                 ended(1, 3, 143),
                 ended(1, 3, 9),
-                new WorkerLeaving(1, 1),
+                new WorkerLeaving(1, 1, "left"),
                 joined(1, 0),
                 joined(1, 1),
                 new GraceIsOver(1));

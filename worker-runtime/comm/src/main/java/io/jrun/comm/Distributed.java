@@ -9,8 +9,11 @@ import io.jrun.comm.control.Frame.Hello;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.Frame.PeerTable;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.local.LocalHub;
 import io.jrun.comm.record.OpenDumps;
+import io.jrun.comm.record.ThreadDump;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -82,7 +85,8 @@ public final class Distributed {
                     identity.rank(),
                     table.secret(),
                     table.peers(),
-                    Optional.ofNullable(listener));
+                    Optional.ofNullable(listener),
+                    channel);
             return new World(identity, context, channel, registry, environment.groupOptions());
         } catch (CommException failure) {
             Transports.close(listener);
@@ -120,6 +124,16 @@ public final class Distributed {
         @Override
         public void checkpointNow() {
             registry.checkpointNow();
+        }
+
+        @Override
+        public RankLocation locate(String group, long sequence) {
+            return registry.locate(group, sequence, ThreadDump.ofProcess(registry.owner()));
+        }
+
+        @Override
+        public List<GroupWait> waits() {
+            return registry.waits();
         }
 
         @Override

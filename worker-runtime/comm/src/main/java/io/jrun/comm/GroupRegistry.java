@@ -8,9 +8,14 @@ import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.record.FlightDump;
 import io.jrun.comm.record.FlightRecorder;
 import io.jrun.comm.record.OpenDumps;
+import io.jrun.comm.record.RankPlace;
+import io.jrun.comm.record.RecordedGroup;
+import io.jrun.comm.record.ThreadDump;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -45,6 +50,7 @@ final class GroupRegistry implements ControlListener {
 
     private final FactorySource source;
     private final Optional<Path> logFolder;
+    private final Thread owner = Thread.currentThread();
     private final FlightRecorder recorder = new FlightRecorder();
     private final List<ProcessGroup> groups = new ArrayList<>();
     private final Map<Integer, String> departures = new ConcurrentHashMap<>();
@@ -58,6 +64,11 @@ final class GroupRegistry implements ControlListener {
     GroupRegistry(FactorySource source, Optional<Path> logFolder) {
         this.source = source;
         this.logFolder = logFolder;
+    }
+
+    /** The thread that joined the world. */
+    Thread owner() {
+        return owner;
     }
 
     /** What this rank's groups do. */
@@ -82,9 +93,18 @@ final class GroupRegistry implements ControlListener {
         while (members.get(groupRank).rank() != world.rank()) {
             groupRank++;
         }
+        RecordedGroup record =
+                recorder.group(name, members.stream().map(Peer::rank).toList());
         GroupContext group = new GroupContext(
-                world, name, groupRank, members, options.deterministic(), options.lateWarning(), new GroupHealth());
-        ProcessGroup opened = new ProcessGroup(group, options, this);
+                world,
+                name,
+                groupRank,
+                members,
+                options.deterministic(),
+                options.lateWarning(),
+                new GroupHealth(),
+                record.waits());
+        ProcessGroup opened = new ProcessGroup(group, options, this, record);
         groups.add(opened);
         departures.forEach(opened::worldRankLeft);
         if (cause != null) {
@@ -162,6 +182,40 @@ final class GroupRegistry implements ControlListener {
     @Override
     public void checkpointNow() {
         checkpointRequested.set(true);
+    }
+
+    @Override
+    public RankLocation locate(String group, long sequence) {
+        return locate(group, sequence, ThreadDump.ofThread(owner));
+    }
+
+    /** How long this rank has waited in each of its groups, closed ones too, for whom. */
+    @Override
+    public List<GroupWait> waits() {
+        return recorder.groups().stream()
+                .filter(group -> group.worldRanks().size() > 1)
+                .map(group -> new GroupWait(
+                        group.name(),
+                        group.completedCollectives(),
+                        group.waits().total().toNanos(),
+                        group.waits().lags().stream()
+                                .limit(GroupWait.MAX_LAGS)
+                                .map(lag -> new GroupWait.Lag(
+                                        lag.rank(),
+                                        lag.count(),
+                                        lag.median().toNanos(),
+                                        lag.p95().toNanos(),
+                                        lag.max().toNanos()))
+                                .toList()))
+                .limit(GroupWait.MAX_GROUPS)
+                .toList();
+    }
+
+    /** Where this rank is, with the {@code stack} of what its process does. */
+    RankLocation locate(String group, long sequence, String stack) {
+        boolean inside =
+                recorder.groups().stream().anyMatch(known -> known.name().equals(group) && known.isIn(sequence));
+        return new RankLocation(world().rank(), inside, RankPlace.of(recorder, group), stack);
     }
 
     @Override

@@ -4,6 +4,7 @@ import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.local.LocalHub;
 import java.io.IOException;
@@ -101,12 +102,13 @@ public final class LocalWorld {
         WorldIdentity identity = new WorldIdentity(rank, options.size(), rank, options.size(), 0, 1, HOST, runId, 0);
         Optional<ServerSocketChannel> listener =
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
-        WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener);
         GroupRegistry registry =
                 new GroupRegistry(Transports.of(options.transport(), 1, AlgorithmSelector.BY_SIZE), Optional.empty());
+        Control control = hub.connect(rank, registry);
+        WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener, control);
         GroupOptions groupOptions =
                 GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
-        try (World world = new World(identity, context, hub.connect(rank, registry), registry, groupOptions)) {
+        try (World world = new World(identity, context, control, registry, groupOptions)) {
             runBody(world);
         } catch (Throwable failure) {
             failures.add(failure);

@@ -48,13 +48,12 @@ public final class ProcessGroup implements AutoCloseable {
     private boolean released;
     private int splits;
 
-    ProcessGroup(GroupContext context, GroupOptions options, GroupRegistry registry) {
+    ProcessGroup(GroupContext context, GroupOptions options, GroupRegistry registry, RecordedGroup record) {
         this.context = context;
         this.options = options;
         this.registry = registry;
         this.recorder = registry.recorder();
-        this.record = recorder.group(
-                context.name(), context.members().stream().map(Peer::rank).toList());
+        this.record = record;
         this.collectives = new Lane("group " + context.name());
     }
 
@@ -76,6 +75,14 @@ public final class ProcessGroup implements AutoCloseable {
     /** Timeout and determinism. */
     public GroupOptions options() {
         return options;
+    }
+
+    /** How much this group has done, and for whom this rank has waited meanwhile. Cheap; at any time. */
+    public GroupStats stats() {
+        return new GroupStats(
+                record.completedCollectives(),
+                record.waits().total(),
+                record.waits().lags());
     }
 
     /** The world rank of a member. */
@@ -523,7 +530,15 @@ public final class ProcessGroup implements AutoCloseable {
         private CommException failed(Call call, CommException failure) {
             recorder.ended(record, ticket, call, false);
             poison(failure);
-            return failure;
+            return failure.code() == ErrorCode.ABORTED ? givenUp(call, failure) : failure;
+        }
+
+        /** What stops the job or the group knows nothing of the operation that it ends. */
+        private CommException givenUp(Call call, CommException cause) {
+            return new CommException(
+                    ErrorCode.ABORTED,
+                    call.describe() + " on group " + name() + " was given up: " + cause.getMessage(),
+                    cause);
         }
     }
 

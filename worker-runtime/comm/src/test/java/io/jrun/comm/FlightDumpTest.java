@@ -12,6 +12,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.OptionalLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,7 +35,18 @@ class FlightDumpTest {
                 .asString()
                 .startsWith(
                         "{\"flightRecorder\":1,\"rank\":" + rank + ",\"worldSize\":2,\"host\":\"testhost\",\"pid\":");
+        long dumped = nanos("dump", lines.getFirst()).orElseThrow();
+        for (String line : lines) {
+            assertThat(nanos("queued", line).orElse(0)).isBetween(0L, dumped);
+            assertThat(nanos("started", line).orElse(0)).isBetween(0L, dumped);
+            assertThat(nanos("ended", line).orElse(0)).isBetween(0L, dumped);
+        }
         return lines;
+    }
+
+    private static OptionalLong nanos(String what, String line) {
+        Matcher matcher = Pattern.compile("\"" + what + "Nanos\":(-?\\d+)").matcher(line);
+        return matcher.find() ? OptionalLong.of(Long.parseLong(matcher.group(1))) : OptionalLong.empty();
     }
 
     @ParameterizedTest

@@ -6,6 +6,8 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.store.StoreTable;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -24,10 +26,13 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 
 /**
  * An agent with everything that workers see of one: starts real worker processes, speaks the control protocol with them, and
@@ -43,6 +48,8 @@ final class TestAgent implements AutoCloseable {
     private final ServerSocketChannel server;
     private final StoreTable store = new StoreTable(System::nanoTime);
     private final Map<Integer, SocketChannel> connections = new ConcurrentHashMap<>();
+    private final Map<Long, Consumer<RankLocation>> questions = new ConcurrentHashMap<>();
+    private final AtomicLong nextQuestion = new AtomicLong();
     private final Map<Integer, Peer> joined = new TreeMap<>();
     private final List<Process> processes = new ArrayList<>();
     private final Map<String, String> variables = new HashMap<>();
@@ -232,7 +239,15 @@ final class TestAgent implements AutoCloseable {
             case Frame.Join join -> join(hello, join);
             case Frame.StoreRequest request ->
                 store.submit(request.id(), request.command(), reply -> send(connection, reply));
-            case Frame.Leaving() -> broadcast(new Frame.RankLeft(hello.rank(), "returned from main"), hello.rank());
+            case Frame.Locate(long id, int rank, String group, long sequence) -> {
+                long question = nextQuestion.getAndIncrement();
+                questions.put(question, location -> send(connection, new Frame.Location(id, location)));
+                send(Objects.requireNonNull(connections.get(rank)), new Frame.WhereAreYou(question, group, sequence));
+            }
+            case Frame.HereIAm(long id, RankLocation location) ->
+                Objects.requireNonNull(questions.remove(id)).accept(location);
+            case Frame.Leaving(String how, List<GroupWait> _) ->
+                broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
             case Frame.Hello _, Frame.FromAgent _ -> throw new IllegalStateException("unexpected " + frame);
         }
     }

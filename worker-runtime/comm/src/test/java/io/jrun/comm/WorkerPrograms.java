@@ -52,6 +52,44 @@ final class WorkerPrograms {
         }
     }
 
+    /** After a barrier rank 1 waits for something else in a method of a telling name, the others in a second barrier. */
+    public static final class RankOneReadsItsData {
+        private RankOneReadsItsData() {}
+
+        /** Entry point. */
+        public static void main(String[] args) throws InterruptedException {
+            try (World world = Distributed.init()) {
+                world.group().barrier();
+                if (world.rank() == 1) {
+                    readData();
+                }
+                world.group().barrier();
+            }
+        }
+
+        private static void readData() throws InterruptedException {
+            new CountDownLatch(1).await();
+        }
+    }
+
+    /** Rank 0 and rank 1 call different things, rank 2 nothing. */
+    public static final class MismatchWithoutRankTwo {
+        private MismatchWithoutRankTwo() {}
+
+        /** Entry point. */
+        public static void main(String[] args) throws InterruptedException {
+            try (World world = Distributed.init()) {
+                world.group().barrier();
+                switch (world.rank()) {
+                    case 0 -> world.group().barrier();
+                    case 1 ->
+                        world.group().allReduce(MemorySegment.ofArray(new float[100]), DataType.F32, 100, ReduceOp.SUM);
+                    default -> new CountDownLatch(1).await();
+                }
+            }
+        }
+    }
+
     /** After a barrier, rank 1 calls another one and rank 0 an all-reduce. */
     public static final class Mismatch {
         private Mismatch() {}

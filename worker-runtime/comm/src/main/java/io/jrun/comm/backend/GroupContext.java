@@ -14,6 +14,7 @@ import java.util.List;
  *     element is folded in ascending group rank
  * @param lateWarning how long an operation waits before it says for whom, see {@link LateWatch}
  * @param health of the group; shared with the group and alive as long as it
+ * @param waits how long this rank waits for the others; backends add to it
  */
 public record GroupContext(
         WorldContext world,
@@ -22,9 +23,22 @@ public record GroupContext(
         List<Peer> members,
         boolean deterministic,
         Duration lateWarning,
-        GroupHealth health) {
+        GroupHealth health,
+        WaitTimes waits) {
     public GroupContext {
         members = List.copyOf(members);
+    }
+
+    /** A group whose waits nobody asks for. */
+    public GroupContext(
+            WorldContext world,
+            String name,
+            int rank,
+            List<Peer> members,
+            boolean deterministic,
+            Duration lateWarning,
+            GroupHealth health) {
+        this(world, name, rank, members, deterministic, lateWarning, health, new WaitTimes());
     }
 
     /** Number of members. */

@@ -1,13 +1,39 @@
 package io.jrun.comm.backend;
 
+import io.jrun.comm.control.RankLocator;
+import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Says on stderr, once for each operation, that it has waited for long and for whom; the operation goes on. A waiting backend
- * asks at every turn of its slow path. Thread-safe.
+ * Says on stderr, once for each operation, that it has waited for long and for whom, then where those are, with their
+ * stacks; the operation goes on. Shortly before an operation's deadline it asks again, so that the error can say it without
+ * waiting. A waiting backend calls {@link #look} at every turn of its slow path. Thread-safe.
  */
 public final class LateWatch {
+    /** Longer than an agent waits for a worker that does not answer. */
+    private static final long ASKED_BEFORE_END_NANOS = TimeUnit.MILLISECONDS.toNanos(1500);
+
+    /** All ranks are to fail within a second. */
+    private static final long PATIENCE_MILLIS = 500;
+
+    /** An error travels to the other ranks through some kilobytes of shared memory or one frame; a warning does not. */
+    private static final int MAX_ERROR_CHARS = 1800;
+
+    private static final int MAX_WARNING_CHARS = 16_384;
     private static final int COLLECTIVES = -1;
+    private static final long NEWS_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    /** Those who are waited for. */
+    public interface Awaited {
+        /** Completes "it waits for ...". */
+        String words();
+
+        /** Group ranks of those whose place is of interest, the most wanted first; others than this one. */
+        List<Integer> ranks();
+    }
 
     /** Which of a group's operations run one after another: its collectives, or the messages of a direction with a peer. */
     private record Lane(OpKind kind, int peer) {
@@ -16,9 +42,13 @@ public final class LateWatch {
         }
     }
 
+    /** The answers for the operation of that number. */
+    private record Asked(long sequence, LateRanks ranks) {}
+
     private final GroupContext group;
     private final long afterNanos;
     private final ConcurrentHashMap<Lane, Long> told = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<Lane, Asked> asked = new ConcurrentHashMap<>();
 
     /** A watch over the operations of one rank's end of a group. */
     public LateWatch(GroupContext group) {
@@ -26,32 +56,98 @@ public final class LateWatch {
         this.afterNanos = group.lateWarning().toNanos();
     }
 
+    /** Whether {@link #look} has anything to do from now on: false for almost every turn. */
+    public boolean isTime(Call call, long leftNanos) {
+        long timeout = call.deadline().timeout().toNanos();
+        return timeout - leftNanos >= Math.min(afterNanos, timeout - beforeEnd(timeout));
+    }
+
     /**
-     * Whether it is time to {@link #warn}: true once for each operation.
+     * Does what is due.
      *
      * @param leftNanos until the call's deadline
      */
-    public boolean isDue(Call call, long leftNanos) {
-        if (untilWarningNanos(call, leftNanos) > 0) {
-            return false;
+    public void look(Call call, long leftNanos, Awaited awaited) {
+        long timeout = call.deadline().timeout().toNanos();
+        long waited = timeout - leftNanos;
+        if (waited >= afterNanos && isFirst(call)) {
+            warn(call, awaited);
         }
+        if (waited >= timeout - beforeEnd(timeout)) {
+            asked(call, awaited.ranks());
+        }
+    }
+
+    /** Nanoseconds until there is something to do, the end of the operation included. */
+    public long untilNextNanos(Call call, long leftNanos) {
+        long timeout = call.deadline().timeout().toNanos();
+        long untilWarning = afterNanos - (timeout - leftNanos);
+        long untilAsking = leftNanos - beforeEnd(timeout);
+        long next = leftNanos;
+        if (untilWarning > 0) {
+            next = Math.min(next, untilWarning);
+        }
+        return untilAsking > 0 ? Math.min(next, untilAsking) : next;
+    }
+
+    /**
+     * What is known of where those ranks are, lines to follow an error's own text; empty if that is nothing. Waits half a
+     * second at most.
+     */
+    public String places(Call call, List<Integer> ranks) {
+        LateRanks answers = asked(call, ranks);
+        answers.await(PATIENCE_MILLIS);
+        return answers.text(MAX_ERROR_CHARS);
+    }
+
+    /**
+     * How a member has left whose connection has just ended, null if nobody knows: its agent's word may come a moment after
+     * the end of the connection. Waits half a second at most, and not at all where the group has failed for a known cause.
+     */
+    public @Nullable String awaitDeparture(int groupRank) {
+        GroupHealth health = group.health();
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+        while (!group.world().locator().equals(RankLocator.NONE)
+                && health.departure(groupRank) == null
+                && health.cause() == null
+                && System.nanoTime() - end < 0) {
+            LockSupport.parkNanos(this, NEWS_NANOS);
+        }
+        return health.departure(groupRank);
+    }
+
+    private boolean isFirst(Call call) {
         Long last = told.put(Lane.of(call), call.sequence());
         return last == null || last != call.sequence();
     }
 
-    /**
-     * Warns.
-     *
-     * @param whom the rest of the sentence: the ranks that are waited for
-     */
-    public void warn(Call call, String whom) {
-        System.err.println("jrun: rank " + group.world().rank() + ": " + call.describe() + " on group " + group.name()
-                + " has waited " + group.lateWarning().toSeconds() + " s (it fails after "
-                + call.deadline().timeout().toSeconds() + " s) for " + whom);
+    private LateRanks asked(Call call, List<Integer> ranks) {
+        return asked.compute(Lane.of(call), (_, before) -> isAbout(before, call) ? before : ask(call, ranks))
+                .ranks();
     }
 
-    /** Nanoseconds until there is something to say; zero or negative from then on. */
-    public long untilWarningNanos(Call call, long leftNanos) {
-        return leftNanos - (call.deadline().timeout().toNanos() - afterNanos);
+    private static boolean isAbout(@Nullable Asked before, Call call) {
+        return before != null && before.sequence() == call.sequence();
+    }
+
+    private Asked ask(Call call, List<Integer> ranks) {
+        return new Asked(call.sequence(), new LateRanks(group, call, ranks));
+    }
+
+    private void warn(Call call, Awaited awaited) {
+        String who = "jrun: rank " + group.world().rank() + ": " + call.describe() + " on group " + group.name();
+        System.err.println(who + " has waited " + group.lateWarning().toSeconds() + " s (it fails after "
+                + call.deadline().timeout().toSeconds() + " s) for " + awaited.words());
+        LateRanks answers = new LateRanks(group, call, awaited.ranks());
+        answers.whenAnswered(() -> {
+            String text = answers.text(MAX_WARNING_CHARS);
+            if (!text.isEmpty() && !answers.areToldByAnother()) {
+                System.err.println(who + " waits, while:" + text);
+            }
+        });
+    }
+
+    private static long beforeEnd(long timeoutNanos) {
+        return Math.min(ASKED_BEFORE_END_NANOS, timeoutNanos / 2);
     }
 }

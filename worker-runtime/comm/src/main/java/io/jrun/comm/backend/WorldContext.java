@@ -2,6 +2,7 @@ package io.jrun.comm.backend;
 
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.control.RankLocator;
 import java.nio.channels.ServerSocketChannel;
 import java.util.List;
 import java.util.Optional;
@@ -16,11 +17,24 @@ import java.util.Optional;
  * @param peers every rank of the round in rank order, this one included
  * @param listener bound before this rank joined, its port is {@code peers.get(rank).tcpPort()}; the factory owns and closes
  *     it; absent where the round has no TCP data plane
+ * @param locator finds out where a rank is that does not come
  */
 public record WorldContext(
-        String runId, int round, int rank, Bytes secret, List<Peer> peers, Optional<ServerSocketChannel> listener) {
+        String runId,
+        int round,
+        int rank,
+        Bytes secret,
+        List<Peer> peers,
+        Optional<ServerSocketChannel> listener,
+        RankLocator locator) {
     public WorldContext {
         peers = List.copyOf(peers);
+    }
+
+    /** A world in which nobody can be asked where a rank is. */
+    public WorldContext(
+            String runId, int round, int rank, Bytes secret, List<Peer> peers, Optional<ServerSocketChannel> listener) {
+        this(runId, round, rank, secret, peers, listener, RankLocator.NONE);
     }
 
     /** Whether a rank that waits may spin: where this node's ranks outnumber its cores, it would take one from a peer. */

@@ -35,11 +35,15 @@ public final class AgentChannel implements Control {
     private static final Duration READER_EXIT = Duration.ofMillis(100);
     private static final Duration LAST_WORDS = Duration.ofSeconds(1);
 
+    /** Twice as long as an agent waits for a worker that does not answer. */
+    private static final Duration LOCATING = Duration.ofSeconds(2);
+
     private final SocketChannel socket;
     private final ControlListener listener;
     private final Object writeLock = new Object();
     private final CompletableFuture<PeerTable> peerTable = new CompletableFuture<>();
     private final Map<Long, CompletableFuture<StoreReply>> requests = new ConcurrentHashMap<>();
+    private final Map<Long, CompletableFuture<RankLocation>> questions = new ConcurrentHashMap<>();
     private final AtomicLong nextRequest = new AtomicLong();
     private final AtomicBoolean leaveRequested = new AtomicBoolean();
     private final AtomicBoolean left = new AtomicBoolean();
@@ -139,6 +143,22 @@ public final class AgentChannel implements Control {
         return reply;
     }
 
+    @Override
+    public CompletableFuture<RankLocation> locate(int rank, String group, long sequence) {
+        long id = nextRequest.getAndIncrement();
+        CompletableFuture<RankLocation> location = new CompletableFuture<>();
+        questions.put(id, location);
+        try {
+            send(new Frame.Locate(id, rank, group, sequence));
+        } catch (IOException e) {
+            location.completeExceptionally(e);
+        }
+        RankLocation unknown = new RankLocation(rank, false, "is somewhere: no agent says where", "");
+        CompletableFuture<RankLocation> known =
+                location.completeOnTimeout(unknown, LOCATING.toMillis(), TimeUnit.MILLISECONDS);
+        return known.whenComplete((_, _) -> questions.remove(id));
+    }
+
     /**
      * Waits a moment before it tells the others: if an exception is what closes the world, the process is about to fail, and
      * the others are to hear that from the agent instead of failing first, because a rank "left".
@@ -151,17 +171,17 @@ public final class AgentChannel implements Control {
                 for (long left = LEAVE_DELAY.toNanos(); left > 0; left = end - System.nanoTime()) {
                     LockSupport.parkNanos(this, left);
                 }
-                leaveNow();
+                leaveNow("closed its world");
                 close();
             });
         }
     }
 
     /** Tells the others at once, unless they have been told, or never are to be. */
-    void leaveNow() {
+    void leaveNow(String how) {
         if (left.compareAndSet(false, true) && !closed.get()) {
             try {
-                send(new Frame.Leaving());
+                send(new Frame.Leaving(how, listener.waits()));
             } catch (IOException e) {
                 // The agent sees the end of this connection and of this process; that says the same.
                 listener.connectionLost("saying that this rank leaves: " + e.getMessage());
@@ -230,8 +250,24 @@ public final class AgentChannel implements Control {
                 listener.abort(cause);
             }
             case Frame.CheckpointNow() -> listener.checkpointNow();
+            case Frame.Location(long id, RankLocation location) -> {
+                CompletableFuture<RankLocation> question = questions.remove(id);
+                if (question != null) {
+                    question.complete(location);
+                }
+            }
+            case Frame.WhereAreYou(long id, String group, long sequence) ->
+                Thread.ofPlatform().daemon().name("agent-channel-stacks").start(() -> answer(id, group, sequence));
             case Frame.Refused(String reason) -> throw new RefusedException(reason);
             case Frame.FromWorker _ -> throw new IOException("the agent sent a frame that only workers send");
+        }
+    }
+
+    private void answer(long id, String group, long sequence) {
+        try {
+            send(new Frame.HereIAm(id, listener.locate(group, sequence)));
+        } catch (IOException _) {
+            return; // The reading side sees the same end and tells it.
         }
     }
 
@@ -242,6 +278,7 @@ public final class AgentChannel implements Control {
                 : new IOException(closed.get() ? "this rank has closed its world" : reason, why);
         peerTable.completeExceptionally(failure);
         requests.values().forEach(request -> request.completeExceptionally(failure));
+        questions.values().forEach(question -> question.completeExceptionally(failure));
         if (why instanceof RefusedException) {
             close();
         } else if (!closed.get()) {

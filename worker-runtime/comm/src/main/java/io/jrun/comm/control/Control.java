@@ -4,7 +4,7 @@ import io.jrun.comm.control.Frame.StoreReply;
 import java.util.concurrent.CompletableFuture;
 
 /** A rank's connection to whoever coordinates its world, after it has joined. Thread-safe. */
-public interface Control {
+public interface Control extends RankLocator {
     /** Asks the store; the reply's id has no meaning to the caller. Fails exceptionally when the connection is gone. */
     CompletableFuture<StoreReply> submit(StoreCommand command);
 

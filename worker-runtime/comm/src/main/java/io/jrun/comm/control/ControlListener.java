@@ -1,6 +1,8 @@
 package io.jrun.comm.control;
 
-/** What a rank is told by whoever coordinates its world. Called on the connection's own thread: be quick. */
+import java.util.List;
+
+/** What a rank is told, or asked, by whoever coordinates its world. Called on the connection's own thread: be quick. */
 public interface ControlListener {
     /** A rank takes part in no further collective; {@code how} as in "returned from main". */
     void rankLeft(int rank, String how);
@@ -10,6 +12,12 @@ public interface ControlListener {
 
     /** A checkpoint is wanted at the next safe point. */
     void checkpointNow();
+
+    /** Where this rank is. Called on a thread of its own, since looking at the stacks may take a moment. */
+    RankLocation locate(String group, long sequence);
+
+    /** How long this rank has waited for others until now. */
+    List<GroupWait> waits();
 
     /** The connection ended without this side closing it; nothing more will be heard. */
     void connectionLost(String why);

@@ -31,8 +31,23 @@ public sealed interface Frame {
     /** Asks the job's store; answered by a {@link StoreReply} of the same id. A zero timeout does not wait. */
     record StoreRequest(long id, StoreCommand command) implements FromWorker {}
 
-    /** This rank takes part in no further collective: its world was closed or its main returned. */
-    record Leaving() implements FromWorker {}
+    /**
+     * This rank takes part in no further collective.
+     *
+     * @param how completes "rank 3 ...": "returned from main", "closed its world"
+     * @param waits how long it has waited for the others until now
+     */
+    record Leaving(String how, List<GroupWait> waits) implements FromWorker {
+        public Leaving {
+            waits = List.copyOf(waits);
+        }
+    }
+
+    /** Asks where another rank is; answered by a {@link Location} of the same id. See {@link RankLocator}. */
+    record Locate(long id, int rank, String group, long sequence) implements FromWorker {}
+
+    /** Answer to {@link WhereAreYou}. */
+    record HereIAm(long id, RankLocation location) implements FromWorker {}
 
     /** The agent does not accept this connection; the worker fails with the reason. */
     record Refused(String reason) implements FromAgent {}
@@ -71,6 +86,12 @@ public sealed interface Frame {
      * @param how what became of it, in words: "returned from main", "was killed by SIGKILL (pid 7)"
      */
     record RankLeft(int rank, String how) implements FromAgent {}
+
+    /** Answer to {@link Locate}. */
+    record Location(long id, RankLocation location) implements FromAgent {}
+
+    /** Somebody misses this rank in a collective; answered by {@link HereIAm} with the same id, soon. */
+    record WhereAreYou(long id, String group, long sequence) implements FromAgent {}
 
     /** The job is stopping: fail every pending and later operation with this cause. */
     record Abort(String cause) implements FromAgent {}

@@ -19,7 +19,7 @@ import java.util.Optional;
  */
 public final class FrameCodec {
     /** Raised with every change of the layout; an agent refuses another version. */
-    public static final int PROTOCOL_VERSION = 1;
+    public static final int PROTOCOL_VERSION = 2;
 
     /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
@@ -34,12 +34,16 @@ public final class FrameCodec {
     private static final int JOIN = 2;
     private static final int STORE_REQUEST = 3;
     private static final int LEAVING = 4;
+    private static final int LOCATE = 5;
+    private static final int HERE_I_AM = 6;
     private static final int REFUSED = 16;
     private static final int PEER_TABLE = 17;
     private static final int STORE_REPLY = 18;
     private static final int RANK_LEFT = 19;
     private static final int ABORT = 20;
     private static final int CHECKPOINT_NOW = 21;
+    private static final int LOCATION = 22;
+    private static final int WHERE_ARE_YOU = 23;
 
     private static final int SET = 1;
     private static final int GET = 2;
@@ -117,7 +121,14 @@ public final class FrameCodec {
                 out.writeLong(id);
                 writeCommand(command, out);
             }
-            case Frame.Leaving() -> out.writeByte(LEAVING);
+            case Frame.Leaving(String how, List<GroupWait> waits) -> {
+                out.writeByte(LEAVING);
+                writeString(how, out);
+                out.writeInt(waits.size());
+                for (GroupWait wait : waits) {
+                    writeWait(wait, out);
+                }
+            }
             case Frame.Refused(String reason) -> {
                 out.writeByte(REFUSED);
                 writeString(reason, out);
@@ -147,6 +158,29 @@ public final class FrameCodec {
                 writeString(cause, out);
             }
             case Frame.CheckpointNow() -> out.writeByte(CHECKPOINT_NOW);
+            case Frame.Locate(long id, int rank, String group, long sequence) -> {
+                out.writeByte(LOCATE);
+                out.writeLong(id);
+                out.writeInt(rank);
+                writeString(group, out);
+                out.writeLong(sequence);
+            }
+            case Frame.HereIAm(long id, RankLocation location) -> {
+                out.writeByte(HERE_I_AM);
+                out.writeLong(id);
+                writeLocation(location, out);
+            }
+            case Frame.Location(long id, RankLocation location) -> {
+                out.writeByte(LOCATION);
+                out.writeLong(id);
+                writeLocation(location, out);
+            }
+            case Frame.WhereAreYou(long id, String group, long sequence) -> {
+                out.writeByte(WHERE_ARE_YOU);
+                out.writeLong(id);
+                writeString(group, out);
+                out.writeLong(sequence);
+            }
         }
     }
 
@@ -156,13 +190,17 @@ public final class FrameCodec {
             case HELLO -> new Frame.Hello(in.readInt(), readString(in), in.readInt(), in.readInt(), in.readLong());
             case JOIN -> new Frame.Join(in.readInt());
             case STORE_REQUEST -> new Frame.StoreRequest(in.readLong(), readCommand(in));
-            case LEAVING -> new Frame.Leaving();
+            case LEAVING -> new Frame.Leaving(readString(in), readWaits(in));
             case REFUSED -> new Frame.Refused(readString(in));
             case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));
             case STORE_REPLY -> new Frame.StoreReply(in.readLong(), readOptional(in), readString(in));
             case RANK_LEFT -> new Frame.RankLeft(in.readInt(), readString(in));
             case ABORT -> new Frame.Abort(readString(in));
             case CHECKPOINT_NOW -> new Frame.CheckpointNow();
+            case LOCATE -> new Frame.Locate(in.readLong(), in.readInt(), readString(in), in.readLong());
+            case HERE_I_AM -> new Frame.HereIAm(in.readLong(), readLocation(in));
+            case LOCATION -> new Frame.Location(in.readLong(), readLocation(in));
+            case WHERE_ARE_YOU -> new Frame.WhereAreYou(in.readLong(), readString(in), in.readLong());
             default -> throw new IOException("unknown control frame type " + type);
         };
     }
@@ -216,6 +254,49 @@ public final class FrameCodec {
             case DELETE -> new StoreCommand.Delete(readString(in));
             default -> throw new IOException("unknown store command type " + type);
         };
+    }
+
+    private static void writeWait(GroupWait wait, DataOutputStream out) throws IOException {
+        writeString(wait.group(), out);
+        out.writeLong(wait.collectives());
+        out.writeLong(wait.waitedNanos());
+        out.writeInt(wait.lags().size());
+        for (GroupWait.Lag lag : wait.lags()) {
+            out.writeInt(lag.rank());
+            out.writeLong(lag.count());
+            out.writeLong(lag.medianNanos());
+            out.writeLong(lag.p95Nanos());
+            out.writeLong(lag.maxNanos());
+        }
+    }
+
+    private static List<GroupWait> readWaits(DataInputStream in) throws IOException {
+        int count = readCount(in);
+        List<GroupWait> waits = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            waits.add(new GroupWait(readString(in), in.readLong(), in.readLong(), readLags(in)));
+        }
+        return waits;
+    }
+
+    private static List<GroupWait.Lag> readLags(DataInputStream in) throws IOException {
+        int count = readCount(in);
+        List<GroupWait.Lag> lags = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            lags.add(new GroupWait.Lag(in.readInt(), in.readLong(), in.readLong(), in.readLong(), in.readLong()));
+        }
+        return lags;
+    }
+
+    private static void writeLocation(RankLocation location, DataOutputStream out) throws IOException {
+        out.writeInt(location.rank());
+        out.writeBoolean(location.inside());
+        writeString(location.place(), out);
+        writeString(location.stack(), out);
+    }
+
+    private static RankLocation readLocation(DataInputStream in) throws IOException {
+        return new RankLocation(in.readInt(), in.readBoolean(), readString(in), readString(in));
     }
 
     private static void writePeer(Peer peer, DataOutputStream out) throws IOException {

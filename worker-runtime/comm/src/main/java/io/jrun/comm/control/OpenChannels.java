@@ -24,9 +24,9 @@ public final class OpenChannels {
         OPEN.remove(channel);
     }
 
-    /** Says on every open connection that this process takes part in no further collective. */
+    /** Main has returned: says on every open connection that this process takes part in no further collective. */
     public static void leaveAll() {
-        OPEN.forEach(AgentChannel::leaveNow);
+        OPEN.forEach(channel -> channel.leaveNow("returned from main"));
     }
 
     /** For a process that is about to fail: nobody hears that it "left", since its agent tells what became of it. */

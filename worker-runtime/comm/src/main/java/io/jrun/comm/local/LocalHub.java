@@ -3,6 +3,7 @@ package io.jrun.comm.local;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame.StoreReply;
+import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.StoreCommand;
 import io.jrun.comm.store.StoreTable;
 import java.io.IOException;
@@ -17,6 +18,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** Coordinates ranks of this JVM: keeps the store's table and passes on who leaves and why all must stop. Thread-safe. */
 public final class LocalHub implements AutoCloseable {
@@ -56,6 +58,14 @@ public final class LocalHub implements AutoCloseable {
         listeners.values().forEach(event);
     }
 
+    private synchronized @Nullable ControlListener listenerOf(int rank) {
+        return listeners.get(rank);
+    }
+
+    private static void start(Runnable work) {
+        Thread.ofPlatform().daemon().name("local-hub-stacks").start(work);
+    }
+
     private synchronized void left(int rank) {
         listeners.remove(rank);
         tell(listener -> listener.rankLeft(rank, "returned from main"));
@@ -81,6 +91,14 @@ public final class LocalHub implements AutoCloseable {
             CompletableFuture<StoreReply> reply = new CompletableFuture<>();
             table.submit(0, command, reply::complete);
             return reply.applyToEither(closed, either -> either);
+        }
+
+        @Override
+        public CompletableFuture<RankLocation> locate(int other, String group, long sequence) {
+            ControlListener listener = listenerOf(other);
+            return listener == null
+                    ? CompletableFuture.completedFuture(new RankLocation(other, false, "has left its world", ""))
+                    : CompletableFuture.supplyAsync(() -> listener.locate(group, sequence), LocalHub::start);
         }
 
         @Override

@@ -6,6 +6,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.WaitTimes;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Frame.Peer;
 import java.io.IOException;
@@ -94,8 +95,8 @@ public final class FlightDump {
     }
 
     private String text(String reason) {
-        long now = System.nanoTime();
         var operations = recorder.snapshot();
+        long now = System.nanoTime();
         StringBuilder text = new StringBuilder(BYTES_PER_LINE * (operations.size() + 2));
         header(text, reason, now, operations.size());
         recorder.groups().forEach(group -> group(text, group));
@@ -123,7 +124,20 @@ public final class FlightDump {
         text.append("{\"group\":").append(quoted(group.name()));
         text.append(",\"ranks\":").append(group.worldRanks());
         text.append(",\"started\":").append(group.startedCollectives());
-        text.append(",\"completed\":").append(group.completedCollectives()).append("}\n");
+        text.append(",\"completed\":").append(group.completedCollectives());
+        text.append(",\"waitedNanos\":").append(group.waits().total().toNanos());
+        text.append(",\"lags\":[");
+        String separator = "";
+        for (WaitTimes.Lag lag : group.waits().lags()) {
+            text.append(separator).append("{\"rank\":").append(lag.rank());
+            text.append(",\"count\":").append(lag.count());
+            text.append(",\"totalNanos\":").append(lag.total().toNanos());
+            text.append(",\"medianNanos\":").append(lag.median().toNanos());
+            text.append(",\"p95Nanos\":").append(lag.p95().toNanos());
+            text.append(",\"maxNanos\":").append(lag.max().toNanos()).append('}');
+            separator = ",";
+        }
+        text.append("]}\n");
     }
 
     private void operation(StringBuilder text, RecordedOperation operation) {

@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * lanes of one, are recorded at the same time, and {@link #snapshot} may be taken at any moment.
  *
  * <p>An operation has an entry of eight words, and a ticket that says which. The entry's first word is the ticket; who writes
- * the rest takes it out first, so that nobody else writes or believes it meanwhile. An entry is given away again when all the others have been, except that an operation that
- * runs keeps its entry: it is what one wants to know about.
+ * the rest takes it out first, so that nobody else writes or believes it meanwhile. An entry is given away again when all
+ * the others have been, except that an operation that runs keeps its entry: it is what one wants to know about.
  */
 public final class FlightRecorder {
     /** A step of training has about a hundred operations: these are the last twenty steps, in 128 KiB. A power of two. */

@@ -1,6 +1,7 @@
 package io.jrun.comm.record;
 
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.WaitTimes;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -12,6 +13,7 @@ public final class RecordedGroup {
     private final int index;
     private final String name;
     private final List<Integer> worldRanks;
+    private final WaitTimes waits = new WaitTimes();
     private final AtomicLong startedCollectives = new AtomicLong();
     private final AtomicLong completedCollectives = new AtomicLong();
 
@@ -39,6 +41,16 @@ public final class RecordedGroup {
     /** How many of them it has completed. */
     public long completedCollectives() {
         return completedCollectives.getAcquire();
+    }
+
+    /** How long its collectives have waited for which ranks. */
+    public WaitTimes waits() {
+        return waits;
+    }
+
+    /** Whether this rank has started that collective and has not completed it. */
+    public boolean isIn(long sequence) {
+        return completedCollectives() <= sequence && sequence < startedCollectives();
     }
 
     int index() {

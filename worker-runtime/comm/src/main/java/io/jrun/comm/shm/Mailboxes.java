@@ -39,7 +39,7 @@ final class Mailboxes {
         int peer = call.root();
         if (!reserved.contains(peer)) {
             // Without this, a message could be lost with its sender, which may be all that has mapped the memory.
-            waiting.until(block.present(peer), 1, block.waiters(peer), peer, call);
+            boolean _ = waiting.until(block.present(peer), 1, block.waiters(peer), peer, call);
             control.reserve(block.ringOffset(self, peer), ControlBlock.RING_BYTES);
             reserved.add(peer);
         }
@@ -48,7 +48,7 @@ final class Mailboxes {
         long offset = 0;
         do {
             long length = Math.min(CHUNK_DATA_BYTES, call.bytes() - offset);
-            waiting.until(block.read(self, peer), written - CHUNKS + 1, waiters, peer, call);
+            boolean _ = waiting.until(block.read(self, peer), written - CHUNKS + 1, waiters, peer, call);
             long chunk = block.ring(self, peer) + written % CHUNKS * CHUNK_BYTES;
             Words.plain(chunk, call.sequence());
             Words.plain(ControlBlock.fingerprint(chunk), Fingerprint.of(call));
@@ -67,7 +67,7 @@ final class Mailboxes {
         long offset = 0;
         do {
             long length = Math.min(CHUNK_DATA_BYTES, call.bytes() - offset);
-            waiting.until(block.written(peer, self), read + 1, waiters, peer, call);
+            boolean _ = waiting.until(block.written(peer, self), read + 1, waiters, peer, call);
             long chunk = block.ring(peer, self) + read % CHUNKS * CHUNK_BYTES;
             compare(chunk, call);
             MemorySegment.copy(Memory.ALL, chunk + CHUNK_HEADER_BYTES, call.output(), offset, length);
@@ -96,7 +96,7 @@ final class Mailboxes {
         long sequence = Words.plain(chunk);
         boolean sameType = Fingerprint.type(fingerprint) == call.type();
         if (!sameType || count != call.count() || sequence != call.sequence()) {
-            throw mismatch.mismatch(call.root(), Fingerprint.describe(sequence, fingerprint, count), call.describe());
+            throw mismatch.mismatch(call.root(), Fingerprint.describe(sequence, fingerprint, count), call);
         }
     }
 }

@@ -5,6 +5,8 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.LateWatch;
+import java.util.List;
 
 /** Compares this rank's collective with what its peers have entered. Stateless but for the mappings. */
 final class MismatchCheck {
@@ -12,12 +14,14 @@ final class MismatchCheck {
     private final ControlBlock block;
     private final Poison poison;
     private final Positions positions;
+    private final LateWatch late;
 
-    MismatchCheck(GroupContext group, ControlBlock block, Poison poison, Positions positions) {
+    MismatchCheck(GroupContext group, ControlBlock block, Poison poison, Positions positions, LateWatch late) {
         this.group = group;
         this.block = block;
         this.poison = poison;
         this.positions = positions;
+        this.late = late;
     }
 
     /** Compares with a peer that has entered its operation of the same number. */
@@ -26,7 +30,7 @@ final class MismatchCheck {
         long fingerprint = Words.plain(ControlBlock.fingerprint(entry));
         long count = Words.plain(ControlBlock.count(entry));
         if (fingerprint != Fingerprint.of(call) || count != call.count()) {
-            throw mismatch(peer, Fingerprint.describe(call.sequence(), fingerprint, count), call.describe());
+            throw mismatch(peer, Fingerprint.describe(call.sequence(), fingerprint, count), call);
         }
     }
 
@@ -40,17 +44,24 @@ final class MismatchCheck {
     }
 
     /** The failure that all ranks get: written to the control block, or what another rank has written before. */
-    CommException mismatch(int peer, String theirs, String mine) {
+    CommException mismatch(int peer, String theirs, Call call) {
+        String mine = call.describe();
         boolean peerFirst = peer < group.rank();
         String first = peerFirst ? calledBy(peer, theirs) : calledBy(group.rank(), mine);
         String second = peerFirst ? calledBy(group.rank(), mine) : calledBy(peer, theirs);
         CommException found = new CommException(
                 ErrorCode.COLLECTIVE_MISMATCH,
                 first + ", " + second + " on group " + group.name()
-                        + ". All ranks must make the same calls in the same order. " + positions.all());
+                        + ". All ranks must make the same calls in the same order. " + positions.all()
+                        + stacksOfTheMissing(call));
         poison.write(found);
         CommException told = poison.read();
         return told != null ? told : found;
+    }
+
+    private String stacksOfTheMissing(Call call) {
+        List<Integer> missing = call.kind().isMessage() ? List.of() : positions.missing(call);
+        return missing.isEmpty() ? "" : late.places(call, missing);
     }
 
     private String calledBy(int groupRank, String call) {

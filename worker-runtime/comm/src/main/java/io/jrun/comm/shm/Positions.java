@@ -3,6 +3,7 @@ package io.jrun.comm.shm;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.LateWatch;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -43,6 +44,45 @@ final class Positions {
         return Words.acquire(block.finished(rank)) >= entered ? "past " + call + " and in nothing since" : "in " + call;
     }
 
+    /** Those whom a collective lacks, or {@code peer}, with whatever else is worth knowing of it. */
+    LateWatch.Awaited awaiting(Call call, int peer) {
+        return new LateWatch.Awaited() {
+            @Override
+            public String words() {
+                return awaited(call, peer);
+            }
+
+            @Override
+            public List<Integer> ranks() {
+                return wanted(call, peer);
+            }
+        };
+    }
+
+    /** Of a message the other end; otherwise everybody, those who are not in the collective first. */
+    List<Integer> wanted(Call call, int peer) {
+        if (call.kind().isMessage()) {
+            return List.of(peer);
+        }
+        List<Integer> wanted = new ArrayList<>(missing(call));
+        wanted.add(peer);
+        for (int rank = 0; rank < group.size(); rank++) {
+            wanted.add(rank);
+        }
+        return wanted;
+    }
+
+    /** Group ranks that have not entered a collective. */
+    List<Integer> missing(Call call) {
+        List<Integer> missing = new ArrayList<>();
+        for (int rank = 0; rank < group.size(); rank++) {
+            if (Words.acquire(block.entry(rank, call.sequence())) != call.sequence() + 1) {
+                missing.add(rank);
+            }
+        }
+        return missing;
+    }
+
     /** All ranks' places in one sentence, those with the same one together. */
     String all() {
         Map<String, List<String>> ranks = new LinkedHashMap<>();
@@ -57,19 +97,13 @@ final class Positions {
 
     /** Who is missing in a collective, or {@code peer} where everybody is there or it is a message, each with its place. */
     String awaited(Call call, int peer) {
-        List<String> late = new ArrayList<>();
-        for (int rank = 0; rank < group.size(); rank++) {
-            boolean isLate = call.kind().isMessage()
-                    ? rank == peer
-                    : Words.acquire(block.entry(rank, call.sequence())) != call.sequence() + 1;
-            if (isLate) {
-                late.add(group.describe(rank) + ", " + of(rank));
-            }
-        }
-        if (late.isEmpty()) {
-            late.add(group.describe(peer) + ", " + of(peer));
-        }
-        return listed(late, "; ");
+        List<Integer> late = call.kind().isMessage() ? List.of() : missing(call);
+        return listed(
+                (late.isEmpty() ? List.of(peer) : late)
+                        .stream()
+                                .map(rank -> group.describe(rank) + ", " + of(rank))
+                                .toList(),
+                "; ");
     }
 
     private static String listed(List<String> parts, String separator) {

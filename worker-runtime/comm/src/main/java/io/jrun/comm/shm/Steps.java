@@ -3,6 +3,7 @@ package io.jrun.comm.shm;
 import io.jrun.comm.CommException;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
+import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.MemorySegment;
 
@@ -10,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 final class Steps {
     private static final long WITHDRAWN = 0;
 
+    private final GroupContext group;
     private final ControlBlock block;
     private final Waiting waiting;
     private final MismatchCheck mismatch;
@@ -17,12 +19,13 @@ final class Steps {
     private final int size;
     private long phases;
 
-    Steps(ControlBlock block, Waiting waiting, MismatchCheck mismatch, int self, int size) {
+    Steps(GroupContext group, ControlBlock block, Waiting waiting, MismatchCheck mismatch) {
+        this.group = group;
         this.block = block;
         this.waiting = waiting;
         this.mismatch = mismatch;
-        this.self = self;
-        this.size = size;
+        this.self = group.rank();
+        this.size = group.size();
     }
 
     /**
@@ -52,11 +55,20 @@ final class Steps {
 
     private void awaitEntries(Call call) {
         long sequence = call.sequence();
+        int last = self;
         for (int peer = 0; peer < size; peer++) {
             if (peer != self) {
-                waiting.until(block.entry(peer, sequence), sequence + 1, block.waiters(peer), peer, call);
+                if (waiting.until(block.entry(peer, sequence), sequence + 1, block.waiters(peer), peer, call)) {
+                    last = peer;
+                }
                 mismatch.compare(peer, call);
             }
+        }
+        if (last != self) {
+            group.waits()
+                    .add(
+                            group.members().get(last).rank(),
+                            System.nanoTime() - call.deadline().startNanoTime());
         }
     }
 
@@ -71,7 +83,7 @@ final class Steps {
         Waiting.publish(block.phase(self), phases, block.waiters(self));
         for (int peer = 0; peer < size; peer++) {
             if (peer != self) {
-                waiting.until(block.phase(peer), phases, block.waiters(peer), peer, call);
+                boolean _ = waiting.until(block.phase(peer), phases, block.waiters(peer), peer, call);
             }
         }
     }

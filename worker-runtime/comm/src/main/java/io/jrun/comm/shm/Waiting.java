@@ -26,32 +26,32 @@ final class Waiting {
     private final LateWatch late;
     private final boolean coreForEachRank;
 
-    Waiting(GroupContext group, Poison poison, MismatchCheck mismatch, Positions positions) {
+    Waiting(GroupContext group, Poison poison, MismatchCheck mismatch, Positions positions, LateWatch late) {
         this.group = group;
         this.poison = poison;
         this.mismatch = mismatch;
         this.positions = positions;
-        this.late = new LateWatch(group);
+        this.late = late;
         this.coreForEachRank = group.world().hasCoreForEachLocalRank();
     }
 
     /**
-     * Returns when the word has reached {@code target}.
+     * Returns when the word has reached {@code target}; whether that took longer than a short spin.
      *
      * @param waiters address of the count of sleepers on this word
      * @param peer group rank of the one who writes the word
      */
-    void until(long word, long target, long waiters, int peer, Call call) {
+    boolean until(long word, long target, long waiters, int peer, Call call) {
         for (int spin = 0; spin < SPINS_BETWEEN_CHECKS; spin++) {
             if (Words.acquire(word) >= target) {
-                return;
+                return false;
             }
             Thread.onSpinWait();
         }
         int spins = coreForEachRank && !(Thread.currentThread() instanceof ProgressThread) ? LONG_SPINS : SHORT_SPINS;
         for (int spin = 0; spin < spins; spin++) {
             if (Words.acquire(word) >= target) {
-                return;
+                return true;
             }
             if (spin % SPINS_BETWEEN_CHECKS == 0) {
                 check(word, target, peer, call);
@@ -59,6 +59,7 @@ final class Waiting {
             Thread.onSpinWait();
         }
         sleepUntil(word, target, waiters, peer, call);
+        return true;
     }
 
     private void sleepUntil(long word, long target, long waiters, int peer, Call call) {
@@ -100,8 +101,8 @@ final class Waiting {
             mismatch.compareEntered(call);
         }
         long left = call.deadline().remainingNanos();
-        if (late.isDue(call, left)) {
-            late.warn(call, positions.awaited(call, peer));
+        if (late.isTime(call, left)) {
+            late.look(call, left, positions.awaiting(call, peer));
         }
         if (left <= 0) {
             throw new CommException(
@@ -109,7 +110,8 @@ final class Waiting {
                     call.describe() + " on group " + group.name() + " timed out after "
                             + call.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
                             + " still waits for " + positions.awaited(call, peer)
-                            + ". A rank may be slow, stopped, or somewhere else in its program.");
+                            + ". A rank may be slow, stopped, or somewhere else in its program."
+                            + late.places(call, positions.wanted(call, peer)));
         }
     }
 

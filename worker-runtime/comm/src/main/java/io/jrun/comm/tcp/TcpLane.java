@@ -51,6 +51,8 @@ final class TcpLane implements Links, AutoCloseable {
     private final LateWatch late;
     private final int spins;
     private MemorySegment scratch = MemorySegment.NULL;
+    private long waitedNanos;
+    private @Nullable Pair waitedFor;
     private @Nullable Call call;
     private @Nullable FrameHeader header;
 
@@ -67,6 +69,8 @@ final class TcpLane implements Links, AutoCloseable {
     /** A call begins; every transfer until {@link #finish} belongs to it. */
     void begin(Call newCall, Algorithm algorithm) {
         call = newCall;
+        waitedNanos = 0;
+        waitedFor = null;
         FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall, algorithm, rank());
         header = newHeader;
         newHeader.encode(headerTemplate);
@@ -74,12 +78,16 @@ final class TcpLane implements Links, AutoCloseable {
         involved.clear();
     }
 
-    /** Waits for every send of the call. */
+    /** Waits for every send of the call, and counts how long it has waited for others. */
     void finish() {
         for (Pair pair : involved) {
             if (pair.hasSends()) {
                 await(pair.lastSend());
             }
+        }
+        Pair last = waitedFor;
+        if (last != null) {
+            group.waits().add(group.members().get(last.peer()).rank(), waitedNanos);
         }
     }
 
@@ -112,6 +120,7 @@ final class TcpLane implements Links, AutoCloseable {
         Pair pair = awaited.pair();
         int patience = Thread.currentThread() instanceof ProgressThread ? 0 : spins;
         int fruitless = 0;
+        long sleptFrom = 0;
         while (!awaited.isDone()) {
             checkHealth(pair);
             takeDeliveries();
@@ -120,8 +129,14 @@ final class TcpLane implements Links, AutoCloseable {
             } else if (pair.isOpen() && fruitless++ < patience) {
                 Thread.onSpinWait();
             } else {
+                sleptFrom = sleptFrom == 0 ? System.nanoTime() : sleptFrom;
                 sleep(pair);
             }
+        }
+        if (sleptFrom != 0 && awaited.step() == 0) {
+            // Nothing had come from that rank before: it had not come itself, or waited for another.
+            waitedNanos += System.nanoTime() - sleptFrom;
+            waitedFor = pair;
         }
     }
 
@@ -198,7 +213,7 @@ final class TcpLane implements Links, AutoCloseable {
                     + theirs.length() + " bytes in round " + theirs.round()
                     + ". Check that every rank runs the same version of jrun.";
         }
-        return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text);
+        return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text + late.places(currentCall(), wanted()));
     }
 
     private Pair involve(int peer) {
@@ -271,14 +286,12 @@ final class TcpLane implements Links, AutoCloseable {
         if (left <= 0) {
             throw timedOut();
         }
-        if (late.isDue(currentCall(), left)) {
-            late.warn(currentCall(), awaited());
+        if (late.isTime(currentCall(), left)) {
+            late.look(currentCall(), left, awaiting());
         }
-        long untilWarning = late.untilWarningNanos(currentCall(), left);
         String departure = group.health().departure(pair.peer());
-        long wait = departure != null
-                ? Math.min(left, DEPARTURE_GRACE_NANOS)
-                : untilWarning > 0 ? Math.min(left, untilWarning) : left;
+        long wait =
+                departure != null ? Math.min(left, DEPARTURE_GRACE_NANOS) : late.untilNextNanos(currentCall(), left);
         long start = System.nanoTime();
         try {
             int ready = selector.select(this::ready, Math.max(1, Math.ceilDiv(wait, 1_000_000L)));
@@ -295,11 +308,14 @@ final class TcpLane implements Links, AutoCloseable {
     }
 
     private CommException lost(int peer, String why) {
-        String departure = group.health().departure(peer);
+        String departure = late.awaitDeparture(peer);
+        CommException cause = group.health().cause();
         return new CommException(
                 ErrorCode.PEER_LOST,
-                where() + "lost " + group.describe(peer) + ": it " + (departure != null ? departure : why)
-                        + ". See that rank's log for the cause.");
+                where() + "lost " + group.describe(peer) + ": it "
+                        + (departure != null ? departure : why)
+                        + (cause == null ? "" : "; " + cause.getMessage())
+                        + ". See that rank's log for the cause." + places(peer));
     }
 
     private CommException timedOut() {
@@ -307,7 +323,43 @@ final class TcpLane implements Links, AutoCloseable {
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 where() + group.describe(rank()) + " has waited "
                         + currentCall().deadline().timeout().toSeconds() + " s for " + awaited()
-                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout.");
+                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout."
+                        + late.places(currentCall(), wanted()));
+    }
+
+    /** Where the others are, of a call that has failed because of {@code peer}. */
+    private String places(int peer) {
+        List<Integer> others = new ArrayList<>(wanted());
+        others.removeIf(rank -> rank == peer);
+        return late.places(currentCall(), others);
+    }
+
+    private LateWatch.Awaited awaiting() {
+        return new LateWatch.Awaited() {
+            @Override
+            public String words() {
+                return awaited();
+            }
+
+            @Override
+            public List<Integer> ranks() {
+                return wanted();
+            }
+        };
+    }
+
+    /** Of a message the other end; otherwise everybody: who is waited for may only wait for another. */
+    private List<Integer> wanted() {
+        List<Integer> wanted = new ArrayList<>();
+        if (!currentCall().kind().isMessage()) {
+            for (int rank = 0; rank < size(); rank++) {
+                wanted.add(rank);
+            }
+        }
+        involved.stream()
+                .filter(pair -> pair.hasReceives() || pair.hasSends())
+                .forEach(pair -> wanted.addFirst(pair.peer()));
+        return wanted;
     }
 
     private String awaited() {

@@ -58,12 +58,11 @@ final class ErrorRecord {
     }
 
     private String json(Throwable failure) {
-        long millis = System.currentTimeMillis();
         StringWriter stack = new StringWriter();
         failure.printStackTrace(new PrintWriter(stack));
         return "{\"message\":{\"message\":" + quoted(failure.toString())
                 + ",\"extraInfo\":{\"java_callstack\":" + quoted(stack.toString())
-                + ",\"timestamp\":\"" + millis / 1000 + "\",\"time_millis\":" + millis
+                + ",\"timestamp\":\"" + System.currentTimeMillis() / 1000 + "\""
                 + ",\"rank\":" + quoted(rank) + ",\"host\":" + quoted(host)
                 + ",\"pid\":" + ProcessHandle.current().pid() + "}}}\n";
     }

@@ -24,7 +24,10 @@ class FrameCodecTest {
         return Stream.of(
                 new Frame.Hello(1, "run", 2, 3, 4L),
                 new Frame.Join(0),
-                new Frame.Leaving(),
+                new Frame.Leaving("returned from main", List.of()),
+                new Frame.Leaving(
+                        "closed its world",
+                        List.of(new GroupWait("world", 1, 2, List.of(new GroupWait.Lag(3, 4, 5, 6, 7))))),
                 new Frame.StoreRequest(1, new StoreCommand.Set("k", VALUE)),
                 new Frame.StoreRequest(2, new StoreCommand.Get("k", 5)),
                 new Frame.StoreRequest(3, new StoreCommand.Await(List.of("a", "b"), 6)),
@@ -38,7 +41,11 @@ class FrameCodecTest {
                 new Frame.StoreReply(2, Optional.of(VALUE), ""),
                 new Frame.RankLeft(5, "returned from main"),
                 new Frame.Abort("because"),
-                new Frame.CheckpointNow());
+                new Frame.CheckpointNow(),
+                new Frame.Locate(1, 2, "world", 3),
+                new Frame.WhereAreYou(4, "world", 5),
+                new Frame.HereIAm(6, new RankLocation(7, true, "in barrier #8", "\"main\" RUNNABLE\n    at \u00e4")),
+                new Frame.Location(9, new RankLocation(10, false, "stopped", "")));
     }
 
     private static Frame read(byte[] bytes) throws IOException {

@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.collective.Algorithm;
+import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.control.Bytes;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
@@ -13,9 +16,15 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Callers that are none of the job's ranks: they are turned away, reported once, and the job goes on unharmed. */
@@ -201,6 +210,150 @@ class IntruderTest {
                     .hasMessageContaining("allReduce #0")
                     .hasMessageContaining("lost rank 0 (host testhost, pid 4000)")
                     .hasMessageContaining("out of step");
+        }
+    }
+
+    /** The first frame of rank 0 in the call that rank 1 makes, with a bit of its header flipped, or none. */
+    private static byte[] frame(TcpRanks world, int flippedBit) {
+        ByteBuffer data = ByteBuffer.allocate(1000 * Float.BYTES).order(ByteOrder.nativeOrder());
+        data.putFloat(0, 1);
+        Call call = Calls.allReduce(0, MemorySegment.ofBuffer(data), DataType.F32, ReduceOp.SUM);
+        Algorithm algorithm = AlgorithmSelector.BY_SIZE.choose(call.kind(), call.bytes(), 2, false);
+        ByteBuffer bytes = ByteBuffer.allocate(FrameHeader.BYTES + (int) call.bytes());
+        ByteBuffer header = ByteBuffer.allocate(FrameHeader.BYTES);
+        FrameHeader.of(TcpRanks.ROUND, world.rank(1).lane(), call, algorithm, 0)
+                .withFrame(0, 0, call.bytes())
+                .encode(header);
+        bytes.put(header).put(data);
+        if (flippedBit >= 0) {
+            bytes.put(flippedBit / Byte.SIZE, (byte) (bytes.get(flippedBit / Byte.SIZE) ^ 1 << flippedBit % Byte.SIZE));
+        }
+        return bytes.array();
+    }
+
+    /** Shows that the frames below fail for nothing but their flipped bit. */
+    @Test
+    void aFrameWithoutAFlippedBitCompletesTheCall() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder impostor = impostor(world)) {
+            impostor.send(frame(world, -1));
+            float[] data = new float[1000];
+            assertThat(TcpRanks.outcome(world.submit(
+                            1,
+                            rank -> rank.backend()
+                                    .run(Calls.allReduce(0, MemorySegment.ofArray(data), DataType.F32, ReduceOp.SUM)))))
+                    .isEmpty();
+            assertThat(data[0]).isEqualTo(1);
+        }
+    }
+
+    static IntStream headerBits() {
+        int all = FrameHeader.BYTES * Byte.SIZE;
+        return Boolean.getBoolean("jrun.soak") ? IntStream.range(0, all) : new Random(1).ints(40, 0, all);
+    }
+
+    @ParameterizedTest
+    @MethodSource("headerBits")
+    void aFlippedBitInAHeaderFailsTheCallWithANamedCause(int bit) throws Exception {
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder impostor = impostor(world)) {
+            impostor.send(frame(world, bit));
+            assertThat(outcomeOfAllReduce(world))
+                    .hasMessageContaining("allReduce #0")
+                    .hasMessageContaining("rank 0 (host testhost, pid 4000)");
+        }
+    }
+
+    /** What a caller without the secret, or with a broken connection, may send instead of a handshake. */
+    private static byte[] brokenHandshake(Intruder intruder, Random random) throws IOException {
+        byte[] hello = intruder.hello.encode();
+        return switch (random.nextInt(6)) {
+            case 0 -> noise(random.nextInt(4096), random);
+            case 1 -> concat(flipped(hello, random), intruder.proof(intruder.prover.nonce()));
+            case 2 -> Arrays.copyOf(hello, random.nextInt(hello.length));
+            default -> {
+                intruder.send(hello);
+                yield brokenProof(intruder.proof(intruder.challenge()), random);
+            }
+        };
+    }
+
+    private static byte[] brokenProof(byte[] proof, Random random) {
+        return switch (random.nextInt(4)) {
+            case 0 -> flipped(proof, random);
+            case 1 -> Arrays.copyOf(proof, random.nextInt(proof.length));
+            case 2 -> concat(ByteBuffer.allocate(4).putInt(0, random.nextInt()).array(), proof);
+            default -> noise(proof.length, random);
+        };
+    }
+
+    private static byte[] noise(int length, Random random) {
+        byte[] noise = new byte[length];
+        random.nextBytes(noise);
+        return noise;
+    }
+
+    private static byte[] flipped(byte[] bytes, Random random) {
+        byte[] flipped = bytes.clone();
+        int bit = random.nextInt(bytes.length * Byte.SIZE);
+        flipped[bit / Byte.SIZE] ^= (byte) (1 << bit % Byte.SIZE);
+        return flipped;
+    }
+
+    private static byte[] concat(byte[] first, byte[] second) {
+        return ByteBuffer.allocate(first.length + second.length)
+                .put(first)
+                .put(second)
+                .array();
+    }
+
+    /** A verdict would be more bytes than the challenge. */
+    private static void assertGetsAtMostAChallenge(Intruder intruder) throws IOException {
+        try {
+            byte[] answer = intruder.socket.getInputStream().readAllBytes();
+            assertThat(answer.length).isLessThanOrEqualTo(Nonce.BYTES + Prover.BYTES);
+        } catch (SocketException _) {
+            return; // A reset says the same.
+        }
+    }
+
+    @Test
+    void noBrokenHandshakeGetsInOrHarmsTheJob() throws Exception {
+        int seeds = Boolean.getBoolean("jrun.soak") ? 5000 : 200;
+        try (TcpRanks world = TcpRanks.start(2)) {
+            for (int seed = 0; seed < seeds; seed++) {
+                try (Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
+                    byte[] bytes = brokenHandshake(intruder, new Random(seed));
+                    try {
+                        intruder.send(bytes);
+                        intruder.socket.shutdownOutput();
+                    } catch (SocketException _) {
+                        continue; // It was turned away before the last byte.
+                    }
+                    assertGetsAtMostAChallenge(intruder);
+                }
+            }
+            assertThat(world.log()).isNotEmpty().hasSizeLessThanOrEqualTo(16).doesNotHaveDuplicates();
+            assertJobGoesOn(world);
+        }
+    }
+
+    @Test
+    void hundredsOfCallersThatSayNothingHoldUpNobody() throws Exception {
+        List<Intruder> silent = new ArrayList<>();
+        try (TcpRanks world = TcpRanks.start(2)) {
+            for (int i = 0; i < 600; i++) {
+                silent.add(new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND));
+            }
+            silent.getFirst().assertTurnedAway();
+            assertJobGoesOn(world);
+            assertThat(world.log())
+                    .hasSizeLessThanOrEqualTo(2)
+                    .anyMatch(line -> line.contains("too many callers have not proved themselves"));
+        } finally {
+            for (Intruder intruder : silent) {
+                intruder.close();
+            }
         }
     }
 

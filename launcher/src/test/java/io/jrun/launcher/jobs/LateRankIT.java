@@ -1,0 +1,92 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Rank 1 does something else than its peers: they fail at once or at their deadline, and are told what it does instead. */
+class LateRankIT extends RealJobs {
+    private Result run(String transport, String instead) {
+        Jars.program(folder.resolve("job.jar"), "Job", """
+                import io.jrun.comm.*;
+
+                public class Job {
+                    public static void main(String[] args) throws Exception {
+                        World world = Distributed.init();
+                        world.group().barrier();
+                        if (world.rank() == 1) {
+                            instead(world);
+                            return;
+                        }
+                        world.group().barrier();
+                    }
+
+                    static void instead(World world) throws Exception {
+                        %s
+                    }
+                }
+                """.formatted(instead));
+        return jrun.with("JRUN_TRANSPORT", transport)
+                .run("--nproc-per-node=3", "--shutdown-timeout=1s", "job.jar");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "tcp"})
+    void theStackOfARankThatDoesSomethingElseIsInTheWarningAndInTheReport(String transport) {
+        jrun.with("JRUN_TIMEOUT_SECONDS", "4").with("JRUN_LATE_WARNING_SECONDS", "1");
+        Result result = run(transport, "Thread.sleep(1_000_000);");
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(result.err())
+                .containsPattern("jrun: rank 0: barrier #1 on group world waits, while:\n(.* )? {2}rank 1 \\(host .*, pid"
+                        + " \\d+\\) past barrier #0 on group world and in nothing of that group since\n")
+                .containsPattern("first failure: rank [02] on .* exited with code 1")
+                .contains("barrier #1 on group world", "at Job.instead(Job.java:15)", "in it as well: rank ");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "tcp"})
+    void aStoppedRankIsToldToBeStopped(String transport) {
+        jrun.with("JRUN_TIMEOUT_SECONDS", "4");
+        Result result = run(transport, """
+                new ProcessBuilder("kill", "-STOP", "" + ProcessHandle.current().pid()).start().waitFor();""");
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(result.err())
+                .containsPattern("rank 1 \\(host .*, pid (\\d+)\\) does not answer: process \\1 is stopped \\(state T")
+                .contains("barrier #1 on group world", "in it as well: rank ");
+    }
+
+    /** The rest of the job would wait for ten minutes. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        return;                          | returned from main
+        System.exit(0);                  | exited with code 0
+        Runtime.getRuntime().halt(0);    | exited with code 0
+        world.close(); Thread.sleep(1_000_000);               | closed its world
+        Thread.ofPlatform().daemon().start(() -> { while (true) Thread.onSpinWait(); });  | returned from main
+        Thread.ofPlatform().start(() -> { while (true) Thread.yield(); });                | returned from main
+        """)
+    void aRankThatLeavesIsAnErrorAtOnceThatSaysHow(String instead, String how) {
+        for (String transport : new String[] {"shm", "tcp"}) {
+            Result result = run(transport, instead);
+            assertThat(result.exitCode()).isEqualTo(1);
+            assertThat(result.err())
+                    .containsPattern("first failure: rank [02] on ")
+                    .containsPattern("rank 1 \\(host .*, pid \\d+\\):? (it )?" + how)
+                    .contains("barrier #1", "group world");
+        }
+    }
+
+    @Test
+    void aRankThatThrowsIsTheFirstFailure() {
+        for (String transport : new String[] {"shm", "tcp"}) {
+            Result result = run(transport, "throw new IllegalStateException(\"out of luck\");");
+            assertThat(result.exitCode()).isEqualTo(1);
+            assertThat(result.err())
+                    .contains("first failure: rank 1 on ", "IllegalStateException: out of luck");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package io.jrun.comm.record;
+
+import io.jrun.comm.backend.ProgressThread;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** The stacks of this process's threads as text: those that one wants to know of, and how many others there are. Stateless. */
+public final class ThreadDump {
+    /** What is further down is the way into the program, which its author knows. */
+    private static final int MAX_FRAMES = 50;
+
+    /** A process has one main thread and a progress thread for each busy group. */
+    private static final int MAX_THREADS = 8;
+
+    private static final String MAIN = "main";
+    private static final StackTraceElement[] NO_FRAMES = {};
+    private static final List<String> WAYS_IN =
+            List.of("io.jrun.comm.worker.", "java.lang.reflect.Method", "jdk.internal.reflect.", "java.lang.invoke.");
+
+    private ThreadDump() {}
+
+    /**
+     * Of a process that is one rank: {@code owner}, the main thread and those that run operations; where the first two have
+     * ended, those that keep the process alive.
+     *
+     * @param owner the thread that works as the rank
+     */
+    public static String ofProcess(Thread owner) {
+        Map<Thread, StackTraceElement[]> all = Thread.getAllStackTraces();
+        Set<Thread> chosen = new LinkedHashSet<>();
+        if (all.containsKey(owner)) {
+            chosen.add(owner);
+        }
+        all.keySet().stream().filter(thread -> thread.getName().equals(MAIN)).forEach(chosen::add);
+        List<String> lines = new ArrayList<>();
+        if (chosen.isEmpty()) {
+            lines.add("main has ended; these threads keep the process");
+            all.keySet().stream().filter(thread -> !thread.isDaemon()).forEach(chosen::add);
+        }
+        all.keySet().stream().filter(ProgressThread.class::isInstance).forEach(chosen::add);
+        chosen.stream()
+                .limit(MAX_THREADS)
+                .forEach(thread -> lines.addAll(stack(thread, all.getOrDefault(thread, NO_FRAMES))));
+        lines.add("and " + (all.size() - Math.min(chosen.size(), MAX_THREADS)) + " other threads");
+        return String.join("\n", lines);
+    }
+
+    /** Of one thread, for a rank that shares its process. */
+    public static String ofThread(Thread thread) {
+        return String.join("\n", stack(thread, thread.getStackTrace()));
+    }
+
+    private static List<String> stack(Thread thread, StackTraceElement... frames) {
+        List<String> lines = new ArrayList<>();
+        lines.add("\"" + thread.getName() + "\" " + thread.getState());
+        List<StackTraceElement> told =
+                Arrays.stream(frames).filter(frame -> !isWayIn(frame)).toList();
+        told.stream().limit(MAX_FRAMES).forEach(frame -> lines.add("    at " + words(frame)));
+        if (told.size() > MAX_FRAMES) {
+            lines.add("    and " + (told.size() - MAX_FRAMES) + " frames more");
+        }
+        return lines;
+    }
+
+    /** As in every stack of a program that WorkerMain has started. */
+    private static boolean isWayIn(StackTraceElement frame) {
+        String type = frame.getClassName();
+        return WAYS_IN.stream().anyMatch(type::startsWith);
+    }
+
+    /** Without the names and versions of modules and class loaders. */
+    private static String words(StackTraceElement frame) {
+        String source = frame.isNativeMethod() ? "Native Method" : String.valueOf(frame.getFileName());
+        String line = frame.getLineNumber() < 0 ? "" : ":" + frame.getLineNumber();
+        return frame.getClassName() + "." + frame.getMethodName() + "(" + source + line + ")";
+    }
+}
