@@ -38,8 +38,8 @@ final class RefusalLog implements AutoCloseable {
     /** @param what what the caller did */
     void refused(String what) {
         if (said.compareAndSet(false, true)) {
-            log.accept("refused a caller without this agent's secret (" + what
-                    + "); further ones are refused silently");
+            log.accept(
+                    "refused a caller without this agent's secret (" + what + "); further ones are refused silently");
         }
     }
 

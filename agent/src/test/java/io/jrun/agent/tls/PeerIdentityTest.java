@@ -68,7 +68,8 @@ class PeerIdentityTest {
         ECPublicKey key = (ECPublicKey) certificate(identity).getPublicKey();
         assertThat(key.getW().getAffineX().toString(16))
                 .isEqualTo("e63b36e5608bb13c1f438567f80d404daa5b1946cfffa98bbdbf1167c9d53b39");
-        assertThat(HexFormat.of().formatHex(identity.token())).isEqualTo("a48b5d540c8d9648ec6abc9bb032e84db65bdb14b0b2a11d0035ea11592acce5");
+        assertThat(HexFormat.of().formatHex(identity.token()))
+                .isEqualTo("a48b5d540c8d9648ec6abc9bb032e84db65bdb14b0b2a11d0035ea11592acce5");
     }
 
     private static X509Certificate certificate(PeerIdentity identity) {

@@ -112,7 +112,11 @@ class StandingAgentIT extends RealJobs {
         assertThat(result.exitCode()).as(result.err()).isZero();
         assertThat(result.out().lines().map(line -> line.replaceAll(" +", " ").replaceFirst(" - .*", "")))
                 .containsExactly(
-                        "RANK NODE LOCAL RANK DEVICE COMMAND", " 0 gpu08 0", " 1 gpu08 1", " 2 gpu09 0", " 3 gpu09 1",
+                        "RANK NODE LOCAL RANK DEVICE COMMAND",
+                        " 0 gpu08 0",
+                        " 1 gpu08 1",
+                        " 2 gpu09 0",
+                        " 3 gpu09 1",
                         " 4 last 0");
         Result unknown = jrun.run(StandingAgent.join(hosts, "--nproc-per-node=gpu", "sh", "-c", "exit 0"));
         assertThat(unknown.exitCode()).isEqualTo(2);
