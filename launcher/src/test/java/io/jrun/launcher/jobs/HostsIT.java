@@ -142,7 +142,7 @@ class HostsIT extends RealJobs {
         JRun.kill("KILL", job.processesOfRank(2).getFirst());
         Result result = job.await();
         assertThat(result.exitCode()).isEqualTo(137);
-        assertThat(result.err()).contains("jrun: first failure: rank 2 on h2 was killed by SIGKILL");
+        assertThat(result.err()).contains("jrun: first failure: rank 2 on h2 ended by SIGKILL");
     }
 
     @Test
