@@ -7,22 +7,24 @@ import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
 import io.grpc.stub.MetadataUtils;
+import io.jrun.agent.tls.PeerIdentity;
 import java.security.MessageDigest;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Consumer;
 
-/** What a coordinator and a standing agent both know. Its bytes appear in no message and no log. */
+/**
+ * What coordinators and standing agents both know. It never leaves its process: a connection is TLS between two holders of
+ * the key that is derived from it, and each call carries a token derived from it as well.
+ */
 public final class AgentSecret {
-    /** 128 bits, so that nobody guesses it over a loopback socket. */
+    /** 128 bits, so that nobody guesses it: who has seen the public key could try secrets at home. */
     public static final int MIN_BYTES = 16;
 
     private static final Metadata.Key<byte[]> HEADER =
-            Metadata.Key.of("jrun-secret-bin", Metadata.BINARY_BYTE_MARSHALLER);
+            Metadata.Key.of("jrun-token-bin", Metadata.BINARY_BYTE_MARSHALLER);
 
-    private final byte[] value;
+    private final PeerIdentity identity;
 
-    private AgentSecret(byte[] value) {
-        this.value = value;
+    private AgentSecret(PeerIdentity identity) {
+        this.identity = identity;
     }
 
     /** A secret of at least {@value #MIN_BYTES} bytes. */
@@ -31,26 +33,31 @@ public final class AgentSecret {
             throw new IllegalArgumentException(
                     "the agent's secret has " + value.length + " bytes, it needs at least " + MIN_BYTES);
         }
-        return new AgentSecret(value.clone());
+        return new AgentSecret(PeerIdentity.of(value));
     }
 
-    /** Adds the secret to every call of a channel. */
+    /** Who connections are made as, and with. */
+    public PeerIdentity identity() {
+        return identity;
+    }
+
+    /** Adds the token to every call of a channel. */
     public ClientInterceptor client() {
         Metadata headers = new Metadata();
-        headers.put(HEADER, value);
+        headers.put(HEADER, identity.token());
         return MetadataUtils.newAttachHeadersInterceptor(headers);
     }
 
-    /** Refuses calls without the secret. */
-    ServerInterceptor server(Consumer<String> log) {
+    /** Refuses calls without the token. */
+    ServerInterceptor server(RefusalLog log) {
         return new Check(log);
     }
 
     private final class Check implements ServerInterceptor {
-        private final Consumer<String> log;
-        private final AtomicBoolean logged = new AtomicBoolean();
+        private final byte[] expected = identity.token();
+        private final RefusalLog log;
 
-        Check(Consumer<String> log) {
+        Check(RefusalLog log) {
             this.log = log;
         }
 
@@ -58,16 +65,11 @@ public final class AgentSecret {
         public <Q, R> ServerCall.Listener<Q> interceptCall(
                 ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
             byte[] shown = headers.get(HEADER);
-            if (shown != null && MessageDigest.isEqual(shown, value)) {
+            if (shown != null && MessageDigest.isEqual(shown, expected)) {
                 return next.startCall(call, headers);
             }
-            if (logged.compareAndSet(false, true)) {
-                log.accept("refused a caller without this agent's secret; further ones are refused silently");
-            }
-            call.close(
-                    Status.UNAUTHENTICATED.withDescription(
-                            "it was started with another secret; give the --secret-file that 'jrun agent' was given"),
-                    new Metadata());
+            log.refused("a call without its token");
+            call.close(Status.UNAUTHENTICATED.withDescription("the call has no token of its secret"), new Metadata());
             return new ServerCall.Listener<>() {};
         }
     }

@@ -4,6 +4,8 @@ import io.grpc.Server;
 import io.grpc.inprocess.InProcessServerBuilder;
 import io.jrun.agent.job.JobService;
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -16,10 +18,12 @@ public final class AgentServer implements AutoCloseable {
 
     private final JobService service;
     private final Server server;
+    private final Optional<RefusalLog> refusals;
 
-    AgentServer(JobService service, Server server) {
+    private AgentServer(JobService service, Server server, Optional<RefusalLog> refusals) {
         this.service = service;
         this.server = server;
+        this.refusals = refusals;
     }
 
     /**
@@ -28,26 +32,28 @@ public final class AgentServer implements AutoCloseable {
      */
     public static AgentServer inProcess(String name, AgentOptions options) throws IOException {
         JobService service = new JobService(options);
-        return new AgentServer(
-                service,
-                InProcessServerBuilder.forName(name)
-                        .directExecutor()
-                        .addService(service)
-                        .build()
-                        .start());
+        Server server = InProcessServerBuilder.forName(name)
+                .directExecutor()
+                .addService(service)
+                .build()
+                .start();
+        return new AgentServer(service, server, Optional.empty());
     }
 
     /**
-     * An agent that listens on the loopback interface. A caller must prove that it knows the secret with every call,
-     * see {@link AgentSecret}; others are refused as UNAUTHENTICATED and logged once.
+     * An agent that listens at {@code address}. Only who knows the secret gets through TLS, and shows it with every call, see
+     * {@link AgentSecret}; others are refused and logged once.
      *
-     * @param port 0 for any free one
+     * @param address port 0 for any free one
      * @param log takes lines for the agent's own log
      */
-    public static AgentServer listen(int port, AgentSecret secret, AgentOptions options, Consumer<String> log)
+    public static AgentServer listen(
+            InetSocketAddress address, AgentSecret secret, AgentOptions options, Consumer<String> log)
             throws IOException {
         JobService service = new JobService(options);
-        return new AgentServer(service, SocketTransport.start(port, secret, service, log));
+        RefusalLog refusals = RefusalLog.open(log);
+        Server server = SocketTransport.listen(address, secret, service, refusals);
+        return new AgentServer(service, server, Optional.of(refusals));
     }
 
     /** The port it listens on; -1 for an agent of this JVM. */
@@ -65,6 +71,7 @@ public final class AgentServer implements AutoCloseable {
     public void close() {
         server.shutdown();
         service.close();
+        refusals.ifPresent(RefusalLog::close);
         try {
             if (!server.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
                 server.shutdownNow();

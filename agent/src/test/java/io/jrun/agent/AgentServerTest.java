@@ -4,16 +4,29 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.grpc.ManagedChannel;
-import io.grpc.Status;
-import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.tls.PeerIdentity;
+import io.jrun.agent.tls.UnknownPeerException;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.security.cert.X509Certificate;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.X509ExtendedTrustManager;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -29,7 +42,7 @@ class AgentServerTest {
 
     @Test
     void standingAgentRunsAJobOverASocket() throws IOException {
-        try (AgentServer agent = AgentServer.listen(0, SECRET, TestJob.options(), log::add)) {
+        try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
             ManagedChannel channel = channel(agent, SECRET);
             try (TestJob job = TestJob.over(channel, folder)) {
                 job.open();
@@ -44,23 +57,60 @@ class AgentServerTest {
     }
 
     @Test
-    void callerWithoutTheSecretIsRefusedAndLoggedOnce() throws IOException {
-        try (AgentServer agent = AgentServer.listen(0, SECRET, TestJob.options(), log::add)) {
+    void callerWithAnotherSecretTrustsNoSuchAgentAndIsLoggedOnce() throws IOException {
+        try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
             for (int i = 0; i < 2; i++) {
                 ManagedChannel channel = channel(agent, secret("fedcba9876543210"));
                 try (TestJob job = TestJob.over(channel, folder)) {
-                    assertThat(Status.fromThrowable(job.awaitError()).getCode()).isEqualTo(Status.Code.UNAUTHENTICATED);
+                    assertThat(job.awaitError()).hasRootCauseInstanceOf(UnknownPeerException.class);
                 } finally {
                     channel.shutdownNow();
                 }
             }
+            Processes.await(() -> !log.isEmpty());
         }
-        assertThat(log).singleElement().asString().startsWith("refused a caller");
+        assertThat(log)
+                .singleElement()
+                .asString()
+                .startsWith("refused a caller without this agent's secret (")
+                .endsWith("); further ones are refused silently");
+    }
+
+    @Test
+    void whoeverTrustsEverybodyIsStillRefusedWithoutTheKey() throws Exception {
+        try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
+            KeyManager stranger = PeerIdentity.of(new byte[32]).keyManager();
+            for (KeyManager[] shown : new KeyManager[][] {{stranger}, {}}) {
+                assertThatThrownBy(() -> firstByte(agent, shown)).isInstanceOf(SSLException.class);
+            }
+            KeyManager known = PeerIdentity.of(bytes("0123456789abcdef")).keyManager();
+            assertThat(firstByte(agent, new KeyManager[] {known})).isNotNegative(); // HTTP/2's settings
+        }
+    }
+
+    @Test
+    void garbageIsRefusedInOneLine() throws IOException {
+        try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
+            for (int i = 0; i < 3; i++) {
+                try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), agent.port())) {
+                    socket.getOutputStream().write(bytes("GET / HTTP/1.1\r\nHost: x\r\n\r\n" + "x".repeat(100_000)));
+                    assertThat(endOf(socket)).isTrue();
+                }
+            }
+            Processes.await(() -> !log.isEmpty());
+            ManagedChannel channel = channel(agent, SECRET);
+            try (TestJob job = TestJob.over(channel, folder)) {
+                job.open();
+            } finally {
+                channel.shutdownNow();
+            }
+        }
+        assertThat(log).singleElement().asString().hasSizeLessThan(250);
     }
 
     @Test
     void lostLauncherEndsItsWorkersButNotTheAgent() throws IOException {
-        try (AgentServer agent = AgentServer.listen(0, SECRET, TestJob.options(), log::add)) {
+        try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
             ManagedChannel first = channel(agent, SECRET);
             TestJob lost = TestJob.over(first, folder);
             lost.open();
@@ -82,7 +132,7 @@ class AgentServerTest {
 
     @Test
     void closingTheAgentKillsItsWorkers() throws IOException {
-        AgentServer agent = AgentServer.listen(0, SECRET, TestJob.options(), log::add);
+        AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add);
         ManagedChannel channel = channel(agent, SECRET);
         TestJob job = TestJob.over(channel, folder);
         job.open();
@@ -134,14 +184,72 @@ class AgentServerTest {
         assertThatThrownBy(() -> secret("short")).hasMessageContaining("has 5 bytes, it needs at least 16");
     }
 
+    /** The first byte of an agent's answer, over TLS that trusts everybody and shows {@code keys}. */
+    private static int firstByte(AgentServer agent, KeyManager[] keys) throws Exception {
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(keys, new TrustManager[] {new TrustsEverybody()}, null);
+        try (SSLSocket socket =
+                (SSLSocket) context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), agent.port())) {
+            SSLParameters parameters = socket.getSSLParameters();
+            parameters.setApplicationProtocols(new String[] {"h2"});
+            socket.setSSLParameters(parameters);
+            socket.setSoTimeout(30_000);
+            socket.getOutputStream().write(bytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+            return socket.getInputStream().read();
+        }
+    }
+
+    private static final class TrustsEverybody extends X509ExtendedTrustManager {
+        @Override
+        public void checkClientTrusted(X509Certificate[] chain, String type) {}
+
+        @Override
+        public void checkServerTrusted(X509Certificate[] chain, String type) {}
+
+        @Override
+        public void checkClientTrusted(X509Certificate[] chain, String type, Socket socket) {}
+
+        @Override
+        public void checkServerTrusted(X509Certificate[] chain, String type, Socket socket) {}
+
+        @Override
+        public void checkClientTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
+
+        @Override
+        public void checkServerTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
+
+        @Override
+        public X509Certificate[] getAcceptedIssuers() {
+            return new X509Certificate[0];
+        }
+    }
+
+    /** Whether the other side closes the connection. */
+    private static boolean endOf(Socket socket) throws IOException {
+        socket.setSoTimeout(30_000);
+        try {
+            while (socket.getInputStream().read() >= 0) {
+                // an alert, perhaps
+            }
+        } catch (SocketException e) {
+            // closed while garbage was unread
+        }
+        return true;
+    }
+
+    private static InetSocketAddress loopback() {
+        return new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+    }
+
     private static ManagedChannel channel(AgentServer agent, AgentSecret secret) {
-        return NettyChannelBuilder.forAddress("127.0.0.1", agent.port())
-                .usePlaintext()
-                .intercept(secret.client())
-                .build();
+        return SocketTransport.to(secret).channel("127.0.0.1", agent.port());
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
     }
 
     private static AgentSecret secret(String text) {
-        return AgentSecret.of(text.getBytes(StandardCharsets.US_ASCII));
+        return AgentSecret.of(bytes(text));
     }
 }

@@ -7,6 +7,7 @@ import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.process.SignalHandlers;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.concurrent.CompletableFuture;
@@ -15,26 +16,35 @@ import java.util.concurrent.CompletableFuture;
 final class AgentCommand {
     private AgentCommand() {}
 
-    /** Serves; returns the exit code. Says on stdout which port it has. */
+    /** Serves; returns the exit code. Says on stdout where it listens. */
     static int run(AgentRequest request, Path home, Terminal terminal) throws InterruptedException {
         CompletableFuture<StopSignal> end = new CompletableFuture<>();
         SignalHandlers.install(EnumSet.of(StopSignal.HUP, StopSignal.INT, StopSignal.TERM), end::complete);
         try (AgentServer server = listen(request, home, terminal)) {
-            terminal.print("jrun agent: listening on 127.0.0.1:" + server.port());
+            terminal.print("jrun agent: listening on " + withPort(request.host(), server.port()));
             return 128 + end.join().number();
         }
     }
 
     private static AgentServer listen(AgentRequest request, Path home, Terminal terminal) {
+        InetSocketAddress address = new InetSocketAddress(request.host(), request.port());
+        if (address.isUnresolved()) {
+            throw new UsageException("--listen: the host '" + request.host()
+                    + "' is unknown. Use an address of this machine, or 0.0.0.0 for all.");
+        }
         try {
             return AgentServer.listen(
-                    request.port(),
+                    address,
                     SecretFile.readOrCreate(request.secretFile()),
                     AgentOptions.ofHome(home, Version.TEXT),
                     terminal::say);
         } catch (IOException e) {
-            throw new UsageException("--port: cannot listen on " + request.port() + ": " + e.getMessage()
-                    + ". Use another port, or 0 for any.");
+            throw new UsageException("--listen: cannot listen on " + withPort(request.host(), request.port()) + ": "
+                    + e.getMessage() + ". Use another port, or 0 for any.");
         }
+    }
+
+    private static String withPort(String host, int port) {
+        return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
     }
 }

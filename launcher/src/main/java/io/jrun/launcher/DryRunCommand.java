@@ -5,8 +5,12 @@ import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.WorkerCommand;
+import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.coordinator.Messages;
+import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.WorkerCount;
+import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
@@ -14,6 +18,7 @@ import io.jrun.launcher.layout.RankMap;
 import io.jrun.launcher.report.DryRun;
 import io.jrun.launcher.report.JobJson;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -23,6 +28,32 @@ final class DryRunCommand {
 
     /** The rank map, as a table with short commands or as JSON with whole ones. */
     static List<String> describe(JobSpec job, Path home) {
+        return job.cluster().isPresent() ? onHosts(job, job.cluster().get()) : here(job, home);
+    }
+
+    /** No agent is asked, so that a map can be had before any runs; what only they know is not in it: devices and JVM options. */
+    private static List<String> onHosts(JobSpec job, Cluster cluster) {
+        List<Node> nodes = new ArrayList<>();
+        for (Cluster.Host host : cluster.hosts()) {
+            if (!(job.workersOn(nodes.size()) instanceof WorkerCount.Exactly)) {
+                throw new UsageException("--dry-run: only the agent of " + host.name() + " knows how many workers"
+                        + " --nproc-per-node means there. Give a number, or run the job.");
+            }
+            nodes.add(new Node(
+                    nodes.size(),
+                    host.name(),
+                    host.name(),
+                    0,
+                    List.of(),
+                    job.workers().masterPort()));
+        }
+        RankMap ranks = Layout.place(nodes, job::workersOn, GpuVisibility.ALL);
+        return job.json()
+                ? List.of(JobJson.rankMap(ranks.placements(), shortCommands(job, ranks)))
+                : DryRun.table(ranks.placements(), shortCommands(job, ranks));
+    }
+
+    private static List<String> here(JobSpec job, Path home) {
         var here = NodeProbe.probeHere();
         Node node = new Node(
                 0,
@@ -32,7 +63,7 @@ final class DryRunCommand {
                 here.gpus(),
                 job.workers().masterPort());
         RankMap ranks =
-                Layout.place(List.of(node), job.workersPerNode(), job.workers().gpuVisibility());
+                Layout.place(List.of(node), job::workersOn, job.workers().gpuVisibility());
         return job.json()
                 ? List.of(JobJson.rankMap(ranks.placements(), commands(job, home, here, ranks)))
                 : DryRun.table(ranks.placements(), shortCommands(job, ranks));

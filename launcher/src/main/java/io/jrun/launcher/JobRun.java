@@ -5,24 +5,25 @@ import io.grpc.Channel;
 import io.grpc.inprocess.InProcessChannelBuilder;
 import io.jrun.agent.AgentOptions;
 import io.jrun.agent.AgentServer;
+import io.jrun.agent.SocketTransport;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.console.RankPrefix;
+import io.jrun.launcher.coordinator.Agent;
 import io.jrun.launcher.coordinator.Coordinator;
 import io.jrun.launcher.coordinator.Coordinator.CoordinatorOptions;
 import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.Straggler;
+import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
-import io.jrun.launcher.job.JobSpec.StandingAgent;
 import io.jrun.launcher.process.SignalHandlers;
 import io.jrun.launcher.report.FailureReport;
 import io.jrun.launcher.report.JobJson;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.Executors;
 
-/** One job from start to exit code, with its agent inside this process or standing beside it. */
+/** One job from start to exit code, with its agent inside this process or standing ones on its hosts. */
 final class JobRun {
     private final JobSpec job;
     private final Path home;
@@ -62,9 +63,8 @@ final class JobRun {
     }
 
     private Outcome run(Coordinator coordinator) throws IOException, InterruptedException {
-        Optional<StandingAgent> standing = job.agent();
-        if (standing.isPresent()) {
-            return coordinator.run(List.of(StandingAgentChannel.open(standing.get())));
+        if (job.cluster().isPresent()) {
+            return coordinator.run(standingAgents(job.cluster().get()));
         }
         String name = "jrun-" + job.runId();
         try (AgentServer _ = AgentServer.inProcess(name, AgentOptions.ofHome(home, Version.TEXT))) {
@@ -73,8 +73,16 @@ final class JobRun {
             Channel channel = InProcessChannelBuilder.forName(name)
                     .executor(Executors.newCachedThreadPool(JobRun::daemon))
                     .build();
-            return coordinator.run(List.of(channel));
+            return coordinator.run(List.of(new Agent("", channel)));
         }
+    }
+
+    private static List<Agent> standingAgents(Cluster cluster) {
+        SocketTransport transport = SocketTransport.to(SecretFile.read(cluster.secretFile()));
+        return cluster.hosts().stream()
+                .map(host -> new Agent(
+                        host.name() + ":" + cluster.agentPort(), transport.channel(host.name(), cluster.agentPort())))
+                .toList();
     }
 
     private static Thread daemon(Runnable work) {

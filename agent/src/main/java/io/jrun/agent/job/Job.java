@@ -21,6 +21,7 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -38,6 +39,7 @@ final class Job {
 
     private final OpenJob request;
     private final AgentOptions options;
+    private final Optional<String> reachedAt;
     private final Consumer<Job> onEnd;
     private final Outbox<FromAgent> out;
     private final Notices notices;
@@ -63,10 +65,16 @@ final class Job {
         }
     }
 
-    Job(OpenJob request, AgentOptions options, ServerCallStreamObserver<FromAgent> stream, Consumer<Job> onEnd) {
+    Job(
+            OpenJob request,
+            AgentOptions options,
+            Optional<String> reachedAt,
+            ServerCallStreamObserver<FromAgent> stream,
+            Consumer<Job> onEnd) {
         this.onEnd = onEnd;
         this.request = request;
         this.options = options;
+        this.reachedAt = reachedAt;
         this.out = new Outbox<>(stream);
         this.notices = new Notices(out);
         this.feed = new ConsoleFeed(notices);
@@ -92,7 +100,7 @@ final class Job {
         out.send(FromAgent.newBuilder()
                 .setJobOpened(JobOpened.newBuilder()
                         .setHost(node.host())
-                        .setAddress(node.address())
+                        .setAddress(reachedAt.orElse(node.address()))
                         .setMasterPort(masterPort == null ? 0 : masterPort.port())
                         .setCores(node.cores())
                         .addAllGpus(node.gpus()))

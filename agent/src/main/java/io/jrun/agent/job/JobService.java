@@ -13,6 +13,7 @@ import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.ToAgent;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
@@ -29,7 +30,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
 
     @Override
     public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
-        return new ControlStream((ServerCallStreamObserver<FromAgent>) toCoordinator);
+        return new ControlStream((ServerCallStreamObserver<FromAgent>) toCoordinator, ReachedAt.current());
     }
 
     @Override
@@ -45,18 +46,18 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         open.forEach(Job::awaitEnd);
     }
 
-    private Job open(OpenJob request, ServerCallStreamObserver<FromAgent> out) {
+    private Job open(OpenJob request, Optional<String> reachedAt, ServerCallStreamObserver<FromAgent> out) {
         if (!request.getJrunVersion().equals(options.version())) {
             throw Status.FAILED_PRECONDITION
                     .withDescription("this node's agent is jrun " + options.version() + ", the launcher is jrun "
                             + request.getJrunVersion() + "; install the same version on all nodes")
                     .asRuntimeException();
         }
-        Job job = new Job(request, options, out, ended -> jobs.remove(request.getRunId(), ended));
+        Job job = new Job(request, options, reachedAt, out, ended -> jobs.remove(request.getRunId(), ended));
         if (jobs.putIfAbsent(request.getRunId(), job) != null) {
             throw Status.ALREADY_EXISTS
                     .withDescription("a job with the run id '" + request.getRunId()
-                            + "' is running on this agent; choose another --run-id")
+                            + "' is running on this agent; choose another --run-id, or name each host once")
                     .asRuntimeException();
         }
         try {
@@ -80,11 +81,13 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     /** The coordinator's side of one job. gRPC calls it from one thread at a time. */
     private final class ControlStream implements StreamObserver<ToAgent> {
         private final ServerCallStreamObserver<FromAgent> out;
+        private final Optional<String> reachedAt;
         private @Nullable Job job;
         private boolean refused;
 
-        ControlStream(ServerCallStreamObserver<FromAgent> out) {
+        ControlStream(ServerCallStreamObserver<FromAgent> out, Optional<String> reachedAt) {
             this.out = out;
+            this.reachedAt = reachedAt;
             out.setOnCancelHandler(this::end);
         }
 
@@ -104,7 +107,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                                     + message.getMessageCase())
                             .asRuntimeException();
                 }
-                job = open(message.getOpenJob(), out);
+                job = open(message.getOpenJob(), reachedAt, out);
             } catch (StatusRuntimeException e) {
                 refused = true;
                 out.onError(e);

@@ -95,6 +95,7 @@ final class Round {
                 WorkerCommand.compose(launch, worker, context),
                 WorkerEnvironment.compose(launch, worker, context),
                 Path.of(launch.getWorkingDir()),
+                WorkerCommand.neededFiles(launch),
                 context.rankLogDir(launch.getRestartCount(), worker.getRank()),
                 JvmDefaults.addsVectorModule(launch));
         WorkerLogs logs;

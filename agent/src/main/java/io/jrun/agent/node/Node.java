@@ -6,7 +6,7 @@ import java.util.List;
  * What one machine offers to workers.
  *
  * @param host the node's name, for messages
- * @param address numeric address at which the workers' data plane is reached
+ * @param address numeric address of the workers' data plane in a job of this machine alone
  * @param cores usable cores: affinity and cgroup limits applied
  * @param memoryBytes usable memory: the machine's or the cgroup's, whichever is smaller
  * @param gpus visible devices as CUDA_VISIBLE_DEVICES would name them, in index order

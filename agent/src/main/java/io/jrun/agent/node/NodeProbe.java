@@ -10,7 +10,7 @@ import java.util.Map;
  * NVIDIA device file exists, so that a probe costs about a millisecond on a machine without GPUs. Stateless.
  */
 public final class NodeProbe {
-    /** Workers of one machine reach each other here; nothing leaves the loopback interface. */
+    /** For a job of this machine alone, where nothing leaves the loopback interface; see {@link Node#address}. */
     private static final String LOOPBACK = "127.0.0.1";
 
     private final Path root;

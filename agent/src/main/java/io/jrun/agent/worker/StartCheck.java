@@ -22,7 +22,24 @@ final class StartCheck {
 
     private StartCheck() {}
 
-    static Optional<Failure> check(List<String> command, Map<String, String> env, Path workingDir) {
+    static Optional<Failure> check(WorkerPlan plan) {
+        return files(plan.neededFiles()).or(() -> check(plan.command(), plan.environment(), plan.workingDir()));
+    }
+
+    private static Optional<Failure> files(List<Path> needed) {
+        for (Path file : needed) {
+            if (!Files.exists(file)) {
+                return failure(
+                        file
+                                + " does not exist on this node; jrun copies no files: put it on a file system that all hosts"
+                                + " share, or under the same path on each",
+                        NOT_FOUND);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<Failure> check(List<String> command, Map<String, String> env, Path workingDir) {
         if (!Files.isDirectory(workingDir)) {
             return failure("the working directory " + workingDir + " does not exist on this node", NOT_FOUND);
         }

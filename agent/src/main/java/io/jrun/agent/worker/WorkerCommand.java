@@ -36,6 +36,14 @@ public final class WorkerCommand {
         return command;
     }
 
+    /** The jar or folder of a Java program: without it, a JVM would only say that a class is missing. */
+    public static List<Path> neededFiles(Launch launch) {
+        return launch.getProgram().getJava().getClassPathList().stream()
+                .limit(1) // a JVM does without the others, which a manifest may name in vain
+                .map(Path::of)
+                .toList();
+    }
+
     private static List<String> java(JavaProgram program, Launch launch, WorkerSpec worker, LaunchContext context) {
         List<String> command = new ArrayList<>();
         command.add(javaHome(launch).resolve("bin/java").toString());

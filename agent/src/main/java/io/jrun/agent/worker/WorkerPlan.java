@@ -11,6 +11,7 @@ import java.util.Map;
  * @param command program and arguments
  * @param environment all of its variables
  * @param workingDir where it starts
+ * @param neededFiles what must be on this node besides the program itself
  * @param logDir the rank's log folder, created if missing
  * @param dropIncubatorLine whether the JVM's notice about the Vector API is of our making
  */
@@ -19,11 +20,13 @@ public record WorkerPlan(
         List<String> command,
         Map<String, String> environment,
         Path workingDir,
+        List<Path> neededFiles,
         Path logDir,
         boolean dropIncubatorLine) {
-    /** Copies list and map. */
+    /** Copies lists and map. */
     public WorkerPlan {
         command = List.copyOf(command);
+        neededFiles = List.copyOf(neededFiles);
         environment = Map.copyOf(environment);
     }
 }

@@ -91,7 +91,7 @@ public final class WorkerProcess {
     private void run() {
         String startError = "";
         int startExitCode = 0;
-        Optional<StartCheck.Failure> failure = StartCheck.check(plan.command(), plan.environment(), plan.workingDir());
+        Optional<StartCheck.Failure> failure = StartCheck.check(plan);
         if (failure.isPresent()) {
             startError = failure.get().reason();
             startExitCode = failure.get().exitCode();

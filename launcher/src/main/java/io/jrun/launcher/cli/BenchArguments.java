@@ -14,6 +14,10 @@ import java.util.Set;
 record BenchArguments(List<String> own, List<String> programs) {
     private static final Set<LaunchOption> TAKEN = Set.of(
             LaunchOption.NPROC_PER_NODE,
+            LaunchOption.HOSTS,
+            LaunchOption.HOSTFILE,
+            LaunchOption.AGENT_PORT,
+            LaunchOption.SECRET_FILE,
             LaunchOption.TIMEOUT,
             LaunchOption.JVM_OPTS,
             LaunchOption.ENV,

@@ -17,8 +17,8 @@ public final class HelpText {
     private static final List<String> EXIT_CODES = List.of(
             "  0    all workers ended with 0",
             "  N    the first failing worker's own exit code; 128+n if signal n killed it",
-            "  2    the command line or job file was wrong, or the agent refused the job; nothing was started",
-            "  69   an agent was lost or could not be reached",
+            "  2    the command line or job file was wrong, or an agent refused the job; nothing was started",
+            "  69   an agent or its host was lost or could not be reached",
             "  70   internal error of jrun",
             "  124  --timeout passed",
             "  129, 130, 143  jrun was stopped by SIGHUP, SIGINT (Ctrl-C) or SIGTERM");
@@ -28,6 +28,8 @@ public final class HelpText {
             "      two workers of a runnable jar; --epochs 3 is the program's own",
             "  jrun --nproc-per-node=gpu --max-restarts=3 --jvm-opts=-Xmx8g train.jar --resume latest",
             "      a worker for each GPU, started again up to three times",
+            "  jrun --hosts gpu[01-04]:8 --secret-file ~/.jrun-secret train.jar",
+            "      32 workers on four hosts, where 'jrun agent --secret-file ~/.jrun-secret --listen 0.0.0.0' runs",
             "  jrun --nproc-per-node=2 --env LEVEL=debug python3 train.py",
             "      any program: RANK, WORLD_SIZE, MASTER_ADDR and the like are set as torchrun sets them");
 

@@ -1,8 +1,8 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
-import io.jrun.launcher.job.JobSpec.StandingAgent;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
@@ -10,6 +10,10 @@ import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
+import io.jrun.launcher.nodes.HostFile;
+import io.jrun.launcher.nodes.HostList;
+import io.jrun.launcher.nodes.HostSyntaxException;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -40,7 +44,8 @@ final class JobSpecBuilder {
     }
 
     JobSpec build(String word, List<String> args) {
-        checkNodes();
+        Optional<Cluster> cluster = cluster();
+        checkNodes(cluster);
         checkMonitorInterval();
         Program program = new ProgramFinder(settings, surroundings).find(word, args);
         return new JobSpec(
@@ -52,18 +57,25 @@ final class JobSpecBuilder {
                 console(),
                 stopPolicy(),
                 settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT)),
-                agent(),
+                cluster,
                 settings.isOn(LaunchOption.DRY_RUN),
                 settings.isOn(LaunchOption.JSON));
     }
 
-    private void checkNodes() {
-        String nodes = settings.text(LaunchOption.NNODES, "1");
-        if (!nodes.equals("1") && !nodes.equals("1:1")) {
-            throw new UsageException(settings.name(LaunchOption.NNODES) + ": '" + nodes
-                    + "': this version of jrun runs on one node; use 1.");
+    /** torchrun's ways to say how many nodes there are must agree with the hosts that are named. */
+    private void checkNodes(Optional<Cluster> cluster) {
+        int count = cluster.map(named -> named.hosts().size()).orElse(1);
+        String nodes = settings.text(LaunchOption.NNODES, Integer.toString(count));
+        if (!nodes.equals(Integer.toString(count)) && !nodes.equals(count + ":" + count)) {
+            throw new UsageException(settings.name(LaunchOption.NNODES) + ": '" + nodes + "' is not usable; "
+                    + (cluster.isPresent()
+                            ? "the number of hosts that are named is " + count + "."
+                            : "name the hosts with --hosts or --hostfile, or use 1."));
         }
-        settings.isOn(LaunchOption.STANDALONE);
+        if (settings.isOn(LaunchOption.STANDALONE) && cluster.isPresent()) {
+            throw new UsageException(
+                    settings.name(LaunchOption.STANDALONE) + " means this machine alone, but hosts are named.");
+        }
     }
 
     private void checkMonitorInterval() {
@@ -212,28 +224,44 @@ final class JobSpecBuilder {
         return time;
     }
 
-    private Optional<StandingAgent> agent() {
-        if (!settings.has(LaunchOption.AGENT)) {
-            if (settings.has(LaunchOption.SECRET_FILE)) {
-                throw new UsageException(settings.name(LaunchOption.SECRET_FILE) + " goes with --agent; give both.");
-            }
-            return Optional.empty();
+    private Optional<Cluster> cluster() {
+        if (!settings.has(LaunchOption.HOSTS) && !settings.has(LaunchOption.HOSTFILE)) {
+            return Optional.empty(); // a secret file or port may be set in the environment for other jobs
         }
-        String text = settings.text(LaunchOption.AGENT, "");
-        int colon = text.lastIndexOf(':');
-        if (colon < 1) {
-            throw Values.refused(settings.name(LaunchOption.AGENT), text, "HOST:PORT");
+        if (settings.has(LaunchOption.HOSTS) && settings.has(LaunchOption.HOSTFILE)) {
+            throw new UsageException(settings.name(LaunchOption.HOSTS) + " and " + settings.name(LaunchOption.HOSTFILE)
+                    + " both name the hosts; give one of them.");
         }
-        int port = Values.count(text.substring(colon + 1), settings.name(LaunchOption.AGENT), 1, MAX_PORT);
+        LaunchOption source = settings.has(LaunchOption.HOSTS) ? LaunchOption.HOSTS : LaunchOption.HOSTFILE;
+        List<Cluster.Host> hosts = hosts(source);
+        int port = Values.count(
+                settings.text(LaunchOption.AGENT_PORT, Integer.toString(AgentRequest.DEFAULT_PORT)),
+                settings.name(LaunchOption.AGENT_PORT),
+                1,
+                MAX_PORT);
         if (!settings.has(LaunchOption.SECRET_FILE)) {
             throw new UsageException(
-                    settings.name(LaunchOption.AGENT) + " needs --secret-file, the file that 'jrun agent' was given.");
+                    settings.name(source) + " needs --secret-file, the file that 'jrun agent' was given on each host.");
         }
         Path secret = surroundings.resolve(settings.text(LaunchOption.SECRET_FILE, ""));
         if (!Files.isReadable(secret)) {
             throw new UsageException(
                     settings.name(LaunchOption.SECRET_FILE) + ": " + secret + ": no such readable file.");
         }
-        return Optional.of(new StandingAgent(text.substring(0, colon), port, secret));
+        return Optional.of(new Cluster(hosts, port, secret));
+    }
+
+    private List<Cluster.Host> hosts(LaunchOption source) {
+        String text = settings.text(source, "");
+        try {
+            return source == LaunchOption.HOSTS
+                    ? HostList.parse(text)
+                    : HostFile.parse(Files.readAllLines(surroundings.resolve(text)));
+        } catch (HostSyntaxException e) {
+            String file = source == LaunchOption.HOSTFILE ? text + ": " : "";
+            throw new UsageException(settings.name(source) + ": " + file + e.getMessage() + ".");
+        } catch (IOException e) {
+            throw new UsageException(settings.name(source) + ": " + text + ": no such readable text file.");
+        }
     }
 }

@@ -9,7 +9,13 @@ import java.util.Optional;
  * from this table, so that none of them can lack an option the others have.
  */
 public enum LaunchOption {
-    NNODES("--nnodes", "N", "1", Kind.TORCHRUN, OptionGroup.JOB, "Number of nodes. Only 1 in this version."),
+    NNODES(
+            "--nnodes",
+            "N",
+            "the hosts named",
+            Kind.TORCHRUN,
+            OptionGroup.JOB,
+            "Number of nodes: 1, or with --hosts or --hostfile the number of hosts named there."),
     NPROC_PER_NODE(
             "--nproc-per-node",
             "N|auto|cpu|gpu",
@@ -25,6 +31,32 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.JOB,
             "One node, no rendezvous with others. That is what jrun does anyway; refused together with more nodes."),
+    HOSTS(
+            "--hosts --nodelist",
+            "HOSTS",
+            "",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "Run on these hosts, in this order: h1:8,h2:4 or gpu[01-04,07]:8, Slurm's host list grammar with the number of"
+                    + " workers after a colon (--nproc-per-node where there is none). On each, 'jrun agent --listen"
+                    + " 0.0.0.0' must run; the program, its jars and the folders named here must be there under the same"
+                    + " path (a shared file system): jrun copies none."),
+    HOSTFILE(
+            "--hostfile",
+            "PATH",
+            "",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "The same from a file, a host on each line: 'node1 slots=8', 'node1:8' or 'node1'; # begins a remark."),
+    AGENT_PORT(
+            "--agent-port", "PORT", "29600", Kind.OWN, OptionGroup.HOSTS, "Port of the agents, the same on all hosts."),
+    SECRET_FILE(
+            "--secret-file",
+            "PATH",
+            "",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "The file that the agents were given as --secret-file. Who has its content, and nobody else, may use them."),
     RUN_ID(
             "--run-id",
             "ID",
@@ -191,15 +223,7 @@ public enum LaunchOption {
             "",
             Kind.OWN,
             OptionGroup.OTHER,
-            "Print the rank map (rank, node, local rank, device, command) and start nothing."),
-    AGENT(
-            "--agent",
-            "HOST:PORT",
-            "",
-            Kind.OWN,
-            OptionGroup.OTHER,
-            "Use the agent that 'jrun agent' runs at this loopback address instead of one inside this process."),
-    SECRET_FILE("--secret-file", "PATH", "", Kind.OWN, OptionGroup.OTHER, "File with the secret of --agent.");
+            "Print the rank map (rank, node, local rank, device, command) and start nothing.");
 
     /** Where an option may come from. */
     private enum Kind {

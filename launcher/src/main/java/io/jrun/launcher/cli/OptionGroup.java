@@ -3,6 +3,7 @@ package io.jrun.launcher.cli;
 /** The headings under which {@code jrun --help} lists its options, in order. */
 enum OptionGroup {
     JOB("Job"),
+    HOSTS("Several hosts"),
     PROGRAM("Program and workers"),
     OUTPUT("Output"),
     STOPPING("Stopping"),

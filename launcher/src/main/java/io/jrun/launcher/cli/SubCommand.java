@@ -11,8 +11,8 @@ import java.util.Optional;
 public enum SubCommand {
     /** Prints the version. */
     VERSION("print jrun's version and the JDK it runs on"),
-    /** Serves other jrun commands on this machine. */
-    AGENT("run a standing agent on the loopback interface (see --agent)"),
+    /** Serves jrun commands of this and other hosts. */
+    AGENT("run a standing agent on this host, for jobs over several (see --hosts)"),
     /** Runs the benchmarks. */
     BENCH("measure collectives or DDP: 'jrun bench allreduce --nproc-per-node=2'"),
     /** Reads what the ranks of a failed job have left of their last collectives. */

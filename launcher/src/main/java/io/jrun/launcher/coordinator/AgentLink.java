@@ -8,6 +8,11 @@ import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.tls.UnknownPeerException;
+import java.net.NoRouteToHostException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +23,9 @@ import org.jspecify.annotations.Nullable;
 final class AgentLink {
     /** How much output may be under way to the console: enough to keep a terminal busy, little enough to stay current. */
     private static final int WINDOW_BYTES = 1 << 18;
+
+    /** gRPC's description of every problem of a connection; its cause says which. */
+    private static final String ANY_IO_PROBLEM = "io exception";
 
     private final AgentGrpc.AgentStub stub;
     private final int nodeRank;
@@ -75,23 +83,53 @@ final class AgentLink {
 
     /** Why a stream has ended, in the words of whoever ended it, and what lies behind them. */
     private static String reason(Status status) {
+        Optional<UnknownPeerException> stranger = stranger(status);
+        if (stranger.isPresent()) {
+            return String.valueOf(stranger.get().getMessage());
+        }
+        List<String> parts = new ArrayList<>();
         String description = status.getDescription();
-        StringBuilder reason =
-                new StringBuilder(description == null ? status.getCode().toString() : description);
+        if (description == null) {
+            parts.add(status.getCode().toString());
+        } else if (status.getCause() == null || !firstLine(description).equals(ANY_IO_PROBLEM)) {
+            parts.add(firstLine(description));
+        }
         for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
-            String message = cause.getMessage();
-            if (message != null && reason.indexOf(message) < 0) {
-                reason.append(": ").append(message);
+            String words = words(cause);
+            if (parts.stream().noneMatch(part -> part.contains(words))) {
+                parts.add(words);
             }
         }
-        return reason.toString();
+        return String.join(": ", parts);
     }
 
-    /** Whether the agent itself ended the stream because of what it was asked for. */
+    /** The network library names system calls, and has no words where there is no route. */
+    private static String words(Throwable cause) {
+        return cause instanceof NoRouteToHostException
+                ? "No route to host"
+                : firstLine(String.valueOf(cause.getMessage()))
+                        .replaceFirst("^\\w+\\(\\.\\.\\) failed with error\\(-\\d+\\): ", "");
+    }
+
+    /** Below it gRPC lists the handlers of a broken connection. */
+    private static String firstLine(String text) {
+        return text.lines().findFirst().orElse("");
+    }
+
+    private static Optional<UnknownPeerException> stranger(Status status) {
+        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
+            if (cause instanceof UnknownPeerException stranger) {
+                return Optional.of(stranger);
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** Whether the agent itself ended the stream because of what it was asked for, or is none that would do it. */
     private static boolean isRefusal(Status status) {
         return switch (status.getCode()) {
             case INVALID_ARGUMENT, FAILED_PRECONDITION, ALREADY_EXISTS, UNAUTHENTICATED -> true;
-            default -> false;
+            default -> stranger(status).isPresent();
         };
     }
 

@@ -1,7 +1,6 @@
 package io.jrun.launcher.coordinator;
 
 import com.google.protobuf.ByteString;
-import io.grpc.Channel;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.LogChunk;
@@ -30,6 +29,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
  * Runs one job: carries events from agents, signals and clock to {@link JobMachine} and its decisions back. All of it
@@ -82,14 +82,14 @@ public final class Coordinator {
     }
 
     /**
-     * Runs the job on the agents behind {@code channels}, by node rank, until every worker is gone and all output is shown.
+     * Runs the job on {@code agents}, by node rank, until every worker is gone and all output is shown.
      *
      * @throws io.jrun.launcher.layout.LayoutException if the nodes cannot hold it
      */
-    public Outcome run(List<Channel> channels) throws InterruptedException {
+    public Outcome run(List<Agent> agents) throws InterruptedException {
         try {
             job.timeout().ifPresent(time -> timers.start(new JobEvent.TimeIsUp(), time.toMillis()));
-            return switch (open(channels)) {
+            return switch (open(agents)) {
                 case Opening.Failed(StopCause cause) -> new Outcome(Optional.of(cause), List.of(), 0);
                 case Opening.Opened(List<Node> nodes) -> runOn(nodes);
             };
@@ -110,10 +110,10 @@ public final class Coordinator {
         record Failed(StopCause cause) implements Opening {}
     }
 
-    private Opening open(List<Channel> channels) throws InterruptedException {
-        Node[] nodes = new Node[channels.size()];
-        for (int nodeRank = 0; nodeRank < channels.size(); nodeRank++) {
-            AgentLink link = AgentLink.open(nodeRank, channels.get(nodeRank), mailbox::add);
+    private Opening open(List<Agent> agents) throws InterruptedException {
+        Node[] nodes = new Node[agents.size()];
+        for (int nodeRank = 0; nodeRank < agents.size(); nodeRank++) {
+            AgentLink link = AgentLink.open(nodeRank, agents.get(nodeRank).channel(), mailbox::add);
             links.add(link);
             link.send(Messages.open(job, options.version(), options.secret(), nodeRank));
         }
@@ -127,7 +127,7 @@ public final class Coordinator {
                         return new Opening.Failed(new StopCause.TimedOut()); // the only timer so far
                     }
                     if (nanoTime.getAsLong() - deadline >= 0) {
-                        return notOpened("no answer within " + OPEN_DEADLINE.toSeconds() + " s", false);
+                        return silent(agents, nodes);
                     }
                 }
                 case Mail.FromNode(int nodeRank, FromAgent message) -> {
@@ -138,8 +138,8 @@ public final class Coordinator {
                         say.accept(message.getNotice().getText());
                     }
                 }
-                case Mail.NodeBroken(int _, String why, boolean refused) -> {
-                    return notOpened(why, refused);
+                case Mail.NodeBroken(int nodeRank, String why, boolean refused) -> {
+                    return notOpened(agents.get(nodeRank).where(), why, refused);
                 }
                 case Mail.SignalMail(StopSignal signal) -> {
                     if (signal.endsJob()) {
@@ -148,19 +148,26 @@ public final class Coordinator {
                 }
             }
         }
-        return new Opening.Opened(List.of(nodes));
+        return new Opening.Opened(NodeAddresses.forAll(List.of(nodes)));
     }
 
-    private Opening notOpened(String why, boolean refused) {
-        String who = job.agent()
-                .map(agent -> "the agent at " + agent.host() + ":" + agent.port()
-                        + (refused ? " refuses it: " : " cannot be reached: "))
-                .orElse("");
+    private static Opening notOpened(String where, String why, boolean refused) {
+        String who =
+                where.isEmpty() ? "" : "the agent at " + where + (refused ? " refuses it: " : " cannot be reached: ");
         return new Opening.Failed(new StopCause.NotOpened(who + why, refused));
     }
 
+    private static Opening silent(List<Agent> agents, Node[] nodes) {
+        List<String> missing = IntStream.range(0, nodes.length)
+                .filter(nodeRank -> nodes[nodeRank] == null)
+                .mapToObj(nodeRank -> agents.get(nodeRank).where())
+                .toList();
+        String first = missing.getFirst() + (missing.size() > 1 ? " and " + (missing.size() - 1) + " more" : "");
+        return notOpened(first, "no answer within " + OPEN_DEADLINE.toSeconds() + " s", false);
+    }
+
     private Outcome runOn(List<Node> nodes) throws InterruptedException {
-        RankMap ranks = Layout.place(nodes, job.workersPerNode(), job.workers().gpuVisibility());
+        RankMap ranks = Layout.place(nodes, job::workersOn, job.workers().gpuVisibility());
         Layout.sharedDevices(ranks, job.workers().gpuVisibility()).forEach(say);
         for (Node node : nodes) {
             Set<Integer> here =

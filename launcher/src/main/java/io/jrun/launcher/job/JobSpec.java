@@ -3,6 +3,7 @@ package io.jrun.launcher.job;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 
 /**
@@ -10,7 +11,9 @@ import java.util.Set;
  *
  * @param runId names the job and its log folder
  * @param logDirectory absolute; the job's own folder is {@code logDirectory/runId}
+ * @param workersPerNode on hosts that have no number of their own, see {@link #workersOn}
  * @param timeout how long the job may take, empty for no limit
+ * @param cluster where it runs, empty for this machine without any agent but its own
  */
 public record JobSpec(
         String runId,
@@ -21,7 +24,7 @@ public record JobSpec(
         ConsoleSettings console,
         StopPolicy stop,
         Optional<Duration> timeout,
-        Optional<StandingAgent> agent,
+        Optional<Cluster> cluster,
         boolean dryRun,
         boolean json) {
 
@@ -32,6 +35,10 @@ public record JobSpec(
         }
     }
 
-    /** An agent that was started by {@code jrun agent} and is reached through the loopback interface. */
-    public record StandingAgent(String host, int port, Path secretFile) {}
+    /** The workers of one node. */
+    public WorkerCount workersOn(int nodeRank) {
+        OptionalInt slots =
+                cluster.map(hosts -> hosts.hosts().get(nodeRank).slots()).orElse(OptionalInt.empty());
+        return slots.isPresent() ? new WorkerCount.Exactly(slots.getAsInt()) : workersPerNode;
+    }
 }

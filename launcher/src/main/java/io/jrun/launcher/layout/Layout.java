@@ -4,20 +4,22 @@ import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntFunction;
 
 /** Places ranks on nodes: in node order, each node's local ranks together. Pure. */
 public final class Layout {
     private Layout() {}
 
     /**
-     * The rank map of {@code count} workers on each of {@code nodes}.
+     * The rank map of workers on {@code nodes}.
      *
+     * @param count the workers of a node, by its rank
      * @throws LayoutException if a node lacks the GPUs that were asked for
      */
-    public static RankMap place(List<Node> nodes, WorkerCount count, GpuVisibility visibility) {
+    public static RankMap place(List<Node> nodes, IntFunction<WorkerCount> count, GpuVisibility visibility) {
         List<Placement> placements = new ArrayList<>();
         for (Node node : nodes) {
-            int slots = slots(node, count);
+            int slots = slots(node, count.apply(node.nodeRank()));
             if (visibility == GpuVisibility.ONE && slots > node.gpus().size()) {
                 throw new LayoutException("--gpu-visibility one: " + slots + " workers on " + node.host()
                         + ", which has " + gpus(node) + ". Lower --nproc-per-node, or use --gpu-visibility all.");

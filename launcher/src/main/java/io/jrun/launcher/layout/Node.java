@@ -16,4 +16,9 @@ public record Node(int nodeRank, String host, String address, int cores, List<St
     public Node {
         gpus = List.copyOf(gpus);
     }
+
+    /** The same node, reached elsewhere. */
+    public Node withAddress(String other) {
+        return new Node(nodeRank, host, other, cores, gpus, masterPort);
+    }
 }

@@ -2,6 +2,8 @@ package io.jrun.launcher.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.job.Cluster.Host;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.StopSignal;
@@ -17,6 +19,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -49,6 +52,7 @@ class LaunchOptionTest {
         Files.writeString(folder.resolve("jdk/bin/java"), "");
         assertThat(folder.resolve("jdk/bin/java").toFile().setExecutable(true)).isTrue();
         Files.writeString(folder.resolve("secret"), "x");
+        Files.writeString(folder.resolve("hosts.txt"), "h1 slots=4\n");
     }
 
     static Stream<Case> cases() {
@@ -183,17 +187,33 @@ class LaunchOptionTest {
                 new Case(LaunchOption.MONITOR_INTERVAL, "train.jar", "5", "train.jar", LaunchOptionTest::programName),
                 new Case(LaunchOption.DRY_RUN, false, "true", true, JobSpec::dryRun),
                 new Case(
-                        LaunchOption.AGENT,
+                        LaunchOption.HOSTS,
                         Optional.empty(),
-                        "127.0.0.1:7001",
+                        "gpu[1-2]:8,h3",
+                        Optional.of(List.of(
+                                new Host("gpu1", OptionalInt.of(8)),
+                                new Host("gpu2", OptionalInt.of(8)),
+                                new Host("h3", OptionalInt.empty()))),
+                        job -> job.cluster().map(Cluster::hosts)),
+                new Case(
+                        LaunchOption.HOSTFILE,
+                        Optional.empty(),
+                        "hosts.txt",
+                        Optional.of(List.of(new Host("h1", OptionalInt.of(4)))),
+                        job -> job.cluster().map(Cluster::hosts)),
+                new Case(
+                        LaunchOption.AGENT_PORT,
+                        Optional.empty(),
+                        "7001",
                         Optional.of(7001),
-                        job -> job.agent().map(JobSpec.StandingAgent::port)),
+                        job -> job.cluster().map(Cluster::agentPort)),
                 new Case(
                         LaunchOption.SECRET_FILE,
                         Optional.empty(),
                         "secret",
                         Optional.of("secret"),
-                        job -> job.agent().map(agent -> last(agent.secretFile().toString()))));
+                        job -> job.cluster()
+                                .map(cluster -> last(cluster.secretFile().toString()))));
     }
 
     @Test
@@ -268,8 +288,9 @@ class LaunchOptionTest {
     /** Some options need a companion to be allowed at all. */
     private JobSpec job(LaunchOption option, String... options) throws IOException {
         Stream<String> companion = switch (option) {
-            case AGENT -> Stream.of("--secret-file=secret");
-            case SECRET_FILE -> Stream.of("--agent=127.0.0.1:7001");
+            case HOSTS, HOSTFILE -> Stream.of("--secret-file=secret");
+            case AGENT_PORT -> Stream.of("--hosts=h1", "--secret-file=secret");
+            case SECRET_FILE -> Stream.of("--hosts=h1");
             case NO_JAVA -> {
                 assertThat(folder.resolve("train.jar").toFile().setExecutable(true))
                         .isTrue();

@@ -46,13 +46,12 @@ class UsageErrorTest {
         --zzzzzzzzzz train.jar           | unknown option '--zzzzzzzzzz'. 'jrun --help' lists them.
         -x train.jar                     | unknown option '-x'. Did you mean '-f'?
         --nproc train.jar                | unknown option '--nproc'. 'jrun --help' lists them.
-        --hosts=a train.jar              | unknown option '--hosts'. 'jrun --help' lists them.
         --timeout                        | --timeout needs a value: --timeout=TIME.
         --timeout --json train.jar       | --timeout needs a value, but '--json' follows: --timeout=TIME.
         --nproc-per-node=0 train.jar     | --nproc-per-node: '0' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nproc-per-node=-2 train.jar    | --nproc-per-node: '-2' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nproc-per-node=two train.jar   | --nproc-per-node: 'two' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
-        --nnodes=2 train.jar             | --nnodes: '2': this version of jrun runs on one node; use 1.
+        --nnodes=2 train.jar             | --nnodes: '2' is not usable; name the hosts with --hosts or --hostfile, or use 1.
         --max-restarts=-1 train.jar      | --max-restarts: '-1' is not usable; give a whole number, at least 0.
         --timeout=0 train.jar            | --timeout: '0' is not usable; give more than 0.
         --timeout=10d train.jar          | --timeout: '10d' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
@@ -70,9 +69,18 @@ class UsageErrorTest {
         --java=nowhere train.jar         | --java: no bin/java in nowhere. Give the folder of a JDK.
         --java=jdk17 train.jar           | --java: jdk17 is Java 17.0.13, and jrun's runtime needs Java 25 or newer. Give the folder of such a JDK.
         --java=jdk8/bin/java train.jar   | --java: jdk8/bin/java is Java 1.8.0_432, and jrun's runtime needs Java 25 or newer. Give the folder of such a JDK.
-        --agent=x train.jar              | --agent: 'x' is not usable; give HOST:PORT.
-        --agent=127.0.0.1:70 train.jar   | --agent needs --secret-file, the file that 'jrun agent' was given.
-        --secret-file=x train.jar        | --secret-file goes with --agent; give both.
+        --hosts=a train.jar              | --hosts needs --secret-file, the file that 'jrun agent' was given on each host.
+        --hosts=a --hostfile=b train.jar | --hosts and --hostfile both name the hosts; give one of them.
+        --hosts=a,a train.jar            | --hosts: it names 'a' twice; name it once, with all its workers (a:8).
+        --hosts=n[2-1] train.jar         | --hosts: 'n[2-1]': the range 2-1 goes down.
+        --nodelist=n[a-c] train.jar      | --hosts: 'n[a-c]': brackets hold decimal numbers and ranges, as [01-04,07], not 'a'.
+        --hosts=a:0 train.jar            | --hosts: 'a:0': '0' is no number of workers from 1 to 4096.
+        --hosts=, train.jar              | --hosts: it names no host.
+        --hostfile=b train.jar           | --hostfile: b: no such readable text file.
+        --hostfile=train.py train.jar    | --hostfile: train.py: line 1: 'print()': a host's name has letters, digits, dots, dashes and underscores.
+        --hosts=a --agent-port=0 train.jar | --agent-port: '0' is not usable; give a whole number from 1 to 65535.
+        --hosts=a,b --secret-file=train.py --nnodes=3 train.jar | --nnodes: '3' is not usable; the number of hosts that are named is 2.
+        --hosts=a --secret-file=train.py --standalone train.jar | --standalone means this machine alone, but hosts are named.
         --json=maybe train.jar           | --json: 'maybe' is not usable; give true or false.
         --nproc-per-node=2               | PROGRAM is missing: jrun [options] PROGRAM [args...]; 'jrun --help' shows examples.
         trian.jar                        | trian.jar: no such file. Did you mean 'train.jar'?
@@ -123,6 +131,7 @@ class UsageErrorTest {
     void refusalNamesTheVariableItComesFrom() {
         requests.with("PET_NNODES", "2:4");
         assertThatThrownBy(() -> requests.job())
-                .hasMessage("--nnodes (from PET_NNODES): '2:4': this version of jrun runs on one node; use 1.");
+                .hasMessage(
+                        "--nnodes (from PET_NNODES): '2:4' is not usable; name the hosts with --hosts or --hostfile, or use 1.");
     }
 }

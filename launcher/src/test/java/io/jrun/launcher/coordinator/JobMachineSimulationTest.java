@@ -65,7 +65,10 @@ class JobMachineSimulationTest {
                 nodes.add(new Node(i, "n" + i, "10.0.0." + i, 4, List.of(), 0));
                 livingNodes.add(i);
             }
-            ranks = Layout.place(nodes, new WorkerCount.Exactly(1 + random.nextInt(3)), GpuVisibility.ALL);
+            List<WorkerCount> counts = nodes.stream()
+                    .<WorkerCount>map(_ -> new WorkerCount.Exactly(1 + random.nextInt(3)))
+                    .toList();
+            ranks = Layout.place(nodes, counts::get, GpuVisibility.ALL);
             policy = new StopPolicy(random.nextInt(3), Duration.ofSeconds(30), Set.of());
             machine = new JobMachine(ranks, policy);
         }

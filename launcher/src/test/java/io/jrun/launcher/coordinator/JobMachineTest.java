@@ -43,7 +43,7 @@ class JobMachineTest {
             List.of(
                     new Node(0, "node1", "10.0.0.1", 2, List.of(), 0),
                     new Node(1, "node2", "10.0.0.2", 2, List.of(), 0)),
-            new WorkerCount.Exactly(2),
+            _ -> new WorkerCount.Exactly(2),
             GpuVisibility.ALL);
 
     private final JobMachine machine = machine(0);

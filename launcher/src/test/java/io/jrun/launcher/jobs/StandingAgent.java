@@ -13,7 +13,8 @@ record StandingAgent(Running process, Path secretFile, int port) {
     /** Starts one with a new secret in {@code folder}. */
     static StandingAgent start(JRun jrun, Path folder) {
         Path secretFile = folder.resolve("secret");
-        Running process = jrun.start("agent", "--secret-file=" + secretFile).awaitOutput("\n");
+        Running process = jrun.start("agent", "--secret-file=" + secretFile, "--listen=127.0.0.1:0")
+                .awaitOutput("\n");
         String line = process.out().strip();
         assertThat(line).startsWith(GREETING);
         return new StandingAgent(process, secretFile, Integer.parseInt(line.substring(GREETING.length())));
@@ -24,7 +25,7 @@ record StandingAgent(Running process, Path secretFile, int port) {
     }
 
     String[] optionsWithSecret(Path file) {
-        return new String[] {"--agent=127.0.0.1:" + port, "--secret-file=" + file};
+        return new String[] {"--hosts=127.0.0.1", "--agent-port=" + port, "--secret-file=" + file};
     }
 
     /** The words of a job on this agent. */

@@ -3,6 +3,7 @@ package io.jrun.launcher.jobs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -63,20 +64,62 @@ class StandingAgentIT extends RealJobs {
                 .contains("the job could not be started: the agent at 127.0.0.1:" + agent.port() + " refuses it")
                 .contains("started with another secret; give the --secret-file");
         assertThat(folder.resolve("started")).doesNotExist();
+        JRun.waitFor(() -> !agent.process().err().isEmpty(), "the agent's line about it");
         assertThat(agent.process().err()).hasLineCount(1).contains("refused a caller without this agent's secret");
     }
 
     @Test
     void portInUseIsAUsageError() {
-        Result result = jrun.run("agent", "--secret-file=" + agent.secretFile(), "--port=" + agent.port());
+        Result result = jrun.run("agent", "--secret-file=" + agent.secretFile(), "--listen=127.0.0.1:" + agent.port());
         assertThat(result.exitCode()).isEqualTo(2);
-        assertThat(result.err()).hasLineCount(1).contains("--port: cannot listen on " + agent.port());
+        assertThat(result.err()).hasLineCount(1).contains("--listen: cannot listen on 127.0.0.1:" + agent.port());
     }
 
     @Test
     void absentAgentIsToldInOneLine() {
-        Result result = jrun.run("--agent=127.0.0.1:1", "--secret-file=" + agent.secretFile(), "sh", "-c", "exit 0");
+        Result result = jrun.run(
+                "--hosts=127.0.0.1", "--agent-port=1", "--secret-file=" + agent.secretFile(), "sh", "-c", "exit 0");
         assertThat(result.exitCode()).isEqualTo(69);
         assertThat(result.err()).hasLineCount(1).contains("127.0.0.1:1").contains("Connection refused");
+    }
+
+    @Test
+    void twoAgentsRunOneJob() {
+        Running other = jrun.start("agent", "--secret-file=" + agent.secretFile(), "--listen=127.0.0.2:" + agent.port())
+                .awaitOutput("listening on 127.0.0.2:" + agent.port());
+        Result result = jrun.run(
+                "--hosts=127.0.0.[1-2]:2",
+                "--agent-port=" + agent.port(),
+                "--secret-file=" + agent.secretFile(),
+                "sh",
+                "-c",
+                "echo $RANK $GROUP_RANK $LOCAL_RANK of $WORLD_SIZE at $MASTER_ADDR");
+        other.signal("TERM");
+        assertThat(other.await().exitCode()).isEqualTo(143);
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut())
+                .satisfiesExactly(
+                        line -> assertThat(line).endsWith("] 0 0 0 of 4 at 127.0.0.1"),
+                        line -> assertThat(line).endsWith("] 1 0 1 of 4 at 127.0.0.1"),
+                        line -> assertThat(line).endsWith("] 2 1 0 of 4 at 127.0.0.1"),
+                        line -> assertThat(line).endsWith("] 3 1 1 of 4 at 127.0.0.1"));
+    }
+
+    @Test
+    void mapOfHostsIsToldWithoutAskingThem() {
+        String[] hosts = {"--hosts=gpu[08-09]:2,last", "--secret-file=" + agent.secretFile(), "--dry-run"};
+        Result result = jrun.run(StandingAgent.join(hosts, "sh", "-c", "exit 0"));
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out().lines().map(line -> line.replaceAll(" +", " ").replaceFirst(" - .*", "")))
+                .containsExactly(
+                        "RANK NODE LOCAL RANK DEVICE COMMAND",
+                        " 0 gpu08 0",
+                        " 1 gpu08 1",
+                        " 2 gpu09 0",
+                        " 3 gpu09 1",
+                        " 4 last 0");
+        Result unknown = jrun.run(StandingAgent.join(hosts, "--nproc-per-node=gpu", "sh", "-c", "exit 0"));
+        assertThat(unknown.exitCode()).isEqualTo(2);
+        assertThat(unknown.err()).hasLineCount(1).contains("--dry-run: only the agent of last knows how many workers");
     }
 }

@@ -15,8 +15,8 @@ class LayoutTest {
 
     @Test
     void ranksFollowNodesAndLocalRanks() {
-        RankMap map =
-                Layout.place(List.of(TWO_GPUS, THREE_GPUS), new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT);
+        RankMap map = Layout.place(
+                List.of(TWO_GPUS, THREE_GPUS), _ -> new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT);
         assertThat(map.placements())
                 .containsExactly(
                         new Placement(0, 0, 0, "a", "0"),
@@ -37,7 +37,7 @@ class LayoutTest {
 
     @Test
     void workersShareGpusInTurnUnlessOneEachWasAskedFor() {
-        RankMap shared = Layout.place(List.of(TWO_GPUS), new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT);
+        RankMap shared = Layout.place(List.of(TWO_GPUS), _ -> new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT);
         assertThat(shared.placements()).extracting(Placement::gpu).containsExactly("0", "1", "0");
         assertThatThrownBy(() -> place(TWO_GPUS, new WorkerCount.Exactly(3), GpuVisibility.ONE))
                 .hasMessage("--gpu-visibility one: 3 workers on a, which has 2 GPUs. Lower --nproc-per-node, or use"
@@ -63,16 +63,16 @@ class LayoutTest {
 
     @Test
     void workersThatSeeAllGpusHaveNoneOfTheirOwn() {
-        RankMap map = Layout.place(List.of(TWO_GPUS), new WorkerCount.Exactly(2), GpuVisibility.ALL);
+        RankMap map = Layout.place(List.of(TWO_GPUS), _ -> new WorkerCount.Exactly(2), GpuVisibility.ALL);
         assertThat(map.placements()).extracting(Placement::gpu).containsOnly("");
     }
 
     private static List<String> sharing(Node node, int workers, GpuVisibility visibility) {
-        RankMap map = Layout.place(List.of(node), new WorkerCount.Exactly(workers), visibility);
+        RankMap map = Layout.place(List.of(node), _ -> new WorkerCount.Exactly(workers), visibility);
         return Layout.sharedDevices(map, visibility);
     }
 
     private static int place(Node node, WorkerCount count, GpuVisibility visibility) {
-        return Layout.place(List.of(node), count, visibility).worldSize();
+        return Layout.place(List.of(node), _ -> count, visibility).worldSize();
     }
 }

@@ -1,0 +1,79 @@
+package io.jrun.agent.tls;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.KeyPair;
+import java.security.Signature;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
+
+/**
+ * A certificate that carries a public key and says nothing else: TLS wants one, the JDK has no way to make one, and peers
+ * compare only the key in it. Valid for ever, since no clock takes part in that. Source: RFC 5280, 4.1; X.690 (DER).
+ */
+final class SelfSigned {
+    private static final int SEQUENCE = 0x30;
+    private static final int SET = 0x31;
+    private static final int INTEGER = 0x02;
+    private static final int BIT_STRING = 0x03;
+    private static final int OBJECT_ID = 0x06;
+    private static final int UTF8_STRING = 0x0c;
+    private static final int GENERALIZED_TIME = 0x18;
+
+    private static final byte[] ECDSA_WITH_SHA256 = {0x2a, (byte) 0x86, 0x48, (byte) 0xce, 0x3d, 0x04, 0x03, 0x02};
+    private static final byte[] COMMON_NAME = {0x55, 0x04, 0x03};
+
+    private SelfSigned() {}
+
+    /** A certificate of the public key of {@code pair}, an EC key, signed with its private one. */
+    static X509Certificate of(KeyPair pair) throws GeneralSecurityException {
+        byte[] algorithm = der(SEQUENCE, der(OBJECT_ID, ECDSA_WITH_SHA256));
+        byte[] name = der(
+                SEQUENCE, der(SET, der(SEQUENCE, der(OBJECT_ID, COMMON_NAME), der(UTF8_STRING, ascii("jrun agent")))));
+        byte[] validity = der(
+                SEQUENCE,
+                der(GENERALIZED_TIME, ascii("20200101000000Z")),
+                der(GENERALIZED_TIME, ascii("99991231235959Z"))); // RFC 5280, 4.1.2.5: no expiry
+        byte[] signed = der(
+                SEQUENCE,
+                der(INTEGER, new byte[] {1}),
+                algorithm,
+                name,
+                validity,
+                name,
+                pair.getPublic().getEncoded());
+        Signature signature = Signature.getInstance("SHA256withECDSA");
+        signature.initSign(pair.getPrivate());
+        signature.update(signed);
+        byte[] certificate =
+                der(SEQUENCE, signed, algorithm, der(BIT_STRING, new byte[] {0}, signature.sign())); // 0 unused bits
+        return (X509Certificate)
+                CertificateFactory.getInstance("X.509").generateCertificate(new ByteArrayInputStream(certificate));
+    }
+
+    private static byte[] ascii(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+
+    /** Tag, length and the parts one after the other; all that is written here is below 64 KiB. */
+    private static byte[] der(int tag, byte[]... parts) {
+        ByteArrayOutputStream content = new ByteArrayOutputStream();
+        for (byte[] part : parts) {
+            content.writeBytes(part);
+        }
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        out.write(tag);
+        int length = content.size();
+        if (length >= 0x100) {
+            out.write(0x82);
+            out.write(length >> 8);
+        } else if (length >= 0x80) {
+            out.write(0x81);
+        }
+        out.write(length);
+        out.writeBytes(content.toByteArray());
+        return out.toByteArray();
+    }
+}

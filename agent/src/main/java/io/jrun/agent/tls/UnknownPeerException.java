@@ -1,0 +1,14 @@
+package io.jrun.agent.tls;
+
+import java.io.Serial;
+import java.security.cert.CertificateException;
+
+/** The other side of a TLS connection does not know the secret. The message is part of a sentence about it. */
+public final class UnknownPeerException extends CertificateException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    UnknownPeerException() {
+        super("it was started with another secret; give the --secret-file that 'jrun agent' was given");
+    }
+}

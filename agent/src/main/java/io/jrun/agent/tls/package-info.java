@@ -1,0 +1,8 @@
+/**
+ * Who a peer is, off this machine too: whoever knows the shared secret has one certain key pair, and TLS accepts no other.
+ * Entry: {@link io.jrun.agent.tls.PeerIdentity}.
+ */
+@NullMarked
+package io.jrun.agent.tls;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,279 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Jobs over two hosts with addresses, names and a network of their own; jrun itself runs on a third, "head". */
+class HostsIT extends RealJobs {
+    /** A worker that no signal but SIGKILL ends, and its child. */
+    private static final String STUBBORN = "trap '' TERM HUP INT; sleep 1000 & echo up; while :; do sleep 0.05; done";
+
+    /** The same with a child that has left its session: only the end of launcher or agent without warning kills that too. */
+    private static final String DAEMON = "setsid sleep 1000 & " + STUBBORN;
+
+    private static TestHosts hosts;
+
+    private Path secret;
+    private Running first;
+    private Running second;
+
+    @BeforeAll
+    static void bringUp() {
+        hosts = TestHosts.up(2);
+    }
+
+    @AfterAll
+    static void takeDown() {
+        if (hosts != null) {
+            hosts.close();
+        }
+    }
+
+    @BeforeEach
+    void startAgents() {
+        secret = folder.resolve("secret");
+        first = agent(hosts.on("h1"));
+        second = agent(hosts.on("h2"));
+    }
+
+    @AfterEach
+    void stopAgents() {
+        for (Running agent : List.of(first, second)) {
+            if (agent.process().isAlive()) {
+                agent.signal("TERM");
+            }
+            agent.await();
+        }
+    }
+
+    private Running agent(List<String> where) {
+        return jrun.startUnder(where, "agent", "--secret-file=" + secret, "--listen=0.0.0.0")
+                .awaitOutput("jrun agent: listening on 0.0.0.0:29600\n");
+    }
+
+    private Running start(String... job) {
+        return startOn("head", job);
+    }
+
+    private Running startOn(String host, String... job) {
+        return jrun.startUnder(hosts.on(host), StandingAgent.join(new String[] {"--secret-file=" + secret}, job));
+    }
+
+    private Result run(String... job) {
+        return start(job).await();
+    }
+
+    @Test
+    void everyWorkerHasItsPlaceInTheWholeJob() {
+        Result result = run(
+                "--hosts=h[2,1]:2",
+                "sh",
+                "-c",
+                "echo $RANK $LOCAL_RANK $GROUP_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $GROUP_WORLD_SIZE $(uname -n)"
+                        + " $MASTER_ADDR; [ $MASTER_PORT -gt 0 ]");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut())
+                .containsExactly(
+                        "[0@h2] 0 0 0 4 2 2 h2 10.99.0.2",
+                        "[1@h2] 1 1 0 4 2 2 h2 10.99.0.2",
+                        "[2@h1] 2 0 1 4 2 2 h1 10.99.0.2",
+                        "[3@h1] 3 1 1 4 2 2 h1 10.99.0.2");
+        Path attempt = jrun.logs().resolve("attempt-0");
+        assertThat(IntStream.range(0, 4).mapToObj(rank -> attempt.resolve("rank-000" + rank + "/stdout.log")))
+                .allSatisfy(log -> assertThat(log).content().contains("10.99.0.2"));
+    }
+
+    @Test
+    void ranksOfUnevenHostsReduceTogether() {
+        sumProgram();
+        Result result = run("--hosts=h1:1,h2:2", "sum.jar");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut()).containsExactly("[0@h1] sum 6.0", "[1@h2] sum 6.0", "[2@h2] sum 6.0");
+    }
+
+    @Test
+    void launcherOnOneOfTheHostsMayCallItByLoopback() {
+        sumProgram();
+        Result result = startOn("h1", "--hosts=127.0.0.1:1,h2:1", "sum.jar").await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut()).containsExactly("[0@h1] sum 3.0", "[1@h2] sum 3.0");
+        Result address = startOn("h1", "--hosts=127.0.0.1:1,h2:1", "sh", "-c", "echo $MASTER_ADDR")
+                .await();
+        assertThat(address.sortedOut()).containsExactly("[0@h1] 10.99.0.1", "[1@h2] 10.99.0.1");
+    }
+
+    private void sumProgram() {
+        Jars.program(folder.resolve("sum.jar"), "Sum", """
+                import io.jrun.comm.*;
+                import java.lang.foreign.*;
+                public class Sum {
+                    public static void main(String[] args) {
+                        try (var world = Distributed.init(); var arena = Arena.ofShared()) {
+                            MemorySegment values = arena.allocate(ValueLayout.JAVA_FLOAT, 100_000);
+                            for (int i = 0; i < 100_000; i++) values.setAtIndex(ValueLayout.JAVA_FLOAT, i, world.rank() + 1);
+                            world.group().allReduce(values, DataType.F32, 100_000, ReduceOp.SUM);
+                            for (int i = 1; i < 100_000; i++)
+                                if (values.getAtIndex(ValueLayout.JAVA_FLOAT, i) != values.getAtIndex(ValueLayout.JAVA_FLOAT, 0))
+                                    throw new IllegalStateException("element " + i);
+                            System.out.println("sum " + values.getAtIndex(ValueLayout.JAVA_FLOAT, 0));
+                        }
+                    }
+                }
+                """);
+    }
+
+    @Test
+    void killedWorkerOfAnotherHostEndsTheJobEverywhere() {
+        Running job = startUp(STUBBORN);
+        JRun.kill("KILL", job.processesOfRank(2).getFirst());
+        Result result = job.await();
+        assertThat(result.exitCode()).isEqualTo(137);
+        assertThat(result.err()).contains("jrun: first failure: rank 2 on h2 ended by SIGKILL");
+    }
+
+    @Test
+    void killedAgentIsNamedAndTakesItsWorkersWithIt() {
+        Running job = startUp(STUBBORN);
+        second.signal("KILL");
+        Result result = job.await();
+        assertThat(result.exitCode()).isEqualTo(69);
+        assertThat(result.err()).contains("jrun: lost the agent of h2: ").doesNotContain("first failure");
+    }
+
+    @Test
+    void silentHostIsGivenUpByBothSides() {
+        Running job = startUp(STUBBORN);
+        hosts.unplug("h2");
+        try {
+            Result result = job.await();
+            assertThat(result.exitCode()).isEqualTo(69);
+            assertThat(result.err()).contains("jrun: lost the agent of h2: ");
+        } finally {
+            hosts.plugIn("h2");
+        }
+    }
+
+    @Test
+    void interruptEndsTheJobEverywhere() {
+        Running job = start("--hosts=h1:2,h2:2", "sh", "-c", "echo up; exec sleep 1000");
+        awaitUp(job);
+        job.signal("INT");
+        Result result = job.await();
+        assertThat(result.exitCode()).isEqualTo(130);
+        assertThat(result.err()).contains("jrun: stopped by SIGINT");
+    }
+
+    @Test
+    void killedLauncherLeavesNothingOnAnyHost() {
+        Running job = startUp(DAEMON);
+        job.signal("KILL");
+        assertThat(job.await().exitCode()).isEqualTo(137);
+        assertThat(run("--hosts=h1,h2", "sh", "-c", "exit 0").exitCode()).isZero();
+    }
+
+    private Running startUp(String script) {
+        Running job = start("--shutdown-timeout=1", "--hosts=h1:2,h2:2", "sh", "-c", script);
+        awaitUp(job);
+        return job;
+    }
+
+    private static void awaitUp(Running job) {
+        Stream.of("[0@h1] up", "[1@h1] up", "[2@h2] up", "[3@h2] up").forEach(job::awaitOutput);
+    }
+
+    @Test
+    void wrongSecretIsRefusedByNameAndChangesNothing() throws IOException {
+        Path wrong = Files.writeString(folder.resolve("wrong"), "another secret of 32 characters.\n");
+        Files.setPosixFilePermissions(wrong, PosixFilePermissions.fromString("rw-------"));
+        Running job = startUp(STUBBORN);
+        Result refused = jrun.startUnder(
+                        hosts.on("head"),
+                        "--secret-file=" + wrong,
+                        "--hosts=h2",
+                        "sh",
+                        "-c",
+                        ": > " + folder.resolve("started"))
+                .await();
+        boolean undisturbed = job.process().isAlive();
+        job.signal("TERM");
+        assertThat(job.await().exitCode()).isEqualTo(143);
+        assertThat(undisturbed).isTrue();
+        assertThat(refused.exitCode()).isEqualTo(2);
+        assertThat(refused.err())
+                .hasLineCount(1)
+                .contains("the job could not be started: the agent at h2:29600 refuses it: it was started with another"
+                        + " secret");
+        assertThat(folder.resolve("started")).doesNotExist();
+        JRun.waitFor(() -> !second.err().isEmpty(), "the agent's line about it");
+        assertThat(second.err()).hasLineCount(1).contains("refused a caller without this agent's secret");
+    }
+
+    @Test
+    void garbageChangesNothing() {
+        for (int i = 0; i < 3; i++) {
+            hosts.shell("head", "head -c 100000 /dev/urandom > /dev/tcp/h1/29600 || true");
+        }
+        JRun.waitFor(() -> !first.err().isEmpty(), "the agent's line about it");
+        assertThat(run("--hosts=h1,h2", "sh", "-c", "exit 0").exitCode()).isZero();
+        assertThat(first.err()).hasLineCount(1).contains("further ones are refused silently");
+    }
+
+    @Test
+    void hostsThatCannotBeReachedAreNamed() {
+        Result unknown = run("--hosts=h1,h3", "sh", "-c", "echo never");
+        assertThat(unknown.exitCode()).isEqualTo(69);
+        assertThat(unknown.err()).hasLineCount(1).contains("the agent at h3:29600 cannot be reached: ", "h3");
+        Result silent = run("--hosts=h1,10.99.0.77", "sh", "-c", "echo never");
+        assertThat(silent.exitCode()).isEqualTo(69);
+        assertThat(silent.err()).hasLineCount(1).contains("the agent at 10.99.0.77:29600 cannot be reached: ");
+        Result otherPort = run("--hosts=h1,h2", "--agent-port=29601", "sh", "-c", "echo never");
+        assertThat(otherPort.exitCode()).isEqualTo(69);
+        assertThat(otherPort.err()).hasLineCount(1).containsPattern("agent at h[12]:29601 .*: Connection refused");
+        assertThat(List.of(unknown, silent, otherPort)).extracting(Result::out).containsOnly("");
+    }
+
+    @Test
+    void jarThatAHostLacksIsNamed() throws IOException {
+        Path jars = Files.createDirectory(folder.resolve("jars"));
+        Jars.program(
+                jars.resolve("hello.jar"), "Hello", "public class Hello { public static void main(String[] a) {} }");
+        second.signal("TERM");
+        second.await();
+        second = agent(Stream.concat(
+                        hosts.on("h2").stream(),
+                        Stream.of(
+                                "unshare",
+                                "--mount",
+                                "sh",
+                                "-c",
+                                "mount -t tmpfs none " + jars + " && exec \"$@\"",
+                                "sh"))
+                .toList());
+        Result result = run("--hosts=h1,h2", "jars/hello.jar");
+        assertThat(result.exitCode()).isEqualTo(127);
+        assertThat(result.err())
+                .contains("first failure: rank 1 on h2 could not be started: " + jars.resolve("hello.jar")
+                        + " does not exist on this node; jrun copies no files");
+    }
+
+    @Test
+    void sameHostTwiceIsRefused() {
+        Result result = run("--hosts=h1,10.99.0.1", "sh", "-c", "echo never");
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err()).hasLineCount(1).contains(":29600 refuses it: ", "name each host once");
+    }
+}
