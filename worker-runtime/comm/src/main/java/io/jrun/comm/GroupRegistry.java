@@ -46,7 +46,7 @@ final class GroupRegistry implements ControlListener {
     private final FactorySource source;
     private final Optional<Path> logFolder;
     private final FlightRecorder recorder = new FlightRecorder();
-    private final List<ProcessGroup> groups = new ArrayList<>();
+    private final List<GroupRuntime> groups = new ArrayList<>();
     private final Map<Integer, String> departures = new ConcurrentHashMap<>();
     private final AtomicBoolean checkpointRequested = new AtomicBoolean();
     private volatile @Nullable FlightDump dump;
@@ -84,16 +84,16 @@ final class GroupRegistry implements ControlListener {
         }
         GroupContext group = new GroupContext(
                 world, name, groupRank, members, options.deterministic(), options.lateWarning(), new GroupHealth());
-        ProcessGroup opened = new ProcessGroup(group, options, this);
+        GroupRuntime opened = new GroupRuntime(group, this);
         groups.add(opened);
         departures.forEach(opened::worldRankLeft);
         if (cause != null) {
             opened.poison(cause);
         }
-        return opened;
+        return new ProcessGroup(opened, options);
     }
 
-    synchronized void forget(ProcessGroup group) {
+    synchronized void forget(GroupRuntime group) {
         groups.remove(group);
     }
 
@@ -128,7 +128,7 @@ final class GroupRegistry implements ControlListener {
 
     private void closeGroups() {
         Deadline grace = Deadline.after(CLOSE_GRACE);
-        for (ProcessGroup group : snapshot().reversed()) {
+        for (GroupRuntime group : snapshot().reversed()) {
             group.close(grace);
         }
         BackendFactory current;
@@ -176,7 +176,7 @@ final class GroupRegistry implements ControlListener {
         snapshot().forEach(group -> group.poison(failure));
     }
 
-    private synchronized List<ProcessGroup> snapshot() {
+    private synchronized List<GroupRuntime> snapshot() {
         return List.copyOf(groups);
     }
 

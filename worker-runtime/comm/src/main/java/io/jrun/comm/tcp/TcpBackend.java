@@ -73,7 +73,8 @@ final class TcpBackend implements Backend {
     }
 
     private void runCollective(Call call) {
-        Algorithm algorithm = selector.choose(call.kind(), call.bytes(), group.size(), group.deterministic());
+        Algorithm algorithm =
+                selector.choose(call.kind(), call.typicalBytes(group.size()), group.size(), group.deterministic());
         Reduction reduction = arithmetic.bind(call, group.size());
         pause.reached(call, "enter");
         collectives.begin(call, algorithm);

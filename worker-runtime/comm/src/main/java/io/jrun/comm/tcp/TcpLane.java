@@ -192,6 +192,10 @@ final class TcpLane implements Links, AutoCloseable {
                     + ours.algorithm().label() + " but " + group.describe(peer) + " runs "
                     + theirs.algorithm().label()
                     + ". Set JRUN_ALGORITHM and JRUN_DETERMINISTIC alike on every rank.";
+        } else if (currentCall().unevenIncoming() != null) {
+            text = where() + group.describe(rank()) + " expects a block of " + length + " bytes from "
+                    + group.describe(peer) + ", which sends " + theirs.length()
+                    + ". What one rank sends to another and what that expects must agree.";
         } else {
             text = where() + group.describe(rank()) + " expected transfer " + step + " of " + length
                     + " bytes but " + group.describe(peer) + " sent transfer " + theirs.step() + " of "
