@@ -357,7 +357,12 @@ public final class ProcessGroup implements AutoCloseable {
      */
     @Override
     public void close() {
-        runtime.close(Deadline.after(GroupRegistry.CLOSE_GRACE));
+        close(Deadline.after(GroupRegistry.CLOSE_GRACE));
+    }
+
+    /** As {@link #close()}, with another end of the grace. */
+    void close(Deadline grace) {
+        runtime.close(grace);
     }
 
     private void run(Request request) {

@@ -371,10 +371,14 @@ final class Collectives {
     }
 
     private static void copyIn(MemorySegment from, long offset, long address, long bytes) {
-        MemorySegment.copy(from, offset, Memory.ALL, address, bytes);
+        if (bytes > 0) { // Else the offset may lie behind a block that has ended.
+            MemorySegment.copy(from, offset, Memory.ALL, address, bytes);
+        }
     }
 
     private static void copyOut(long address, MemorySegment to, long offset, long bytes) {
-        MemorySegment.copy(Memory.ALL, address, to, offset, bytes);
+        if (bytes > 0) {
+            MemorySegment.copy(Memory.ALL, address, to, offset, bytes);
+        }
     }
 }
