@@ -107,7 +107,7 @@ final class Arguments {
         return a.asOverlappingSlice(b).isPresent();
     }
 
-    private static CommException usage(OpKind kind, String what) {
+    static CommException usage(OpKind kind, String what) {
         return new CommException(ErrorCode.USAGE, kind.methodName() + ": " + what);
     }
 }

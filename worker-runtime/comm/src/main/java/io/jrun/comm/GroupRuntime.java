@@ -18,24 +18,36 @@ import org.jspecify.annotations.Nullable;
 final class GroupRuntime {
     private final GroupContext context;
     private final GroupRegistry registry;
+    private final @Nullable GroupRuntime parent;
     private final FlightRecorder recorder;
     private final RecordedGroup recorded;
     private final Lane collectives;
+    private final Scratch scratch = new Scratch();
+    private final Inbox inbox;
     private final ConcurrentHashMap<Integer, Lane> sends = new ConcurrentHashMap<>();
     private final ConcurrentHashMap<Integer, Lane> receives = new ConcurrentHashMap<>();
     private final Object lifecycle = new Object();
     private volatile @Nullable Backend backend;
+    private volatile @Nullable GroupRuntime urgent;
     private boolean closed;
     private boolean released;
     private int splits;
 
+    /** A group as it is opened. */
     GroupRuntime(GroupContext context, GroupRegistry registry) {
+        this(context, registry, null);
+    }
+
+    /** @param parent the group whose urgent operations this is for; null: none, a group of its own */
+    private GroupRuntime(GroupContext context, GroupRegistry registry, @Nullable GroupRuntime parent) {
         this.context = context;
         this.registry = registry;
+        this.parent = parent;
         this.recorder = registry.recorder();
         this.recorded = recorder.group(
                 context.name(), context.members().stream().map(Peer::rank).toList());
         this.collectives = new Lane("group " + context.name());
+        this.inbox = new Inbox(context);
     }
 
     GroupContext context() {
@@ -58,6 +70,29 @@ final class GroupRuntime {
         return recorded;
     }
 
+    /** Memory of the collective that runs. */
+    Scratch scratch() {
+        return scratch;
+    }
+
+    /** The same ranks with lanes and a data plane of their own, of one fate with this. */
+    GroupRuntime urgent() {
+        if (parent != null) {
+            return this;
+        }
+        synchronized (lifecycle) {
+            if (closed) {
+                throw isClosed();
+            }
+            GroupRuntime made = urgent;
+            if (made == null) {
+                made = new GroupRuntime(context.withName(context.name() + ".urgent"), registry, this);
+                urgent = made;
+            }
+            return made;
+        }
+    }
+
     /** Where collectives run. */
     Lane collectives() {
         return collectives;
@@ -68,7 +103,12 @@ final class GroupRuntime {
         return messages(sends, "to", peer);
     }
 
-    /** Where the messages from a rank run. */
+    /** The messages to this rank. */
+    Inbox inbox() {
+        return inbox;
+    }
+
+    /** Where asynchronous receives from a rank, or with a number of its own from any rank, wait for their messages. */
     Lane receives(int peer) {
         return messages(receives, "from", peer);
     }
@@ -126,6 +166,10 @@ final class GroupRuntime {
     }
 
     void poison(CommException cause) {
+        if (parent != null) {
+            parent.poison(cause);
+            return;
+        }
         health().poison(cause);
         healthChanged();
         registry.failed(cause);
@@ -145,29 +189,32 @@ final class GroupRuntime {
         if (current != null) {
             current.healthChanged();
         }
+        inbox.healthChanged();
+        GroupRuntime child = urgent;
+        if (child != null) {
+            child.healthChanged();
+        }
     }
 
     /** Lets pending operations end until {@code grace} has passed, then poisons them, and gives everything back. */
     void close(Deadline grace) {
-        Lane.refuseWaiting("closing group " + context.name());
-        synchronized (lifecycle) {
-            if (closed) {
-                return;
-            }
-            closed = true;
+        if (parent != null) {
+            parent.close(grace);
+            return;
         }
-        List<Lane> lanes = new ArrayList<>(List.of(collectives));
-        lanes.addAll(sends.values());
-        lanes.addAll(receives.values());
-        lanes.forEach(Lane::close);
-        if (!haveEnded(lanes, grace)) {
+        Lane.refuseWaiting("closing group " + context.name());
+        List<Queue> queues = closeQueues();
+        if (queues.isEmpty()) {
+            return;
+        }
+        if (!haveEnded(queues, grace)) {
             poison(new CommException(
                     ErrorCode.ABORTED,
                     "group " + context.name() + " was closed by " + context.describe(context.rank())
                             + " while operations were pending that did not end within a grace of "
                             + grace.timeout().toSeconds()
                             + " s. That rank may be failing, see its log; otherwise await all Work before closing."));
-            if (!haveEnded(lanes, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
+            if (!haveEnded(queues, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
                 throw new CommException(
                         ErrorCode.SYSTEM,
                         "group " + context.name()
@@ -178,8 +225,27 @@ final class GroupRuntime {
         release();
     }
 
-    private static boolean haveEnded(List<Lane> lanes, Deadline deadline) {
-        return lanes.stream().allMatch(lane -> lane.awaitEnd(deadline));
+    /** All queues, which take nothing more from now on; none if that is so already. */
+    private List<Queue> closeQueues() {
+        synchronized (lifecycle) {
+            if (closed) {
+                return List.of();
+            }
+            closed = true;
+        }
+        List<Queue> queues = new ArrayList<>(List.of(collectives, inbox));
+        queues.addAll(sends.values());
+        queues.addAll(receives.values());
+        queues.forEach(Queue::close);
+        GroupRuntime child = urgent;
+        if (child != null) {
+            queues.addAll(child.closeQueues());
+        }
+        return queues;
+    }
+
+    private static boolean haveEnded(List<Queue> queues, Deadline deadline) {
+        return queues.stream().allMatch(queue -> queue.awaitEnd(deadline));
     }
 
     private void release() {
@@ -191,6 +257,10 @@ final class GroupRuntime {
         }
         if (current != null) {
             current.close();
+        }
+        GroupRuntime child = urgent;
+        if (child != null) {
+            child.release();
         }
     }
 }

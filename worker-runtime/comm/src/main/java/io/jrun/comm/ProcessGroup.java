@@ -1,6 +1,9 @@
 package io.jrun.comm;
 
+import io.jrun.comm.Packing.Buffers;
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Blocks;
+import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.control.Frame.Peer;
@@ -10,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * order; a difference fails on every rank with COLLECTIVE_MISMATCH, naming both calls.
  *
  * <p>Buffers are heap or native memory in native byte order, at least as large as stated; counts are elements. Collectives
- * run in call order, whether called or submitted with {@code ...Async}; the messages of one direction between two ranks
- * have an order of their own, so that {@code sendAsync} and {@code recvAsync} between the same ranks can cross.
+ * run in call order, whether called or submitted with {@code ...Async}; messages have an order of their own, see
+ * {@link Messages}.
  *
  * <p>Operations whose name ends in {@code V} give each rank a block of a size of its own: {@code counts} has one count for
  * each rank, and blocks lie one behind the other in rank order. Blocks may be empty.
@@ -73,13 +77,70 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     /**
-     * A view of this group whose operations have another timeout each. It is this group in everything else: its operations
-     * are in one order with the group's, and closing it closes the group.
+     * A view of this group whose operations have another timeout each. A view is this group in everything else: its
+     * operations are in one order with the group's, and closing it closes the group.
      *
      * @throws CommException USAGE if {@code timeout} is not positive
      */
     public ProcessGroup withTimeout(Duration timeout) {
-        return new ProcessGroup(runtime, options, new CallOptions(timeout));
+        return view(callOptions.withTimeout(timeout));
+    }
+
+    /**
+     * A view whose reductions multiply this rank's contribution by {@code factor} before they sum it, each rank by its own:
+     * NCCL's PreMulSum. The results are those of multiplying first and summing then; F16 and BF16 are multiplied in binary32
+     * and rounded once. For SUM of floating point types in allReduce, reduce and reduceScatter; anything else is a USAGE
+     * error. What is not replaced by the result is copied: reduceScatter takes memory for its input.
+     */
+    public ProcessGroup scaled(double factor) {
+        return view(callOptions.withFactor(factor));
+    }
+
+    /**
+     * A view whose reductions of F32 move and fold elements as BF16 or F16: half the bytes. Each rank's contribution is
+     * rounded to {@code wire}, partial sums are computed in binary32 and rounded as in {@link ReduceOp}. The error of a SUM
+     * over N ranks is at most {@code ((1 + u)^N (1 + 2^-24)^N - 1)} times the sum of the contributions' magnitudes, with
+     * {@code u} = 2^-8 for BF16 and 2^-11 for F16; one factor {@code (1 + u)} more for AVG. F16 adds at most 2^-25 for each
+     * rounding of a number below 2^-14, and what exceeds 65504 becomes infinite. Every rank chooses alike. For allReduce,
+     * reduce and reduceScatter of F32, anything else is a USAGE error. Takes memory for the rounded elements.
+     *
+     * @param wire BF16 or F16
+     */
+    public ProcessGroup compressed(DataType wire) {
+        return view(callOptions.withWire(wire));
+    }
+
+    /**
+     * A view for small operations that must not wait for large ones: it has a queue, connections and memory of its own.
+     * Its operations are ordered among themselves, and not with those of the group: all ranks call the same operations on
+     * it in the same order. It fails and is closed together with the group. Memory from {@link #allocate} is registered
+     * with the view that it was asked of.
+     */
+    public ProcessGroup urgent() {
+        return new ProcessGroup(runtime.urgent(), options, callOptions);
+    }
+
+    /** Operations on many small buffers as one. */
+    public Coalesced coalesced() {
+        return new Coalesced(this);
+    }
+
+    /** Messages with tags, from any source, and many at once; they have this view's timeout. */
+    public Messages messages() {
+        return new Messages(runtime, callOptions, requests);
+    }
+
+    /** Operations on objects; they have this view's timeout. */
+    public ObjectCollectives objects() {
+        return new ObjectCollectives(plain());
+    }
+
+    private ProcessGroup plain() {
+        return view(callOptions.withFactor(1).withWire(null));
+    }
+
+    private ProcessGroup view(CallOptions newOptions) {
+        return new ProcessGroup(runtime, options, newOptions);
     }
 
     /** Copies the root's first {@code count} elements to every rank's buffer. */
@@ -259,30 +320,27 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     /**
-     * Sends {@code count} elements to one rank, which receives with equal type and count. May return before it has, once
-     * that rank uses the group at all; large messages wait for the receiver.
+     * Sends {@code count} elements to one rank, which receives with equal type and count, as a message of tag 0; see
+     * {@link #messages()}. May return before it has, once that rank uses the group at all; large messages wait for the
+     * receiver.
      */
     public void send(MemorySegment buffer, DataType type, long count, int destination) {
-        Request request = requests.message(OpKind.SEND, buffer, type, count, destination);
-        runtime.sends(destination).run(task(request));
+        messages().send(buffer, type, count, destination, 0);
     }
 
     /** Asynchronous {@link #send}. */
     public Work sendAsync(MemorySegment buffer, DataType type, long count, int destination) {
-        Request request = requests.message(OpKind.SEND, buffer, type, count, destination);
-        return runtime.sends(destination).submit(task(request));
+        return messages().sendAsync(buffer, type, count, destination, 0);
     }
 
-    /** Receives the next message of {@code source}. */
+    /** Receives the next message of tag 0 of {@code source}. */
     public void recv(MemorySegment buffer, DataType type, long count, int source) {
-        Request request = requests.message(OpKind.RECV, buffer, type, count, source);
-        runtime.receives(source).run(task(request));
+        messages().recv(buffer, type, count, source, 0);
     }
 
     /** Asynchronous {@link #recv}. */
     public Work recvAsync(MemorySegment buffer, DataType type, long count, int source) {
-        Request request = requests.message(OpKind.RECV, buffer, type, count, source);
-        return runtime.receives(source).submit(task(request));
+        return messages().recvAsync(buffer, type, count, source, 0);
     }
 
     /** Returns when every rank has called it. */
@@ -304,13 +362,7 @@ public final class ProcessGroup implements AutoCloseable {
             throw new CommException(ErrorCode.USAGE, "allocate: " + bytes + " bytes (expected 0 or more)");
         }
         AtomicReference<MemorySegment> memory = new AtomicReference<>(MemorySegment.NULL);
-        Request request = Request.of(OpKind.ALLOCATE, bytes);
-        runtime.collectives()
-                .run(new GroupTask(
-                        runtime,
-                        request,
-                        callOptions.timeout(),
-                        (backend, call) -> memory.set(backend.allocate(call))));
+        run(Request.of(OpKind.ALLOCATE, bytes), (backend, call) -> memory.set(backend.allocate(call)));
         return memory.get();
     }
 
@@ -326,7 +378,7 @@ public final class ProcessGroup implements AutoCloseable {
     public ProcessGroup split(int color, int key, GroupOptions newOptions) {
         MemorySegment all = MemorySegment.ofArray(new long[2 * size()]);
         long[] mine = {color, key};
-        allGather(MemorySegment.ofArray(mine), all, DataType.I64, 2);
+        plain().allGather(MemorySegment.ofArray(mine), all, DataType.I64, 2);
         record Member(int groupRank, long key) {}
         List<Member> chosen = new ArrayList<>();
         for (int groupRank = 0; groupRank < size(); groupRank++) {
@@ -366,14 +418,62 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     private void run(Request request) {
-        runtime.collectives().run(task(request));
+        run(wireRequest(request), body(request));
     }
 
     private Work submit(Request request) {
-        return runtime.collectives().submit(task(request));
+        return submit(wireRequest(request), body(request));
     }
 
-    private GroupTask task(Request request) {
-        return new GroupTask(runtime, request, callOptions.timeout(), Backend::run);
+    void run(Request request, BiConsumer<Backend, Call> body) {
+        runtime.collectives().run(task(request, body));
+    }
+
+    Work submit(Request request, BiConsumer<Backend, Call> body) {
+        return runtime.collectives().submit(task(request, body));
+    }
+
+    private GroupTask task(Request request, BiConsumer<Backend, Call> body) {
+        return new GroupTask(runtime, request, callOptions.timeout(), body);
+    }
+
+    /** What of a request the data plane sees. */
+    Request wireRequest(Request request) {
+        if (callOptions.isPlain()) {
+            return request;
+        }
+        callOptions.check(request);
+        return request.withType(callOptions.wireType(request.type()));
+    }
+
+    /** How this view's options are kept: as the data plane does it, or on a copy of the data. */
+    private BiConsumer<Backend, Call> body(Request request) {
+        if (callOptions.isPlain()) {
+            return Backend::run;
+        }
+        boolean takes = request.kind() != OpKind.REDUCE || request.root() == rank();
+        boolean isInPlace = request.kind() != OpKind.REDUCE_SCATTER;
+        if (isInPlace && takes && callOptions.wire() == null) {
+            Conversion conversion = conversion(request.type());
+            return (backend, call) -> {
+                conversion.scale(call.input(), call.count());
+                backend.run(call);
+            };
+        }
+        Blocks blocks = Blocks.equal(request.count(), isInPlace ? 1 : size());
+        Blocks all = request.uneven() == null ? blocks : request.uneven();
+        Buffers input = Buffers.of(request.input(), all.total());
+        Buffers output = isInPlace ? input : Buffers.of(request.output(), all.count(rank()));
+        return packing(request, input, output, takes);
+    }
+
+    /** How a request runs on a packed copy of buffers. */
+    Packing packing(Request request, Buffers input, Buffers output, boolean takes) {
+        boolean isInPlace = request.kind() == OpKind.ALL_REDUCE || request.kind() == OpKind.REDUCE;
+        return new Packing(conversion(request.type()), input, output, isInPlace, takes, runtime.scratch());
+    }
+
+    private Conversion conversion(DataType type) {
+        return new Conversion(type, callOptions.wireType(type), callOptions.factor());
     }
 }

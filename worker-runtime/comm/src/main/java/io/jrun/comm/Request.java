@@ -5,6 +5,7 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** An operation as its caller wants it, its arguments checked; its turn gives it a number and a deadline. As {@link Call}. */
@@ -28,6 +29,19 @@ record Request(
     /** A request that moves no data. */
     static Request of(OpKind kind, long count) {
         return of(kind, DataType.I64, ReduceOp.SUM, count, 0, MemorySegment.NULL, MemorySegment.NULL);
+    }
+
+    /** A request for buffers of {@code counts} elements each as one, which differs from one for others. */
+    static Request coalesced(OpKind kind, DataType type, ReduceOp op, long total, List<Long> counts) {
+        long checksum =
+                Blocks.of(counts.stream().mapToLong(Long::longValue).toArray()).checksum();
+        int root = (int) (checksum & Integer.MAX_VALUE);
+        return of(kind, type, op, total, root, MemorySegment.NULL, MemorySegment.NULL);
+    }
+
+    /** The same for elements of another type. */
+    Request withType(DataType newType) {
+        return new Request(kind, newType, op, count, root, input, output, uneven, unevenIncoming);
     }
 
     Call numbered(long sequence, Deadline deadline) {

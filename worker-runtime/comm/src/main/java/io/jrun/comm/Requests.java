@@ -49,11 +49,14 @@ record Requests(int rank, int size) {
         return Request.of(kind, type, op, count, root, buffer, buffer);
     }
 
+    /** @param peer of a receive, also {@link Messages#ANY_SOURCE} */
     Request message(OpKind kind, MemorySegment buffer, DataType type, long count, int peer) {
-        Arguments.rank(kind, kind == OpKind.SEND ? "destination" : "source", peer, size);
-        if (peer == rank) {
+        if (kind == OpKind.SEND || peer != Messages.ANY_SOURCE) {
+            Arguments.rank(kind, kind == OpKind.SEND ? "destination" : "source", peer, size);
+        }
+        if (peer == rank || size == 1) {
             throw new CommException(
-                    ErrorCode.USAGE, kind.methodName() + ": rank " + peer + " is the caller itself. Copy the buffer.");
+                    ErrorCode.USAGE, kind.methodName() + ": rank " + rank + " is the caller itself. Copy the buffer.");
         }
         long bytes = Arguments.blockBytes(kind, type, count, 1);
         if (kind == OpKind.SEND) {

@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.comm.Messages.Transfer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -282,8 +283,7 @@ final class CollectiveMatrix {
                 .mapToLong(from -> counts[(2 * from + rank) % size])
                 .toArray();
         output = output(elements, count * size);
-        group.allToAllV(
-                input(elements, LongStream.of(outgoing).sum()), outgoing, output, incoming, elements.type());
+        group.allToAllV(input(elements, LongStream.of(outgoing).sum()), outgoing, output, incoming, elements.type());
         LongUnaryOperator start = from -> IntStream.range(0, rank)
                 .mapToLong(to -> counts[(int) ((2 * from + to) % size)])
                 .sum();
@@ -319,5 +319,12 @@ final class CollectiveMatrix {
         group.recv(output, elements.type(), count, predecessor);
         sent.await(Duration.ofSeconds(30));
         check(elements, output, count, i -> value(elements, predecessor, i), 1, "recv from " + predecessor);
+
+        MemorySegment back = output(elements, count);
+        group.messages()
+                .exchange(List.of(
+                        new Transfer.Recv(back, elements.type(), count, Messages.ANY_SOURCE, 7),
+                        new Transfer.Send(input(elements, count), elements.type(), count, predecessor, 7)));
+        check(elements, back, count, i -> value(elements, successor, i), 1, "exchange with " + successor);
     }
 }

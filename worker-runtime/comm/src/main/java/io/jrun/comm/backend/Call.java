@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param op the reduction; SUM where the kind does not reduce
  * @param count elements: of the buffer for in-place kinds, of one rank's block otherwise; of all blocks where those are
  *     uneven, and 0 for an uneven ALL_TO_ALL, which every rank divides in its own way; bytes for ALLOCATE
- * @param root group rank of the root, or of the peer of SEND and RECV; 0 where the kind has none
+ * @param root group rank of the root, or of the peer of SEND and RECV, -1 for any; where the kind has
+ *     none, a checksum of the sizes of the buffers that were coalesced to one, else 0
  * @param uneven the blocks of the buffer that has one for each rank (ALL_TO_ALL: of the input), alike on all ranks but for
  *     ALL_TO_ALL; null: all of {@code count} elements
  * @param unevenIncoming of an uneven ALL_TO_ALL, the blocks of the output; else null
@@ -116,6 +117,9 @@ public record Call(
         }
         String reduction = kind.reduces() ? ", " + op : "";
         String peer = kind == OpKind.SEND ? ", to " : kind == OpKind.RECV ? ", from " : ", root ";
-        return name + "(" + type.label() + ", " + amount + reduction + (kind.hasRoot() ? peer + root : "") + ")";
+        String which = kind.hasRoot()
+                ? peer + (root < 0 ? "any" : root)
+                : root == 0 ? "" : ", coalesced " + Integer.toHexString(root);
+        return name + "(" + type.label() + ", " + amount + reduction + which + ")";
     }
 }

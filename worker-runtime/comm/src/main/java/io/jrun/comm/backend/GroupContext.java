@@ -27,6 +27,11 @@ public record GroupContext(
         members = List.copyOf(members);
     }
 
+    /** The same members, of one health with this, under another name. */
+    public GroupContext withName(String newName) {
+        return new GroupContext(world, newName, rank, members, deterministic, lateWarning, health);
+    }
+
     /** Number of members. */
     public int size() {
         return members.size();

@@ -91,6 +91,12 @@ final class TcpBackend implements Backend {
     }
 
     @Override
+    public boolean hasMessage(int source) {
+        return messages.computeIfAbsent(new Direction(source, OpKind.RECV), this::openMessages)
+                .hasInput(source);
+    }
+
+    @Override
     public MemorySegment allocate(Call call) {
         run(call);
         return arena.allocate(call.bytes(), ALIGNMENT);

@@ -134,6 +134,18 @@ final class TcpLane implements Links, AutoCloseable {
         return scratch;
     }
 
+    /** Whether the peer has sent something, or ended its stream, since the last call. Between calls of a lane of one peer. */
+    boolean hasInput(int peer) {
+        Pair pair = involve(peer);
+        takeDeliveries();
+        pair.listen();
+        try {
+            return pair.isOpen() && selector.selectNow(_ -> {}) > 0;
+        } catch (IOException e) {
+            throw lost(peer, reason(e));
+        }
+    }
+
     /** Makes a waiting thread look at the group's health again. Any thread. */
     void wake() {
         selector.wakeup();
