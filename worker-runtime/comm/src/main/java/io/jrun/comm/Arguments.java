@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -20,6 +21,25 @@ final class Arguments {
             return Math.multiplyExact(Math.multiplyExact(count, (long) type.sizeBytes()), (long) blocks);
         } catch (ArithmeticException e) {
             throw usage(kind, blocks + " blocks of " + count + " elements of " + type.label() + " exceed 64 bits");
+        }
+    }
+
+    /** One block for each rank, of sizes that the caller has listed. */
+    static Blocks blocks(OpKind kind, DataType type, long[] counts, int size) {
+        if (counts.length != size) {
+            throw usage(kind, counts.length + " counts for a group of " + size + " (expected one for each rank)");
+        }
+        for (int rank = 0; rank < size; rank++) {
+            if (counts[rank] < 0) {
+                throw usage(kind, "the count of rank " + rank + " is " + counts[rank] + " (expected 0 or more)");
+            }
+        }
+        try {
+            Blocks blocks = Blocks.of(counts);
+            long _ = Math.multiplyExact(blocks.total(), (long) type.sizeBytes());
+            return blocks;
+        } catch (ArithmeticException e) {
+            throw usage(kind, "blocks of " + Arrays.toString(counts) + " elements exceed 64 bits together");
         }
     }
 
@@ -87,7 +107,7 @@ final class Arguments {
         return a.asOverlappingSlice(b).isPresent();
     }
 
-    private static CommException usage(OpKind kind, String what) {
+    static CommException usage(OpKind kind, String what) {
         return new CommException(ErrorCode.USAGE, kind.methodName() + ": " + what);
     }
 }

@@ -52,7 +52,7 @@ final class GroupRegistry implements ControlListener {
     private final Optional<Path> logFolder;
     private final Thread owner = Thread.currentThread();
     private final FlightRecorder recorder = new FlightRecorder();
-    private final List<ProcessGroup> groups = new ArrayList<>();
+    private final List<GroupRuntime> groups = new ArrayList<>();
     private final Map<Integer, String> departures = new ConcurrentHashMap<>();
     private final AtomicBoolean checkpointRequested = new AtomicBoolean();
     private volatile @Nullable FlightDump dump;
@@ -104,16 +104,16 @@ final class GroupRegistry implements ControlListener {
                 options.lateWarning(),
                 new GroupHealth(),
                 record.waits());
-        ProcessGroup opened = new ProcessGroup(group, options, this, record);
+        GroupRuntime opened = new GroupRuntime(group, this, record);
         groups.add(opened);
         departures.forEach(opened::worldRankLeft);
         if (cause != null) {
             opened.poison(cause);
         }
-        return opened;
+        return new ProcessGroup(opened, options);
     }
 
-    synchronized void forget(ProcessGroup group) {
+    synchronized void forget(GroupRuntime group) {
         groups.remove(group);
     }
 
@@ -148,7 +148,7 @@ final class GroupRegistry implements ControlListener {
 
     private void closeGroups() {
         Deadline grace = Deadline.after(CLOSE_GRACE);
-        for (ProcessGroup group : snapshot().reversed()) {
+        for (GroupRuntime group : snapshot().reversed()) {
             group.close(grace);
         }
         BackendFactory current;
@@ -230,7 +230,7 @@ final class GroupRegistry implements ControlListener {
         snapshot().forEach(group -> group.poison(failure));
     }
 
-    private synchronized List<ProcessGroup> snapshot() {
+    private synchronized List<GroupRuntime> snapshot() {
         return List.copyOf(groups);
     }
 

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * everything else on a progress thread of its own. The thread is a daemon, starts with the first asynchronous operation and
  * parks in Java while idle, so that it does not hold up the VM's exit. Thread-safe.
  */
-final class Lane {
+final class Lane implements Queue {
     /** A bound on forgotten work; at this depth the program is not waiting for anything it starts. */
     private static final int MAX_QUEUED = 1 << 16;
 
@@ -55,7 +55,7 @@ final class Lane {
             lock.unlock();
         }
         if (queued != null) {
-            queued.await();
+            queued.work().await();
             return;
         }
         try {
@@ -69,14 +69,14 @@ final class Lane {
     Work submit(Task task) {
         lock.lock();
         try {
-            return enqueue(task);
+            return enqueue(task).work();
         } finally {
             lock.unlock();
         }
     }
 
-    /** Refuses operations from now on; those that are queued still run. */
-    void close() {
+    @Override
+    public void close() {
         lock.lock();
         try {
             closed = true;
@@ -86,8 +86,8 @@ final class Lane {
         }
     }
 
-    /** Waits until a closed lane has run everything; false if it has not by {@code deadline}. */
-    boolean awaitEnd(Deadline deadline) {
+    @Override
+    public boolean awaitEnd(Deadline deadline) {
         boolean interrupted = false;
         lock.lock();
         try {

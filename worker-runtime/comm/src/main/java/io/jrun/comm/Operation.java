@@ -1,22 +1,9 @@
 package io.jrun.comm;
 
-import java.time.Duration;
-import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-
 /** An operation in a {@link Lane}'s queue, and what its caller holds of it. */
-final class Operation implements Work {
-    private final CompletableFuture<Void> future = new CompletableFuture<>();
-    private final Lane.Task task;
-    private final long sequence;
-
+record Operation(Lane.Task task, long sequence, Pending work) {
     Operation(Lane.Task task, long sequence) {
-        this.task = task;
-        this.sequence = sequence;
+        this(task, sequence, new Pending());
     }
 
     void queued() {
@@ -27,65 +14,9 @@ final class Operation implements Work {
         try {
             task.run(sequence);
         } catch (Throwable failure) {
-            future.completeExceptionally(failure);
+            work.fail(failure);
             return;
         }
-        future.complete(null);
-    }
-
-    @Override
-    public void await() {
-        refuseWaitingUnlessDone();
-        try {
-            future.join();
-        } catch (CompletionException e) {
-            throw unwrap(e);
-        }
-    }
-
-    @Override
-    public void await(Duration timeout) {
-        refuseWaitingUnlessDone();
-        try {
-            future.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
-        } catch (ExecutionException e) {
-            throw unwrap(e);
-        } catch (TimeoutException e) {
-            throw new CommException(
-                    ErrorCode.COLLECTIVE_TIMEOUT, "the operation still runs after " + timeout + " of waiting", e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new CommException(ErrorCode.ABORTED, "interrupted while waiting for an operation", e);
-        }
-    }
-
-    @Override
-    public boolean isDone() {
-        return future.isDone();
-    }
-
-    @Override
-    public Optional<Throwable> exception() {
-        return future.isCompletedExceptionally() ? Optional.of(future.exceptionNow()) : Optional.empty();
-    }
-
-    @Override
-    public CompletableFuture<Void> future() {
-        return future.copy();
-    }
-
-    private void refuseWaitingUnlessDone() {
-        if (!isDone()) {
-            Lane.refuseWaiting("Work.await()");
-        }
-    }
-
-    /** The waiting thread's own exception, so that both stacks are there: where it waited and where it failed. */
-    private static RuntimeException unwrap(Exception wrapper) {
-        Throwable failure = wrapper.getCause();
-        if (failure instanceof CommException comm) {
-            return new CommException(comm.code(), String.valueOf(comm.getMessage()), comm);
-        }
-        return new CommException(ErrorCode.SYSTEM, "the operation failed: " + failure, failure);
+        work.complete();
     }
 }

@@ -1,21 +1,20 @@
 package io.jrun.comm;
 
+import io.jrun.comm.Packing.Buffers;
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
-import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.control.Frame.Peer;
-import io.jrun.comm.record.FlightRecorder;
 import io.jrun.comm.record.RecordedGroup;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
-import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,53 +22,49 @@ import org.jspecify.annotations.Nullable;
  * order; a difference fails on every rank with COLLECTIVE_MISMATCH, naming both calls.
  *
  * <p>Buffers are heap or native memory in native byte order, at least as large as stated; counts are elements. Collectives
- * run in call order, whether called or submitted with {@code ...Async}; the messages of one direction between two ranks
- * have an order of their own, so that {@code sendAsync} and {@code recvAsync} between the same ranks can cross.
+ * run in call order, whether called or submitted with {@code ...Async}; messages have an order of their own, see
+ * {@link Messages}.
+ *
+ * <p>Operations whose name ends in {@code V} give each rank a block of a size of its own: {@code counts} has one count for
+ * each rank, and blocks lie one behind the other in rank order. Blocks may be empty.
  *
  * <p>Once an operation has failed with anything but USAGE, the group is poisoned: pending and later operations fail at once
- * with the same cause. Every operation ends within the group's timeout.
+ * with the same cause. Every operation ends within the group's timeout, or
+ * that of {@link #withTimeout}.
  *
  * <p>Thread-safe; but two threads that call collectives on one group must agree about their order with the other ranks.
  */
 public final class ProcessGroup implements AutoCloseable {
-    private static final DataType NO_TYPE = DataType.I64;
-
-    private final GroupContext context;
+    private final GroupRuntime runtime;
     private final GroupOptions options;
-    private final GroupRegistry registry;
-    private final FlightRecorder recorder;
-    private final RecordedGroup record;
-    private final Lane collectives;
-    private final ConcurrentHashMap<Integer, Lane> sends = new ConcurrentHashMap<>();
-    private final ConcurrentHashMap<Integer, Lane> receives = new ConcurrentHashMap<>();
-    private final Object lifecycle = new Object();
-    private volatile @Nullable Backend backend;
-    private boolean closed;
-    private boolean released;
-    private int splits;
+    private final CallOptions callOptions;
+    private final Requests requests;
 
-    ProcessGroup(GroupContext context, GroupOptions options, GroupRegistry registry, RecordedGroup record) {
-        this.context = context;
+    /** The group as it was opened. */
+    ProcessGroup(GroupRuntime runtime, GroupOptions options) {
+        this(runtime, options, CallOptions.of(options));
+    }
+
+    private ProcessGroup(GroupRuntime runtime, GroupOptions options, CallOptions callOptions) {
+        this.runtime = runtime;
         this.options = options;
-        this.registry = registry;
-        this.recorder = registry.recorder();
-        this.record = record;
-        this.collectives = new Lane("group " + context.name());
+        this.callOptions = callOptions;
+        this.requests = new Requests(runtime.context().rank(), runtime.context().size());
     }
 
     /** This rank's number in the group, 0 to size-1. */
     public int rank() {
-        return context.rank();
+        return runtime.context().rank();
     }
 
     /** Number of members. */
     public int size() {
-        return context.size();
+        return runtime.context().size();
     }
 
     /** Unique name within the job's round: "world", or derived from the group it was split from. */
     public String name() {
-        return context.name();
+        return runtime.context().name();
     }
 
     /** Timeout and determinism. */
@@ -79,45 +74,113 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** How much this group has done, and for whom this rank has waited meanwhile. Cheap; at any time. */
     public GroupStats stats() {
+        RecordedGroup recorded = runtime.recorded();
         return new GroupStats(
-                record.completedCollectives(),
-                record.waits().total(),
-                record.waits().lags());
+                recorded.completedCollectives(),
+                recorded.waits().total(),
+                recorded.waits().lags());
     }
 
     /** The world rank of a member. */
     public int worldRank(int groupRank) {
-        return context.members().get(groupRank).rank();
+        return runtime.context().members().get(groupRank).rank();
+    }
+
+    /**
+     * A view of this group whose operations have another timeout each. A view is this group in everything else: its
+     * operations are in one order with the group's, and closing it closes the group.
+     *
+     * @throws CommException USAGE if {@code timeout} is not positive
+     */
+    public ProcessGroup withTimeout(Duration timeout) {
+        return view(callOptions.withTimeout(timeout));
+    }
+
+    /**
+     * A view whose reductions multiply this rank's contribution by {@code factor} before they sum it, each rank by its own:
+     * NCCL's PreMulSum. The results are those of multiplying first and summing then; F16 and BF16 are multiplied in binary32
+     * and rounded once. For SUM of floating point types in allReduce, reduce and reduceScatter; anything else is a USAGE
+     * error. What is not replaced by the result is copied: reduceScatter takes memory for its input.
+     */
+    public ProcessGroup scaled(double factor) {
+        return view(callOptions.withFactor(factor));
+    }
+
+    /**
+     * A view whose reductions of F32 move and fold elements as BF16 or F16: half the bytes. Each rank's contribution is
+     * rounded to {@code wire}, partial sums are computed in binary32 and rounded as in {@link ReduceOp}. The error of a SUM
+     * over N ranks is at most {@code ((1 + u)^N (1 + 2^-24)^N - 1)} times the sum of the contributions' magnitudes, with
+     * {@code u} = 2^-8 for BF16 and 2^-11 for F16; one factor {@code (1 + u)} more for AVG. F16 adds at most 2^-25 for each
+     * rounding of a number below 2^-14, and what exceeds 65504 becomes infinite. Every rank chooses alike. For allReduce,
+     * reduce and reduceScatter of F32, anything else is a USAGE error. Takes memory for the rounded elements.
+     *
+     * @param wire BF16 or F16
+     */
+    public ProcessGroup compressed(DataType wire) {
+        return view(callOptions.withWire(wire));
+    }
+
+    /**
+     * A view for small operations that must not wait for large ones: it has a queue, connections and memory of its own.
+     * Its operations are ordered among themselves, and not with those of the group: all ranks call the same operations on
+     * it in the same order. It fails and is closed together with the group. Memory from {@link #allocate} is registered
+     * with the view that it was asked of.
+     */
+    public ProcessGroup urgent() {
+        return new ProcessGroup(runtime.urgent(), options, callOptions);
+    }
+
+    /** Operations on many small buffers as one. */
+    public Coalesced coalesced() {
+        return new Coalesced(this);
+    }
+
+    /** Messages with tags, from any source, and many at once; they have this view's timeout. */
+    public Messages messages() {
+        return new Messages(runtime, callOptions, requests);
+    }
+
+    /** Operations on objects; they have this view's timeout. */
+    public ObjectCollectives objects() {
+        return new ObjectCollectives(plain());
+    }
+
+    private ProcessGroup plain() {
+        return view(callOptions.withFactor(1).withWire(null));
+    }
+
+    private ProcessGroup view(CallOptions newOptions) {
+        return new ProcessGroup(runtime, options, newOptions);
     }
 
     /** Copies the root's first {@code count} elements to every rank's buffer. */
     public void broadcast(MemorySegment buffer, DataType type, long count, int root) {
-        collectives.run(inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root));
+        run(requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root));
     }
 
     /** Asynchronous {@link #broadcast}. */
     public Work broadcastAsync(MemorySegment buffer, DataType type, long count, int root) {
-        return collectives.submit(inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root));
+        return submit(requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root));
     }
 
     /** Replaces every rank's elements by their reduction over all ranks; the results have equal bits on all ranks. */
     public void allReduce(MemorySegment buffer, DataType type, long count, ReduceOp op) {
-        collectives.run(inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0));
+        run(requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0));
     }
 
     /** Asynchronous {@link #allReduce}. */
     public Work allReduceAsync(MemorySegment buffer, DataType type, long count, ReduceOp op) {
-        return collectives.submit(inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0));
+        return submit(requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0));
     }
 
     /** Replaces the root's elements by their reduction over all ranks; the other ranks' buffers stay as they are. */
     public void reduce(MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
-        collectives.run(inPlace(OpKind.REDUCE, buffer, type, count, op, root));
+        run(requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root));
     }
 
     /** Asynchronous {@link #reduce}. */
     public Work reduceAsync(MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
-        return collectives.submit(inPlace(OpKind.REDUCE, buffer, type, count, op, root));
+        return submit(requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root));
     }
 
     /**
@@ -126,12 +189,27 @@ public final class ProcessGroup implements AutoCloseable {
      * @param output {@code size() * count} elements; {@code input} may be this rank's own block of it
      */
     public void allGather(MemorySegment input, MemorySegment output, DataType type, long count) {
-        collectives.run(allGatherTask(input, output, type, count));
+        run(requests.allGather(input, output, type, count));
     }
 
     /** Asynchronous {@link #allGather}. */
     public Work allGatherAsync(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return collectives.submit(allGatherTask(input, output, type, count));
+        return submit(requests.allGather(input, output, type, count));
+    }
+
+    /**
+     * As {@link #allGather} with {@code counts[r]} elements of rank r.
+     *
+     * @param counts alike on all ranks
+     * @param output as many elements as there are in all; {@code input} may be this rank's own block of it
+     */
+    public void allGatherV(MemorySegment input, MemorySegment output, DataType type, long... counts) {
+        run(requests.allGather(input, output, type, counts));
+    }
+
+    /** Asynchronous {@link #allGatherV}. */
+    public Work allGatherVAsync(MemorySegment input, MemorySegment output, DataType type, long... counts) {
+        return submit(requests.allGather(input, output, type, counts));
     }
 
     /**
@@ -140,12 +218,28 @@ public final class ProcessGroup implements AutoCloseable {
      * @param input {@code size() * count} elements; {@code output} may be this rank's own block of it
      */
     public void reduceScatter(MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
-        collectives.run(reduceScatterTask(input, output, type, count, op));
+        run(requests.reduceScatter(input, output, type, count, op));
     }
 
     /** Asynchronous {@link #reduceScatter}. */
     public Work reduceScatterAsync(MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
-        return collectives.submit(reduceScatterTask(input, output, type, count, op));
+        return submit(requests.reduceScatter(input, output, type, count, op));
+    }
+
+    /**
+     * As {@link #reduceScatter} with a block of {@code counts[r]} elements for rank r.
+     *
+     * @param counts alike on all ranks
+     * @param input as many elements as there are in all; {@code output} may be this rank's own block of it
+     */
+    public void reduceScatterV(MemorySegment input, MemorySegment output, DataType type, ReduceOp op, long... counts) {
+        run(requests.reduceScatter(input, output, type, counts, op));
+    }
+
+    /** Asynchronous {@link #reduceScatterV}. */
+    public Work reduceScatterVAsync(
+            MemorySegment input, MemorySegment output, DataType type, ReduceOp op, long... counts) {
+        return submit(requests.reduceScatter(input, output, type, counts, op));
     }
 
     /**
@@ -154,12 +248,28 @@ public final class ProcessGroup implements AutoCloseable {
      * @param output {@code size() * count} elements at the root; ignored elsewhere
      */
     public void gather(MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
-        collectives.run(gatherTask(input, output, type, count, root));
+        run(requests.gather(input, output, type, count, root));
     }
 
     /** Asynchronous {@link #gather}. */
     public Work gatherAsync(MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
-        return collectives.submit(gatherTask(input, output, type, count, root));
+        return submit(requests.gather(input, output, type, count, root));
+    }
+
+    /**
+     * As {@link #gather} with {@code counts[r]} elements of rank r.
+     *
+     * @param counts alike on all ranks, which tells also those that are not the root
+     * @param output as many elements as there are in all at the root; ignored elsewhere
+     */
+    public void gatherV(MemorySegment input, @Nullable MemorySegment output, DataType type, int root, long... counts) {
+        run(requests.gather(input, output, type, counts, root));
+    }
+
+    /** Asynchronous {@link #gatherV}. */
+    public Work gatherVAsync(
+            MemorySegment input, @Nullable MemorySegment output, DataType type, int root, long... counts) {
+        return submit(requests.gather(input, output, type, counts, root));
     }
 
     /**
@@ -168,59 +278,89 @@ public final class ProcessGroup implements AutoCloseable {
      * @param input {@code size() * count} elements at the root; ignored elsewhere
      */
     public void scatter(@Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
-        collectives.run(scatterTask(input, output, type, count, root));
+        run(requests.scatter(input, output, type, count, root));
     }
 
     /** Asynchronous {@link #scatter}. */
     public Work scatterAsync(@Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
-        return collectives.submit(scatterTask(input, output, type, count, root));
+        return submit(requests.scatter(input, output, type, count, root));
+    }
+
+    /**
+     * As {@link #scatter} with a block of {@code counts[r]} elements for rank r.
+     *
+     * @param counts alike on all ranks
+     * @param input as many elements as there are in all at the root; ignored elsewhere
+     */
+    public void scatterV(@Nullable MemorySegment input, MemorySegment output, DataType type, int root, long... counts) {
+        run(requests.scatter(input, output, type, counts, root));
+    }
+
+    /** Asynchronous {@link #scatterV}. */
+    public Work scatterVAsync(
+            @Nullable MemorySegment input, MemorySegment output, DataType type, int root, long... counts) {
+        return submit(requests.scatter(input, output, type, counts, root));
     }
 
     /** Gives rank r everybody's r-th block of {@code count} elements, in rank order; buffers must not overlap. */
     public void allToAll(MemorySegment input, MemorySegment output, DataType type, long count) {
-        collectives.run(allToAllTask(input, output, type, count));
+        run(requests.allToAll(input, output, type, count));
     }
 
     /** Asynchronous {@link #allToAll}. */
     public Work allToAllAsync(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return collectives.submit(allToAllTask(input, output, type, count));
+        return submit(requests.allToAll(input, output, type, count));
     }
 
     /**
-     * Sends {@code count} elements to one rank, which receives with equal type and count. May return before it has, once
-     * that rank uses the group at all; large messages wait for the receiver.
+     * As {@link #allToAll} with blocks of any sizes; buffers must not overlap.
+     *
+     * @param outgoing {@code outgoing[r]} elements of the input go to rank r
+     * @param incoming {@code incoming[r]} elements of the output come from rank r: what that rank has as its outgoing count
+     *     for this one. A difference is a COLLECTIVE_MISMATCH that names both.
+     */
+    public void allToAllV(MemorySegment input, long[] outgoing, MemorySegment output, long[] incoming, DataType type) {
+        run(requests.allToAll(input, outgoing, output, incoming, type));
+    }
+
+    /** Asynchronous {@link #allToAllV}. */
+    public Work allToAllVAsync(
+            MemorySegment input, long[] outgoing, MemorySegment output, long[] incoming, DataType type) {
+        return submit(requests.allToAll(input, outgoing, output, incoming, type));
+    }
+
+    /**
+     * Sends {@code count} elements to one rank, which receives with equal type and count, as a message of tag 0; see
+     * {@link #messages()}. May return before it has, once that rank uses the group at all; large messages wait for the
+     * receiver.
      */
     public void send(MemorySegment buffer, DataType type, long count, int destination) {
-        Lane.Task task = message(OpKind.SEND, buffer, type, count, destination);
-        messages(sends, "to", destination).run(task);
+        messages().send(buffer, type, count, destination, 0);
     }
 
     /** Asynchronous {@link #send}. */
     public Work sendAsync(MemorySegment buffer, DataType type, long count, int destination) {
-        Lane.Task task = message(OpKind.SEND, buffer, type, count, destination);
-        return messages(sends, "to", destination).submit(task);
+        return messages().sendAsync(buffer, type, count, destination, 0);
     }
 
-    /** Receives the next message of {@code source}. */
+    /** Receives the next message of tag 0 of {@code source}. */
     public void recv(MemorySegment buffer, DataType type, long count, int source) {
-        Lane.Task task = message(OpKind.RECV, buffer, type, count, source);
-        messages(receives, "from", source).run(task);
+        messages().recv(buffer, type, count, source, 0);
     }
 
     /** Asynchronous {@link #recv}. */
     public Work recvAsync(MemorySegment buffer, DataType type, long count, int source) {
-        Lane.Task task = message(OpKind.RECV, buffer, type, count, source);
-        return messages(receives, "from", source).submit(task);
+        return messages().recvAsync(buffer, type, count, source, 0);
     }
 
     /** Returns when every rank has called it. */
     public void barrier() {
-        collectives.run(barrierTask());
+        run(Request.of(OpKind.BARRIER, 0));
     }
 
     /** Asynchronous {@link #barrier}. */
     public Work barrierAsync() {
-        return collectives.submit(barrierTask());
+        return submit(Request.of(OpKind.BARRIER, 0));
     }
 
     /**
@@ -232,17 +372,7 @@ public final class ProcessGroup implements AutoCloseable {
             throw new CommException(ErrorCode.USAGE, "allocate: " + bytes + " bytes (expected 0 or more)");
         }
         AtomicReference<MemorySegment> memory = new AtomicReference<>(MemorySegment.NULL);
-        collectives.run(new GroupTask(
-                sequence -> call(
-                        sequence,
-                        OpKind.ALLOCATE,
-                        NO_TYPE,
-                        ReduceOp.SUM,
-                        bytes,
-                        0,
-                        MemorySegment.NULL,
-                        MemorySegment.NULL),
-                (current, call) -> memory.set(current.allocate(call))));
+        run(Request.of(OpKind.ALLOCATE, bytes), (backend, call) -> memory.set(backend.allocate(call)));
         return memory.get();
     }
 
@@ -258,7 +388,7 @@ public final class ProcessGroup implements AutoCloseable {
     public ProcessGroup split(int color, int key, GroupOptions newOptions) {
         MemorySegment all = MemorySegment.ofArray(new long[2 * size()]);
         long[] mine = {color, key};
-        allGather(MemorySegment.ofArray(mine), all, DataType.I64, 2);
+        plain().allGather(MemorySegment.ofArray(mine), all, DataType.I64, 2);
         record Member(int groupRank, long key) {}
         List<Member> chosen = new ArrayList<>();
         for (int groupRank = 0; groupRank < size(); groupRank++) {
@@ -268,9 +398,9 @@ public final class ProcessGroup implements AutoCloseable {
         }
         chosen.sort((a, b) -> a.key() != b.key() ? Long.compare(a.key(), b.key()) : a.groupRank() - b.groupRank());
         List<Peer> members = chosen.stream()
-                .map(member -> context.members().get(member.groupRank()))
+                .map(member -> runtime.context().members().get(member.groupRank()))
                 .toList();
-        return registry.open(name() + "." + nextSplit() + "c" + color, members, newOptions);
+        return runtime.registry().open(name() + "." + runtime.nextSplit() + "c" + color, members, newOptions);
     }
 
     /**
@@ -279,11 +409,7 @@ public final class ProcessGroup implements AutoCloseable {
      * @throws CommException USAGE if the group is closed
      */
     public void abort(String cause) {
-        if (size() > 1 && !context.health().isImpaired()) {
-            openBackend(); // The others hear of it through the data plane.
-        }
-        poison(new CommException(
-                ErrorCode.ABORTED, "group " + name() + " was aborted by " + context.describe(rank()) + ": " + cause));
+        runtime.abort(cause);
     }
 
     /**
@@ -298,262 +424,66 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** As {@link #close()}, with another end of the grace. */
     void close(Deadline grace) {
-        Lane.refuseWaiting("closing group " + name());
-        synchronized (lifecycle) {
-            if (closed) {
-                return;
-            }
-            closed = true;
+        runtime.close(grace);
+    }
+
+    private void run(Request request) {
+        run(wireRequest(request), body(request));
+    }
+
+    private Work submit(Request request) {
+        return submit(wireRequest(request), body(request));
+    }
+
+    void run(Request request, BiConsumer<Backend, Call> body) {
+        runtime.collectives().run(task(request, body));
+    }
+
+    Work submit(Request request, BiConsumer<Backend, Call> body) {
+        return runtime.collectives().submit(task(request, body));
+    }
+
+    private GroupTask task(Request request, BiConsumer<Backend, Call> body) {
+        return new GroupTask(runtime, request, callOptions.timeout(), body);
+    }
+
+    /** What of a request the data plane sees. */
+    Request wireRequest(Request request) {
+        if (callOptions.isPlain()) {
+            return request;
         }
-        List<Lane> lanes = new ArrayList<>(List.of(collectives));
-        lanes.addAll(sends.values());
-        lanes.addAll(receives.values());
-        lanes.forEach(Lane::close);
-        if (!haveEnded(lanes, grace)) {
-            poison(new CommException(
-                    ErrorCode.ABORTED,
-                    "group " + name() + " was closed by " + context.describe(rank())
-                            + " while operations were pending that did not end within a grace of "
-                            + grace.timeout().toSeconds()
-                            + " s. That rank may be failing, see its log; otherwise await all Work before closing."));
-            if (!haveEnded(lanes, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
-                throw new CommException(
-                        ErrorCode.SYSTEM,
-                        "group " + name() + " cannot be closed: a continuation of Work.future() has not returned.");
-            }
+        callOptions.check(request);
+        return request.withType(callOptions.wireType(request.type()));
+    }
+
+    /** How this view's options are kept: as the data plane does it, or on a copy of the data. */
+    private BiConsumer<Backend, Call> body(Request request) {
+        if (callOptions.isPlain()) {
+            return Backend::run;
         }
-        registry.forget(this);
-        release();
-    }
-
-    private static boolean haveEnded(List<Lane> lanes, Deadline deadline) {
-        return lanes.stream().allMatch(lane -> lane.awaitEnd(deadline));
-    }
-
-    private void release() {
-        Backend current;
-        synchronized (lifecycle) {
-            released = true;
-            current = backend;
-            backend = null;
+        boolean takes = request.kind() != OpKind.REDUCE || request.root() == rank();
+        boolean isInPlace = request.kind() != OpKind.REDUCE_SCATTER;
+        if (isInPlace && takes && callOptions.wire() == null) {
+            Conversion conversion = conversion(request.type());
+            return (backend, call) -> {
+                conversion.scale(call.input(), call.count());
+                backend.run(call);
+            };
         }
-        if (current != null) {
-            current.close();
-        }
+        Blocks blocks = Blocks.equal(request.count(), isInPlace ? 1 : size());
+        Blocks all = request.uneven() == null ? blocks : request.uneven();
+        Buffers input = Buffers.of(request.input(), all.total());
+        Buffers output = isInPlace ? input : Buffers.of(request.output(), all.count(rank()));
+        return packing(request, input, output, takes);
     }
 
-    void poison(CommException cause) {
-        context.health().poison(cause);
-        healthChanged();
-        registry.failed(cause);
+    /** How a request runs on a packed copy of buffers. */
+    Packing packing(Request request, Buffers input, Buffers output, boolean takes) {
+        boolean isInPlace = request.kind() == OpKind.ALL_REDUCE || request.kind() == OpKind.REDUCE;
+        return new Packing(conversion(request.type()), input, output, isInPlace, takes, runtime.scratch());
     }
 
-    void worldRankLeft(int worldRank, String how) {
-        for (int groupRank = 0; groupRank < size(); groupRank++) {
-            if (worldRank(groupRank) == worldRank) {
-                context.health().left(groupRank, how);
-                healthChanged();
-            }
-        }
-    }
-
-    private void healthChanged() {
-        Backend current = backend;
-        if (current != null) {
-            current.healthChanged();
-        }
-    }
-
-    private synchronized int nextSplit() {
-        return splits++;
-    }
-
-    private Lane messages(ConcurrentHashMap<Integer, Lane> lanes, String direction, int peer) {
-        Lane open = lanes.get(peer);
-        if (open != null) {
-            return open;
-        }
-        synchronized (lifecycle) {
-            if (closed) {
-                throw isClosed();
-            }
-            return lanes.computeIfAbsent(peer, _ -> new Lane("group " + name() + " " + direction + " " + peer));
-        }
-    }
-
-    private CommException isClosed() {
-        return Lane.closed("group " + name());
-    }
-
-    private Lane.Task inPlace(OpKind kind, MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
-        Arguments.rank(kind, "root", root, size());
-        Arguments.reducible(kind, type, op);
-        Arguments.writable(kind, "data", buffer, Arguments.blockBytes(kind, type, count, 1));
-        return task(kind, type, op, count, root, buffer, buffer);
-    }
-
-    private Lane.Task message(OpKind kind, MemorySegment buffer, DataType type, long count, int peer) {
-        Arguments.rank(kind, kind == OpKind.SEND ? "destination" : "source", peer, size());
-        if (peer == rank()) {
-            throw new CommException(
-                    ErrorCode.USAGE, kind.methodName() + ": rank " + peer + " is the caller itself. Copy the buffer.");
-        }
-        long bytes = Arguments.blockBytes(kind, type, count, 1);
-        if (kind == OpKind.SEND) {
-            Arguments.readable(kind, "data", buffer, bytes);
-        } else {
-            Arguments.writable(kind, "data", buffer, bytes);
-        }
-        return task(kind, type, ReduceOp.SUM, count, peer, buffer, buffer);
-    }
-
-    private Lane.Task allGatherTask(MemorySegment input, MemorySegment output, DataType type, long count) {
-        OpKind kind = OpKind.ALL_GATHER;
-        long block = Arguments.blockBytes(kind, type, count, 1);
-        long whole = Arguments.blockBytes(kind, type, count, size());
-        Arguments.readable(kind, "input", input, block);
-        Arguments.writable(kind, "output", output, whole);
-        Arguments.apartOrInPlace(kind, output, whole, input, block, rank() * block);
-        return task(kind, type, ReduceOp.SUM, count, 0, input, output);
-    }
-
-    private Lane.Task reduceScatterTask(
-            MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
-        OpKind kind = OpKind.REDUCE_SCATTER;
-        Arguments.reducible(kind, type, op);
-        long block = Arguments.blockBytes(kind, type, count, 1);
-        long whole = Arguments.blockBytes(kind, type, count, size());
-        Arguments.readable(kind, "input", input, whole);
-        Arguments.writable(kind, "output", output, block);
-        Arguments.apartOrInPlace(kind, input, whole, output, block, rank() * block);
-        return task(kind, type, op, count, 0, input, output);
-    }
-
-    private Lane.Task gatherTask(
-            MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
-        OpKind kind = OpKind.GATHER;
-        Arguments.rank(kind, "root", root, size());
-        long block = Arguments.blockBytes(kind, type, count, 1);
-        long whole = Arguments.blockBytes(kind, type, count, size());
-        Arguments.readable(kind, "input", input, block);
-        MemorySegment target = MemorySegment.NULL;
-        if (rank() == root) {
-            target = output == null ? MemorySegment.NULL : output;
-            Arguments.writable(kind, "output", target, whole);
-            Arguments.apartOrInPlace(kind, target, whole, input, block, rank() * block);
-        }
-        return task(kind, type, ReduceOp.SUM, count, root, input, target);
-    }
-
-    private Lane.Task scatterTask(
-            @Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
-        OpKind kind = OpKind.SCATTER;
-        Arguments.rank(kind, "root", root, size());
-        long block = Arguments.blockBytes(kind, type, count, 1);
-        long whole = Arguments.blockBytes(kind, type, count, size());
-        Arguments.writable(kind, "output", output, block);
-        MemorySegment source = MemorySegment.NULL;
-        if (rank() == root) {
-            source = input == null ? MemorySegment.NULL : input;
-            Arguments.readable(kind, "input", source, whole);
-            Arguments.apartOrInPlace(kind, source, whole, output, block, rank() * block);
-        }
-        return task(kind, type, ReduceOp.SUM, count, root, source, output);
-    }
-
-    private Lane.Task allToAllTask(MemorySegment input, MemorySegment output, DataType type, long count) {
-        OpKind kind = OpKind.ALL_TO_ALL;
-        long whole = Arguments.blockBytes(kind, type, count, size());
-        Arguments.readable(kind, "input", input, whole);
-        Arguments.writable(kind, "output", output, whole);
-        Arguments.apart(kind, input, whole, output, whole);
-        return task(kind, type, ReduceOp.SUM, count, 0, input, output);
-    }
-
-    private Lane.Task barrierTask() {
-        return task(OpKind.BARRIER, NO_TYPE, ReduceOp.SUM, 0, 0, MemorySegment.NULL, MemorySegment.NULL);
-    }
-
-    private Lane.Task task(
-            OpKind kind, DataType type, ReduceOp op, long count, int root, MemorySegment input, MemorySegment output) {
-        return new GroupTask(sequence -> call(sequence, kind, type, op, count, root, input, output), Backend::run);
-    }
-
-    private Call call(
-            long sequence,
-            OpKind kind,
-            DataType type,
-            ReduceOp op,
-            long count,
-            int root,
-            MemorySegment input,
-            MemorySegment output) {
-        return new Call(sequence, kind, type, op, count, root, input, output, Deadline.after(options.timeout()));
-    }
-
-    /** An operation on its way through a lane, and into the flight recorder. */
-    private final class GroupTask implements Lane.Task {
-        private final LongFunction<Call> numbered;
-        private final BiConsumer<Backend, Call> body;
-        private long ticket = FlightRecorder.NO_TICKET;
-
-        GroupTask(LongFunction<Call> numbered, BiConsumer<Backend, Call> body) {
-            this.numbered = numbered;
-            this.body = body;
-        }
-
-        @Override
-        public void queued(long sequence) {
-            ticket = recorder.queued(record, numbered.apply(sequence));
-        }
-
-        /** Whatever goes wrong in the data plane leaves the ranks in different places: the group can be used no more. */
-        @Override
-        public void run(long sequence) {
-            context.health().check();
-            Call call = numbered.apply(sequence);
-            ticket = recorder.started(record, ticket, call);
-            try {
-                Backend current = backend;
-                body.accept(current != null ? current : openBackend(), call);
-                recorder.ended(record, ticket, call, true);
-            } catch (CommException failure) {
-                throw failed(call, failure);
-            } catch (RuntimeException | Error failure) {
-                throw failed(
-                        call,
-                        new CommException(
-                                ErrorCode.SYSTEM, call.describe() + " failed in itself: " + failure, failure));
-            }
-        }
-
-        private CommException failed(Call call, CommException failure) {
-            recorder.ended(record, ticket, call, false);
-            poison(failure);
-            return failure.code() == ErrorCode.ABORTED ? givenUp(call, failure) : failure;
-        }
-
-        /** What stops the job or the group knows nothing of the operation that it ends. */
-        private CommException givenUp(Call call, CommException cause) {
-            return new CommException(
-                    ErrorCode.ABORTED,
-                    call.describe() + " on group " + name() + " was given up: " + cause.getMessage(),
-                    cause);
-        }
-    }
-
-    private Backend openBackend() {
-        synchronized (lifecycle) {
-            if (released) {
-                throw isClosed();
-            }
-            Backend current = backend;
-            if (current == null) {
-                current = registry.factory(size()).create(context);
-                backend = current;
-                current.healthChanged();
-            }
-            return current;
-        }
+    private Conversion conversion(DataType type) {
+        return new Conversion(type, callOptions.wireType(type), callOptions.factor());
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -45,6 +46,22 @@ class BigBufferTest {
                 fill(buffer, 5 + world.rank(), 3);
                 group.broadcast(buffer, DataType.F32, COUNT, 1);
                 assertPattern(buffer, 6, 3, "broadcast");
+
+                fill(buffer, 7 + world.rank(), 2);
+                MemorySegment own = buffer.asSlice((long) world.rank() * Float.BYTES);
+                group.allGatherV(own, buffer, DataType.F32, 1, COUNT - 1);
+                buffer.set(ValueLayout.JAVA_FLOAT, 0, buffer.get(ValueLayout.JAVA_FLOAT, 0) + 1); // Rank 0's.
+                assertPattern(buffer, 8, 2, "allGatherV");
+
+                fill(buffer, 9, 1);
+                if (world.rank() == 0) {
+                    group.messages().send(buffer, DataType.F32, COUNT, 1, 4);
+                } else {
+                    buffer.fill((byte) 0);
+                    group.messages().recv(buffer, DataType.F32, COUNT, Messages.ANY_SOURCE, 4);
+                    assertPattern(buffer, 9, 1, "message");
+                }
+                group.barrier();
             }
         });
     }

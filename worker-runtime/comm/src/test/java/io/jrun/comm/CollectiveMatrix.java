@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.comm.Messages.Transfer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -97,6 +98,7 @@ final class CollectiveMatrix {
         gather(elements, count, root);
         scatter(elements, count, root);
         allToAll(elements, count);
+        unevenBlocks(elements, count);
         ring(elements, count);
         group.barrier();
     }
@@ -159,6 +161,10 @@ final class CollectiveMatrix {
         for (long i = 0; i < count; i++) {
             elements.set(wanted, i, expected.applyAsLong(i), divisor);
         }
+        check(elements, actual, count, wanted, what);
+    }
+
+    private void check(Elements elements, MemorySegment actual, long count, MemorySegment wanted, String what) {
         long bytes = count * elements.type().sizeBytes();
         long at = MemorySegment.mismatch(wanted, 0, bytes, actual, 0, bytes)
                 / elements.type().sizeBytes();
@@ -237,6 +243,70 @@ final class CollectiveMatrix {
         check(elements, output, count * size, expected, 1, what);
     }
 
+    /** Blocks of a size of their own each, one of them empty, in outputs with room for more than there is. */
+    private void unevenBlocks(Elements elements, long count) {
+        long[] counts = IntStream.range(0, size)
+                .mapToLong(r -> r == count % size ? 0 : count * (r + 1) / size)
+                .toArray();
+        long own = counts[rank];
+        int root = (int) (count % size);
+        MemorySegment output = output(elements, count * size);
+        group.allGatherV(input(elements, own), output, elements.type(), counts);
+        checkUneven(elements, output, count, counts, _ -> 0, "allGatherV");
+
+        output = output(elements, count * size);
+        group.gatherV(input(elements, own), rank == root ? output : null, elements.type(), root, counts);
+        long[] gathered = rank == root ? counts : new long[size];
+        checkUneven(elements, output, count, gathered, _ -> 0, "gatherV to " + root);
+
+        long total = LongStream.of(counts).sum();
+        long before = LongStream.of(counts).limit(rank).sum();
+        output = output(elements, count);
+        group.scatterV(rank == root ? input(elements, total) : null, output, elements.type(), root, counts);
+        check(
+                elements,
+                output,
+                count,
+                i -> i < own ? value(elements, root, before + i) : -1,
+                1,
+                "scatterV from " + root);
+
+        output = output(elements, count);
+        group.reduceScatterV(input(elements, total), output, elements.type(), ReduceOp.SUM, counts);
+        long[] sums = onePeriodReduced(elements, before, ReduceOp.SUM);
+        check(elements, output, count, i -> i < own ? sums[(int) (i % PERIOD)] : -1, 1, "reduceScatterV");
+
+        long[] outgoing = IntStream.range(0, size)
+                .mapToLong(to -> counts[(2 * rank + to) % size])
+                .toArray();
+        long[] incoming = IntStream.range(0, size)
+                .mapToLong(from -> counts[(2 * from + rank) % size])
+                .toArray();
+        output = output(elements, count * size);
+        group.allToAllV(input(elements, LongStream.of(outgoing).sum()), outgoing, output, incoming, elements.type());
+        LongUnaryOperator start = from -> IntStream.range(0, rank)
+                .mapToLong(to -> counts[(int) ((2 * from + to) % size)])
+                .sum();
+        checkUneven(elements, output, count, incoming, start, "allToAllV");
+    }
+
+    /** Checks blocks of {@code counts}, each from {@code start} of its rank on, and that nothing follows them. */
+    private void checkUneven(
+            Elements elements, MemorySegment output, long count, long[] counts, LongUnaryOperator start, String what) {
+        MemorySegment wanted = elements.heap((int) count * size);
+        int at = 0;
+        for (int owner = 0; owner < size; owner++) {
+            long first = start.applyAsLong(owner);
+            for (long i = 0; i < counts[owner]; i++) {
+                elements.set(wanted, at++, value(elements, owner, first + i), 1);
+            }
+        }
+        while (at < count * size) {
+            elements.set(wanted, at++, -1, 1);
+        }
+        check(elements, output, count * size, wanted, what);
+    }
+
     /** Everybody sends to its successor while it receives from its predecessor. */
     private void ring(Elements elements, long count) {
         if (size == 1) {
@@ -249,5 +319,12 @@ final class CollectiveMatrix {
         group.recv(output, elements.type(), count, predecessor);
         sent.await(Duration.ofSeconds(30));
         check(elements, output, count, i -> value(elements, predecessor, i), 1, "recv from " + predecessor);
+
+        MemorySegment back = output(elements, count);
+        group.messages()
+                .exchange(List.of(
+                        new Transfer.Recv(back, elements.type(), count, Messages.ANY_SOURCE, 7),
+                        new Transfer.Send(input(elements, count), elements.type(), count, predecessor, 7)));
+        check(elements, back, count, i -> value(elements, successor, i), 1, "exchange with " + successor);
     }
 }

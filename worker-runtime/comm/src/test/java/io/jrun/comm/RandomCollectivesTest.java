@@ -30,11 +30,7 @@ class RandomCollectivesTest {
     private static final int MAX_LARGE = 200_000;
 
     static LongStream seeds() {
-        Long only = Long.getLong("jrun.seed");
-        if (only != null) {
-            return LongStream.of(only);
-        }
-        return LongStream.rangeClosed(1, Boolean.getBoolean("jrun.soak") ? SOAK_SEEDS : SEEDS);
+        return Seeds.of(SEEDS, SOAK_SEEDS);
     }
 
     @ParameterizedTest(name = "-Djrun.seed={0}")

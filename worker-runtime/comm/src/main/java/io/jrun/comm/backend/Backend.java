@@ -1,6 +1,7 @@
 package io.jrun.comm.backend;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -32,6 +33,17 @@ public interface Backend extends AutoCloseable {
      * @throws CommException as {@link #run}
      */
     MemorySegment allocate(Call call);
+
+    /**
+     * Whether the next message of {@code source} has begun to arrive, or never will, so that a RECV from it does not wait for
+     * it to be sent. Called like such a RECV, and returns at once.
+     *
+     * @throws CommException USAGE if this backend cannot tell, and so cannot receive from any source
+     */
+    default boolean hasMessage(int source) {
+        throw new CommException(
+                ErrorCode.USAGE, "this backend cannot receive from any source: name the rank to receive from.");
+    }
 
     /** The group's {@link GroupHealth} has changed: a waiting {@link #run} must look at it. Returns quickly, never throws. */
     void healthChanged();

@@ -3,6 +3,7 @@ package io.jrun.comm.backend;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One operation, with arguments already checked: buffers are large enough, writable where they are written, and overlap
@@ -15,8 +16,13 @@ import java.lang.foreign.MemorySegment;
  * @param sequence number of this operation among the group's collectives, from 0; for SEND and RECV, among the messages of
  *     that direction between the two ranks
  * @param op the reduction; SUM where the kind does not reduce
- * @param count elements: of the buffer for in-place kinds, of one rank's block otherwise; bytes for ALLOCATE
- * @param root group rank of the root, or of the peer of SEND and RECV; 0 where the kind has none
+ * @param count elements: of the buffer for in-place kinds, of one rank's block otherwise; of all blocks where those are
+ *     uneven, and 0 for an uneven ALL_TO_ALL, which every rank divides in its own way; bytes for ALLOCATE
+ * @param root group rank of the root, or of the peer of SEND and RECV, -1 for any; where the kind has
+ *     none, a checksum of the sizes of the buffers that were coalesced to one, else 0
+ * @param uneven the blocks of the buffer that has one for each rank (ALL_TO_ALL: of the input), alike on all ranks but for
+ *     ALL_TO_ALL; null: all of {@code count} elements
+ * @param unevenIncoming of an uneven ALL_TO_ALL, the blocks of the output; else null
  */
 public record Call(
         long sequence,
@@ -27,7 +33,33 @@ public record Call(
         int root,
         MemorySegment input,
         MemorySegment output,
-        Deadline deadline) {
+        Deadline deadline,
+        @Nullable Blocks uneven,
+        @Nullable Blocks unevenIncoming) {
+
+    /** A call whose blocks, if it has any, are all of {@code count} elements. */
+    public Call(
+            long sequence,
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            Deadline deadline) {
+        this(sequence, kind, type, op, count, root, input, output, deadline, null, null);
+    }
+
+    /** The same with another deadline. */
+    public Call withDeadline(Deadline newDeadline) {
+        return new Call(sequence, kind, type, op, count, root, input, output, newDeadline, uneven, unevenIncoming);
+    }
+
+    /** The same on other memory. */
+    public Call withBuffers(MemorySegment newInput, MemorySegment newOutput) {
+        return new Call(sequence, kind, type, op, count, root, newInput, newOutput, deadline, uneven, unevenIncoming);
+    }
 
     /** Size of {@code count} elements in bytes. */
     public long bytes() {
@@ -39,22 +71,55 @@ public record Call(
         return kind == OpKind.ALLOCATE ? count : count * type.sizeBytes();
     }
 
+    /** Bytes by which algorithms are chosen, alike on all ranks: as {@link #bytes}, and of an average block if uneven. */
+    public long typicalBytes(int size) {
+        return uneven == null ? bytes() : bytes() / size;
+    }
+
+    /** The blocks of the buffer that has one for each of {@code size} ranks; of the input where both have. */
+    public Blocks blocks(int size) {
+        return uneven != null ? uneven : Blocks.equal(count, size);
+    }
+
+    /** The blocks of the output of an ALL_TO_ALL. */
+    public Blocks incoming(int size) {
+        return unevenIncoming != null ? unevenIncoming : blocks(size);
+    }
+
     /** How messages name this call: {@code allReduce #12(f32, 100, SUM)}. */
     public String describe() {
-        return describe(sequence, kind, type, op, count, root);
+        if (uneven == null) {
+            return describe(sequence, kind, type, op, count, root);
+        }
+        String amount = unevenIncoming == null
+                ? "blocks " + uneven.describe()
+                : "blocks out " + uneven.describe() + ", in " + unevenIncoming.describe();
+        return describe(sequence, kind, type, op, amount, root);
     }
 
     /** The same text for a call of which only the fingerprint is known, as a peer's. */
     public static String describe(long sequence, OpKind kind, DataType type, ReduceOp op, long count, int root) {
+        return describe(sequence, kind, type, op, Long.toString(count), root);
+    }
+
+    /**
+     * The same where more, or less, is known than a count.
+     *
+     * @param amount what takes the place of the count
+     */
+    public static String describe(long sequence, OpKind kind, DataType type, ReduceOp op, String amount, int root) {
         String name = kind.methodName() + " #" + sequence;
         if (kind == OpKind.BARRIER) {
             return name;
         }
         if (kind == OpKind.ALLOCATE) {
-            return name + "(" + count + " bytes)";
+            return name + "(" + amount + " bytes)";
         }
         String reduction = kind.reduces() ? ", " + op : "";
         String peer = kind == OpKind.SEND ? ", to " : kind == OpKind.RECV ? ", from " : ", root ";
-        return name + "(" + type.label() + ", " + count + reduction + (kind.hasRoot() ? peer + root : "") + ")";
+        String which = kind.hasRoot()
+                ? peer + (root < 0 ? "any" : root)
+                : root == 0 ? "" : ", coalesced " + Integer.toHexString(root);
+        return name + "(" + type.label() + ", " + amount + reduction + which + ")";
     }
 }

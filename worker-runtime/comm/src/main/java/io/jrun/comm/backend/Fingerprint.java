@@ -3,12 +3,13 @@ package io.jrun.comm.backend;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 
-/** What must be equal on all ranks besides sequence and count, in one word. Stateless. */
+/** What must be equal on all ranks besides sequence, count and the sizes of uneven blocks, in one word. Stateless. */
 @SuppressWarnings("EnumOrdinal") // Never stored: whoever reads one runs the same classes.
 public final class Fingerprint {
     private static final OpKind[] KINDS = OpKind.values();
     private static final DataType[] TYPES = DataType.values();
     private static final ReduceOp[] OPS = ReduceOp.values();
+    private static final long UNEVEN = 1L << 24;
 
     private Fingerprint() {}
 
@@ -17,6 +18,7 @@ public final class Fingerprint {
         return call.kind().ordinal()
                 | (long) call.type().ordinal() << 8
                 | (long) call.op().ordinal() << 16
+                | (call.uneven() == null ? 0 : UNEVEN)
                 | (long) call.root() << 32;
     }
 
@@ -35,6 +37,11 @@ public final class Fingerprint {
         return OPS[(int) (fingerprint >>> 16 & 0xff)];
     }
 
+    /** Whether its blocks have sizes of their own. */
+    public static boolean isUneven(long fingerprint) {
+        return (fingerprint & UNEVEN) != 0;
+    }
+
     /** Its root or peer. */
     public static int root(long fingerprint) {
         return (int) (fingerprint >>> 32);
@@ -42,6 +49,16 @@ public final class Fingerprint {
 
     /** The call, as messages name it. */
     public static String describe(long sequence, long fingerprint, long count) {
-        return Call.describe(sequence, kind(fingerprint), type(fingerprint), op(fingerprint), count, root(fingerprint));
+        return describe(sequence, fingerprint, isUneven(fingerprint) ? "uneven blocks" : Long.toString(count));
+    }
+
+    /**
+     * The same where more is known than a count.
+     *
+     * @param amount what takes the place of the count
+     */
+    public static String describe(long sequence, long fingerprint, String amount) {
+        return Call.describe(
+                sequence, kind(fingerprint), type(fingerprint), op(fingerprint), amount, root(fingerprint));
     }
 }

@@ -41,6 +41,11 @@ public record GroupContext(
         this(world, name, rank, members, deterministic, lateWarning, health, new WaitTimes());
     }
 
+    /** The same members, of one health with this, under another name and with waits of its own. */
+    public GroupContext withName(String newName, WaitTimes newWaits) {
+        return new GroupContext(world, newName, rank, members, deterministic, lateWarning, health, newWaits);
+    }
+
     /** Number of members. */
     public int size() {
         return members.size();

@@ -13,7 +13,12 @@ public final class SoloBackend implements Backend {
     public void run(Call call) {
         switch (call.kind()) {
             case ALL_GATHER, REDUCE_SCATTER, GATHER, SCATTER, ALL_TO_ALL ->
-                MemorySegment.copy(call.input(), 0, call.output(), 0, call.bytes());
+                MemorySegment.copy(
+                        call.input(),
+                        0,
+                        call.output(),
+                        0,
+                        call.blocks(1).total() * call.type().sizeBytes());
             case BROADCAST, ALL_REDUCE, REDUCE, BARRIER -> {}
             case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe() + " in a group of one");
         }

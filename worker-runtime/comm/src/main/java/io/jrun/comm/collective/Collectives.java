@@ -1,5 +1,6 @@
 package io.jrun.comm.collective;
 
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import java.lang.foreign.MemorySegment;
 
@@ -31,7 +32,7 @@ public final class Collectives {
     private void run() {
         if (links.size() == 1) {
             copyOwn();
-        } else if (call.count() == 0) {
+        } else if (call.count() == 0 && !isUnevenAllToAll()) {
             // Nothing to move, but disagreement between ranks must not pass unnoticed.
             DisseminationBarrier.run(links);
         } else {
@@ -41,14 +42,15 @@ public final class Collectives {
 
     private void dispatch() {
         switch (call.kind()) {
-            case ALL_REDUCE -> allReduce(block(call.input()));
-            case REDUCE -> reduce(block(call.input()));
-            case BROADCAST -> broadcast(block(call.input()));
-            case REDUCE_SCATTER -> reduceScatter(blocks(), block(call.output()));
-            case ALL_GATHER -> allGather(whole(call.output()));
-            case GATHER -> gather(block(call.input()));
-            case SCATTER -> scatter(block(call.output()));
-            case ALL_TO_ALL -> PairwiseAllToAll.run(links, whole(call.input()), whole(call.output()), blocks());
+            case ALL_REDUCE -> allReduce(whole(call.input()));
+            case REDUCE -> reduce(whole(call.input()));
+            case BROADCAST -> broadcast(whole(call.input()));
+            case REDUCE_SCATTER -> reduceScatter(blocks());
+            case ALL_GATHER -> allGather(blocks());
+            case GATHER -> gather(blocks());
+            case SCATTER -> scatter(blocks());
+            case ALL_TO_ALL ->
+                PairwiseAllToAll.run(links, call.input(), blocks(), call.output(), chunks(call.incoming(links.size())));
             case BARRIER, ALLOCATE -> DisseminationBarrier.run(links);
             case SEND, RECV -> throw new IllegalArgumentException(call.describe() + " is no collective");
         }
@@ -89,8 +91,8 @@ public final class Collectives {
         return links.scratch(used + chunks.longest()).asSlice(used, chunks.length(links.rank()));
     }
 
-    private void reduceScatter(Chunks chunks, MemorySegment output) {
-        reduceScatter(whole(call.input()), chunks, output);
+    private void reduceScatter(Chunks blocks) {
+        reduceScatter(call.input(), blocks, own(call.output(), blocks));
     }
 
     private void reduceScatter(MemorySegment input, Chunks chunks, MemorySegment output) {
@@ -101,9 +103,9 @@ public final class Collectives {
         }
     }
 
-    private void allGather(MemorySegment output) {
-        blocks().slice(output, links.rank()).copyFrom(block(call.input()));
-        allGather(output, blocks(), algorithm == Algorithm.DIRECT);
+    private void allGather(Chunks blocks) {
+        blocks.slice(call.output(), links.rank()).copyFrom(own(call.input(), blocks));
+        allGather(call.output(), blocks, algorithm == Algorithm.DIRECT);
     }
 
     private void allGather(MemorySegment buffer, Chunks chunks, boolean direct) {
@@ -122,33 +124,34 @@ public final class Collectives {
         }
     }
 
-    private void gather(MemorySegment own) {
-        MemorySegment output = isRoot() ? whole(call.output()) : MemorySegment.NULL;
+    private void gather(Chunks blocks) {
+        MemorySegment own = own(call.input(), blocks);
         if (algorithm == Algorithm.TREE) {
-            TreeGather.gather(links, own, output, call.root());
+            TreeGather.gather(links, own, call.output(), blocks, call.root());
             return;
         }
         if (isRoot()) {
-            blocks().slice(output, links.rank()).copyFrom(own);
+            blocks.slice(call.output(), links.rank()).copyFrom(own);
         }
-        DirectGather.gather(links, own, output, blocks(), call.root());
+        DirectGather.gather(links, own, call.output(), blocks, call.root());
     }
 
-    private void scatter(MemorySegment own) {
-        MemorySegment input = isRoot() ? whole(call.input()) : MemorySegment.NULL;
+    private void scatter(Chunks blocks) {
+        MemorySegment own = own(call.output(), blocks);
         if (algorithm == Algorithm.TREE) {
-            TreeGather.scatter(links, input, own, call.root());
+            TreeGather.scatter(links, call.input(), own, blocks, call.root());
             return;
         }
         if (isRoot()) {
-            own.copyFrom(blocks().slice(input, links.rank()));
+            own.copyFrom(blocks.slice(call.input(), links.rank()));
         }
-        DirectGather.scatter(links, input, own, blocks(), call.root());
+        DirectGather.scatter(links, call.input(), own, blocks, call.root());
     }
 
     private void copyOwn() {
-        if (call.count() > 0 && !call.input().equals(call.output())) {
-            block(call.output()).copyFrom(block(call.input()));
+        long bytes = blocks().total();
+        if (bytes > 0 && !call.input().equals(call.output())) {
+            MemorySegment.copy(call.input(), 0, call.output(), 0, bytes);
         }
     }
 
@@ -156,15 +159,26 @@ public final class Collectives {
         return links.rank() == call.root();
     }
 
+    /** Which every rank divides in its own way, so that no count tells all of them that there is nothing to do. */
+    private boolean isUnevenAllToAll() {
+        return call.unevenIncoming() != null;
+    }
+
     private Chunks blocks() {
-        return new Chunks(call.count() * links.size(), links.size(), call.type().sizeBytes());
+        return chunks(call.blocks(links.size()));
     }
 
-    private MemorySegment block(MemorySegment buffer) {
-        return buffer.asSlice(0, call.bytes());
+    private Chunks chunks(Blocks blocks) {
+        return new Chunks(blocks, call.type().sizeBytes());
     }
 
+    /** This rank's block where a buffer holds nothing else. */
+    private MemorySegment own(MemorySegment buffer, Chunks blocks) {
+        return buffer.asSlice(0, blocks.length(links.rank()));
+    }
+
+    /** The buffer of an operation in place. */
     private MemorySegment whole(MemorySegment buffer) {
-        return buffer.asSlice(0, call.bytes() * links.size());
+        return buffer.asSlice(0, call.bytes());
     }
 }

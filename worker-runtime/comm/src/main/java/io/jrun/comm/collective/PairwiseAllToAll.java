@@ -14,15 +14,20 @@ import java.lang.foreign.MemorySegment;
 final class PairwiseAllToAll {
     private PairwiseAllToAll() {}
 
-    /** Sends block i of {@code input} to rank i and fills block j of {@code output} from rank j. */
-    static void run(Links links, MemorySegment input, MemorySegment output, Chunks blocks) {
+    /**
+     * Sends chunk i of {@code input} to rank i and fills chunk j of {@code output} from rank j.
+     *
+     * @param outgoing chunks of the input
+     * @param incoming chunks of the output
+     */
+    static void run(Links links, MemorySegment input, Chunks outgoing, MemorySegment output, Chunks incoming) {
         int size = links.size();
         int rank = links.rank();
-        blocks.slice(output, rank).copyFrom(blocks.slice(input, rank));
+        incoming.slice(output, rank).copyFrom(outgoing.slice(input, rank));
         for (int distance = 1; distance < size; distance++) {
             int to = (rank + distance) % size;
             int from = Math.floorMod(rank - distance, size);
-            links.exchange(to, blocks.slice(input, to), from, blocks.slice(output, from));
+            links.exchange(to, outgoing.slice(input, to), from, incoming.slice(output, from));
         }
     }
 }

@@ -14,46 +14,64 @@ import java.lang.foreign.MemorySegment;
 final class TreeGather {
     private TreeGather() {}
 
-    /** Brings every rank's {@code own} block into {@code whole} at the root, in rank order; others pass an empty one. */
-    static void gather(Links links, MemorySegment own, MemorySegment whole, int root) {
+    /**
+     * Brings every rank's {@code own} block into {@code whole} at the root; others pass an empty one.
+     *
+     * @param blocks of the whole, by group rank
+     */
+    static void gather(Links links, MemorySegment own, MemorySegment whole, Chunks blocks, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
-        long block = own.byteSize();
-        MemorySegment blocks = links.scratch(tree.span() * block);
-        blocks.asSlice(0, block).copyFrom(own);
+        Chunks ordered = blocks.from(root);
+        MemorySegment subtree = links.scratch(spanBytes(tree, ordered));
+        part(tree, ordered, subtree, 0, 1).copyFrom(own);
         for (int distance = 1; distance < tree.reach(); distance *= 2) {
             if (tree.hasChild(distance)) {
-                MemorySegment subtree = blocks.asSlice(distance * block, tree.childSpan(distance) * block);
-                links.await(links.receive(tree.child(distance), subtree));
+                MemorySegment child = part(tree, ordered, subtree, distance, tree.childSpan(distance));
+                links.await(links.receive(tree.child(distance), child));
             }
         }
         if (tree.isRoot()) {
             for (int virtual = 0; virtual < links.size(); virtual++) {
-                MemorySegment target = whole.asSlice(tree.groupRank(virtual) * block, block);
-                target.copyFrom(blocks.asSlice(virtual * block, block));
+                blocks.slice(whole, tree.groupRank(virtual)).copyFrom(part(tree, ordered, subtree, virtual, 1));
             }
         } else {
-            links.await(links.send(tree.parent(), blocks.asSlice(0, tree.span() * block)));
+            links.await(links.send(tree.parent(), part(tree, ordered, subtree, 0, tree.span())));
         }
     }
 
-    /** Brings each rank its block of the root's {@code whole} into {@code own}; others pass an empty whole. */
-    static void scatter(Links links, MemorySegment whole, MemorySegment own, int root) {
+    /**
+     * Brings each rank its block of the root's {@code whole} into {@code own}; others pass an empty whole.
+     *
+     * @param blocks of the whole, by group rank
+     */
+    static void scatter(Links links, MemorySegment whole, MemorySegment own, Chunks blocks, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
-        long block = own.byteSize();
-        MemorySegment blocks = links.scratch(tree.span() * block);
+        Chunks ordered = blocks.from(root);
+        MemorySegment subtree = links.scratch(spanBytes(tree, ordered));
         if (tree.isRoot()) {
             for (int virtual = 0; virtual < links.size(); virtual++) {
-                MemorySegment source = whole.asSlice(tree.groupRank(virtual) * block, block);
-                blocks.asSlice(virtual * block, block).copyFrom(source);
+                part(tree, ordered, subtree, virtual, 1).copyFrom(blocks.slice(whole, tree.groupRank(virtual)));
             }
         } else {
-            links.await(links.receive(tree.parent(), blocks.asSlice(0, tree.span() * block)));
+            links.await(links.receive(tree.parent(), part(tree, ordered, subtree, 0, tree.span())));
         }
         for (int distance = tree.reach() / 2; distance > 0; distance /= 2) {
             if (tree.hasChild(distance)) {
-                links.send(tree.child(distance), blocks.asSlice(distance * block, tree.childSpan(distance) * block));
+                links.send(tree.child(distance), part(tree, ordered, subtree, distance, tree.childSpan(distance)));
             }
         }
-        own.copyFrom(blocks.asSlice(0, block));
+        own.copyFrom(part(tree, ordered, subtree, 0, 1));
+    }
+
+    private static long spanBytes(BinomialTree tree, Chunks ordered) {
+        return ordered.offset(tree.virtual() + tree.span()) - ordered.offset(tree.virtual());
+    }
+
+    /** The blocks of {@code count} virtual ranks, the first {@code distance} after this one, in the subtree's memory. */
+    private static MemorySegment part(
+            BinomialTree tree, Chunks ordered, MemorySegment subtree, int distance, int count) {
+        int first = tree.virtual() + distance;
+        long start = ordered.offset(first) - ordered.offset(tree.virtual());
+        return subtree.asSlice(start, ordered.offset(first + count) - ordered.offset(first));
     }
 }

@@ -28,62 +28,70 @@ final class HalfKernel implements Kernel {
         this.floats = floats;
     }
 
-    @Override
-    public void combine(ReduceOp op, long a, long b, long out, long count) {
+    HalfFormat format() {
+        return format;
+    }
+
+    /** What happens to a block of binary32 between widening and rounding. */
+    @FunctionalInterface
+    private interface Step {
+        /**
+         * @param wide address of the block
+         * @param offset of the block's halves from the first, in bytes
+         * @param length elements
+         */
+        void apply(long wide, long offset, long length);
+    }
+
+    /** Widens each block of halves at {@code in}, applies {@code step}, and rounds it into {@code out}. */
+    private void eachBlock(long in, long out, long count, Step step) {
         long wide = WIDE.get().address();
         for (long at = 0; at < count; at += BLOCK) {
             long offset = at * HalfFormat.SIZE;
             long length = Math.min(BLOCK, count - at);
-            format.widen(a + offset, wide, length);
-            include(op, b + offset, wide, length);
+            format.widen(in + offset, wide, length);
+            step.apply(wide, offset, length);
             format.narrow(wide, out + offset, length);
         }
     }
 
     @Override
+    public void combine(ReduceOp op, long a, long b, long out, long count) {
+        eachBlock(a, out, count, (wide, offset, length) -> include(op, b + offset, wide, length));
+    }
+
+    @Override
     public void combineBoth(ReduceOp op, long a, long b, long count) {
-        long wide = WIDE.get().address();
-        for (long at = 0; at < count; at += BLOCK) {
-            long offset = at * HalfFormat.SIZE;
-            long length = Math.min(BLOCK, count - at);
-            format.widen(a + offset, wide, length);
+        eachBlock(a, a, count, (wide, offset, length) -> {
             include(op, b + offset, wide, length);
             if (op == ReduceOp.AVG) {
                 floats.divide(wide, 2, length);
             }
-            format.narrow(wide, a + offset, length);
-            MemorySegment.copy(ALL, a + offset, ALL, b + offset, length * HalfFormat.SIZE);
-        }
+        });
+        MemorySegment.copy(ALL, a, ALL, b, count * HalfFormat.SIZE);
     }
 
     @Override
     public void divide(long data, int divisor, long count) {
-        long wide = WIDE.get().address();
-        for (long at = 0; at < count; at += BLOCK) {
-            long offset = at * HalfFormat.SIZE;
-            long length = Math.min(BLOCK, count - at);
-            format.widen(data + offset, wide, length);
-            floats.divide(wide, divisor, length);
-            format.narrow(wide, data + offset, length);
-        }
+        eachBlock(data, data, count, (wide, _, length) -> floats.divide(wide, divisor, length));
+    }
+
+    @Override
+    public void scale(long data, double factor, long count) {
+        eachBlock(data, data, count, (wide, _, length) -> floats.scale(wide, factor, length));
     }
 
     /** Keeps the running result in binary32 over all contributions. */
     @Override
     public void fold(ReduceOp op, long[] contributions, long offset, long out, long scratch, long count) {
-        long wide = WIDE.get().address();
-        for (long at = 0; at < count; at += BLOCK) {
-            long begin = offset + at * HalfFormat.SIZE;
-            long length = Math.min(BLOCK, count - at);
-            format.widen(contributions[0] + begin, wide, length);
+        eachBlock(contributions[0] + offset, out, count, (wide, at, length) -> {
             for (int rank = 1; rank < contributions.length; rank++) {
-                include(op, contributions[rank] + begin, wide, length);
+                include(op, contributions[rank] + offset + at, wide, length);
             }
             if (op == ReduceOp.AVG) {
                 floats.divide(wide, contributions.length, length);
             }
-            format.narrow(wide, out + at * HalfFormat.SIZE, length);
-        }
+        });
     }
 
     /** Folds a block of halves into the running result at {@code wide}. */

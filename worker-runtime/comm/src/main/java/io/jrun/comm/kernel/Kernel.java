@@ -18,6 +18,11 @@ public interface Kernel {
     /** {@code data[i] /= divisor}: turns the sum of so many contributions into their average. */
     void divide(long data, int divisor, long count);
 
+    /** {@code data[i] *= factor}, of floating point types; the factor is rounded to the type that arithmetic is done in. */
+    default void scale(long data, double factor, long count) {
+        throw new IllegalArgumentException("a factor for numbers that are not floating point");
+    }
+
     /**
      * {@code out[i] = ((c0[i] op c1[i]) op c2[i]) ...}, with AVG divided by their number.
      *

@@ -45,6 +45,23 @@ public final class Kernels {
         };
     }
 
+    /** Rounds {@code count} elements of binary32 to a 16-bit type; see {@link HalfFormat#narrow}. Ranges are apart. */
+    public static void narrow(DataType half, long floats, long halves, long count) {
+        format(half).narrow(floats, halves, count);
+    }
+
+    /** Converts {@code count} elements of a 16-bit type to binary32, exactly. Ranges are apart. */
+    public static void widen(DataType half, long halves, long floats, long count) {
+        format(half).widen(halves, floats, count);
+    }
+
+    private static HalfFormat format(DataType half) {
+        if (of(half) instanceof HalfKernel kernel) {
+            return kernel.format();
+        }
+        throw new IllegalArgumentException(half + " has not 16 bits");
+    }
+
     /** The plain loops. */
     public static Kernel scalar(DataType type) {
         return switch (type) {
@@ -110,6 +127,9 @@ public final class Kernels {
                     vector.combineBoth(averages ? ReduceOp.AVG : ReduceOp.SUM, a, b, count);
                     if (averages) {
                         vector.divide(a, 2, count);
+                    }
+                    if (type.isFloat()) {
+                        vector.scale(a, 0.5, count);
                     }
                 }
             }

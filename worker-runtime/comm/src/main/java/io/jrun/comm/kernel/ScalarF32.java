@@ -79,4 +79,17 @@ final class ScalarF32 implements Kernel {
             MemorySegment.copy(x, 0, ALL, LAYOUT, data + done * SIZE, length);
         }
     }
+
+    @Override
+    public void scale(long data, double factor, long count) {
+        float[] x = new float[(int) Math.min(count, BLOCK)];
+        for (long done = 0; done < count; done += BLOCK) {
+            int length = (int) Math.min(count - done, BLOCK);
+            MemorySegment.copy(ALL, LAYOUT, data + done * SIZE, x, 0, length);
+            for (int i = 0; i < length; i++) {
+                x[i] *= (float) factor;
+            }
+            MemorySegment.copy(x, 0, ALL, LAYOUT, data + done * SIZE, length);
+        }
+    }
 }

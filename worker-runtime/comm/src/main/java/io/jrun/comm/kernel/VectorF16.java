@@ -3,7 +3,6 @@ package io.jrun.comm.kernel;
 import static io.jrun.comm.kernel.Memory.ALL;
 import static io.jrun.comm.kernel.Memory.ORDER;
 
-import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.ShortVector;
 import jdk.incubator.vector.VectorMask;
@@ -52,7 +51,8 @@ final class VectorF16 implements HalfFormat {
             IntVector magnitude = bits.and(0x7fff);
             IntVector normal = magnitude.lanewise(VectorOperators.LSHL, SHIFT).add(REBIAS);
             VectorMask<Integer> special = magnitude.compare(VectorOperators.GE, INFINITY);
-            IntVector subnormal = floats(magnitude.or(HALF_BITS)).sub(HALF).reinterpretAsInts();
+            IntVector subnormal =
+                    magnitude.or(HALF_BITS).reinterpretAsFloats().sub(HALF).reinterpretAsInts();
             VectorMask<Integer> small = magnitude.compare(VectorOperators.LT, MIN_NORMAL);
             normal.add(REBIAS, special)
                     .blend(subnormal, small)
@@ -71,8 +71,11 @@ final class VectorF16 implements HalfFormat {
             // Half of the last place, less a bit if the last place is even, carries when it is to be rounded up.
             IntVector even = magnitude.lanewise(VectorOperators.LSHR, SHIFT).and(1);
             IntVector normal = magnitude.add(0xfff - REBIAS).add(even).lanewise(VectorOperators.LSHR, SHIFT);
-            IntVector subnormal =
-                    floats(magnitude).add(HALF).reinterpretAsInts().sub(HALF_BITS);
+            IntVector subnormal = magnitude
+                    .reinterpretAsFloats()
+                    .add(HALF)
+                    .reinterpretAsInts()
+                    .sub(HALF_BITS);
             VectorMask<Integer> small = magnitude.compare(VectorOperators.LT, WIDE_MIN_NORMAL);
             VectorMask<Integer> large = magnitude.compare(VectorOperators.GE, TOO_LARGE);
             VectorMask<Integer> nan = magnitude.compare(VectorOperators.GT, 0x7f80_0000);
@@ -85,9 +88,5 @@ final class VectorF16 implements HalfFormat {
                     .intoMemorySegment(ALL, halves + i * SIZE, ORDER);
         }
         ScalarF16.INSTANCE.narrow(floats + end * Float.BYTES, halves + end * SIZE, count - end);
-    }
-
-    private static FloatVector floats(IntVector bits) {
-        return bits.reinterpretAsFloats();
     }
 }

@@ -90,6 +90,15 @@ final class VectorF32 implements Kernel {
         TAIL.divide(data + end, divisor, count - end / SIZE);
     }
 
+    @Override
+    public void scale(long data, double factor, long count) {
+        long end = LANES.loopBound(count) * SIZE;
+        for (long i = 0; i < end; i += BYTES) {
+            put(load(data + i).mul((float) factor), data + i);
+        }
+        TAIL.scale(data + end, factor, count - end / SIZE);
+    }
+
     private static FloatVector load(long address) {
         return FloatVector.fromMemorySegment(LANES, ALL, address, ORDER);
     }

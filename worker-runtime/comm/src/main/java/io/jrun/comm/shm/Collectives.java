@@ -1,5 +1,6 @@
 package io.jrun.comm.shm;
 
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
@@ -80,8 +81,9 @@ final class Collectives {
     }
 
     void run(Call call) {
-        long exposed = call.bytes() * blocks(call.kind());
-        boolean inline = exposed <= ControlBlock.INLINE_BYTES;
+        Blocks blocks = call.blocks(size);
+        long exposed = exposedBytes(self, call, blocks);
+        boolean inline = isInline(call, blocks);
         boolean exposes = exposes(self, call);
         long location = inline || !exposes ? RegisteredMemory.NOWHERE : memory.locate(call.input(), exposed);
         steps.enter(call, location, inline && exposes ? exposed : 0);
@@ -90,14 +92,52 @@ final class Collectives {
             for (int peer = 0; peer < size; peer++) {
                 sources[peer] = ControlBlock.data(block.entry(peer, call.sequence()));
             }
-            take(call, 0, call.bytes(), call.bytes());
+            take(call, blocks, Piece.WHOLE);
         } else if (findRegistered(call)) {
-            runRegistered(call);
+            runRegistered(call, blocks);
         } else {
-            runStaged(call);
+            runStaged(call, blocks);
         }
         steps.leave(call);
         pause.reached(call, "exit");
+    }
+
+    /**
+     * A part of every block.
+     *
+     * @param offset of the part in each block, in bytes
+     * @param stride the part's length, but for blocks that end before
+     * @param isStaged whether the parts of a source's blocks lie {@code stride} apart, rather than in whole blocks
+     */
+    private record Piece(long offset, long stride, boolean isStaged) {
+        static final Piece WHOLE = new Piece(0, Long.MAX_VALUE, false);
+
+        /** Bytes of the part in a block of so many bytes. */
+        long length(long blockBytes) {
+            return Math.clamp(blockBytes - offset, 0, stride);
+        }
+    }
+
+    /** Whether every exposing rank's data fits its entry; all ranks come to the same answer. */
+    private boolean isInline(Call call, Blocks blocks) {
+        if (call.unevenIncoming() != null) {
+            return false;
+        }
+        long longest = exposesAllBlocks(call.kind())
+                ? blocks.total()
+                : call.uneven() == null ? call.count() : blocks.longest();
+        return longest * elementBytes(call) <= ControlBlock.INLINE_BYTES;
+    }
+
+    private long exposedBytes(int rank, Call call, Blocks blocks) {
+        long count = exposesAllBlocks(call.kind())
+                ? blocks.total()
+                : call.uneven() == null ? call.count() : blocks.count(rank);
+        return count * elementBytes(call);
+    }
+
+    private static int elementBytes(Call call) {
+        return call.type().sizeBytes();
     }
 
     private boolean exposes(int rank, Call call) {
@@ -107,11 +147,11 @@ final class Collectives {
         };
     }
 
-    /** How many blocks of {@code count} elements an exposing rank has for the others. */
-    private int blocks(OpKind kind) {
+    /** Whether an exposing rank has a block for each rank, rather than one for all. */
+    private static boolean exposesAllBlocks(OpKind kind) {
         return switch (kind) {
-            case REDUCE_SCATTER, SCATTER, ALL_TO_ALL -> size;
-            default -> 1;
+            case REDUCE_SCATTER, SCATTER, ALL_TO_ALL -> true;
+            default -> false;
         };
     }
 
@@ -129,7 +169,7 @@ final class Collectives {
         return true;
     }
 
-    private void runRegistered(Call call) {
+    private void runRegistered(Call call, Blocks blocks) {
         switch (call.kind()) {
             case ALL_REDUCE -> {
                 if (size == 2) {
@@ -139,46 +179,74 @@ final class Collectives {
                 }
             }
             case REDUCE -> reduceSlice(call, sources, call.root(), false, call.bytes());
-            default -> take(call, 0, call.bytes(), call.bytes());
+            default -> take(call, blocks, Piece.WHOLE);
         }
         steps.phase(call);
     }
 
-    private void runStaged(Call call) {
+    private void runStaged(Call call, Blocks blocks) {
         if (staging.length == 0) {
             staging = stagingSource.create(call, 2 * HALF_BYTES);
         }
-        int blocks = blocks(call.kind());
-        long stride = HALF_BYTES / blocks / ALIGNMENT * ALIGNMENT;
+        int slots = exposesAllBlocks(call.kind()) ? size : 1;
+        long stride = HALF_BYTES / slots / ALIGNMENT * ALIGNMENT;
+        long longest = longestBytes(call, blocks);
         long half = 0;
-        for (long offset = 0; offset < call.bytes(); offset += stride) {
-            long length = Math.min(stride, call.bytes() - offset);
+        for (long offset = 0; offset < longest; offset += stride) {
+            Piece piece = new Piece(offset, stride, true);
             for (int peer = 0; peer < size; peer++) {
                 halves[peer] = staging[peer] + half;
             }
             if (exposes(self, call)) {
-                for (int b = 0; b < blocks; b++) {
-                    copyIn(call.input(), b * call.bytes() + offset, halves[self] + b * stride, length);
-                }
+                copyIn(call, blocks, piece, slots);
             }
             steps.phase(call);
-            takeStaged(call, offset, length, stride);
+            takeStaged(call, blocks, piece);
             half ^= HALF_BYTES;
         }
     }
 
-    private void takeStaged(Call call, long offset, long length, long stride) {
+    /** Bytes of the longest block that any rank exposes: how far all ranks go on together. */
+    private long longestBytes(Call call, Blocks blocks) {
+        if (call.uneven() == null) {
+            return call.bytes();
+        }
+        long longest = blocks.longest();
+        for (int peer = 0; peer < size && call.unevenIncoming() != null; peer++) {
+            long entry = block.entry(peer, call.sequence());
+            for (int part = 0; part < size; part++) {
+                longest = Math.max(longest, Words.plain(ControlBlock.blockCount(entry, part)));
+            }
+        }
+        return longest * elementBytes(call);
+    }
+
+    private void copyIn(Call call, Blocks blocks, Piece piece, int slots) {
+        if (slots == 1) {
+            long bytes = piece.length(exposedBytes(self, call, blocks));
+            copyIn(call.input(), piece.offset(), halves[self], bytes);
+            return;
+        }
+        for (int slot = 0; slot < slots; slot++) {
+            long bytes = piece.length(blocks.count(slot) * elementBytes(call));
+            long start = blocks.offset(slot) * elementBytes(call) + piece.offset();
+            copyIn(call.input(), start, halves[self] + slot * piece.stride(), bytes);
+        }
+    }
+
+    private void takeStaged(Call call, Blocks blocks, Piece piece) {
         switch (call.kind()) {
             case ALL_REDUCE, REDUCE -> {
+                long length = piece.length(call.bytes());
                 reduceSlice(call, halves, self, false, length);
                 steps.phase(call);
                 if (call.kind() == OpKind.ALL_REDUCE || self == call.root()) {
-                    gatherSlices(call, offset, length);
+                    gatherSlices(call, piece.offset(), length);
                 }
             }
             default -> {
                 System.arraycopy(halves, 0, sources, 0, size);
-                take(call, offset, length, stride);
+                take(call, blocks, piece);
             }
         }
     }
@@ -225,34 +293,32 @@ final class Collectives {
         return Math.min(bytes, rank * slice);
     }
 
-    /**
-     * Takes this rank's part of what lies at the sources.
-     *
-     * @param offset of this part in each block of {@code call.bytes()}
-     * @param length of this part
-     * @param stride between the blocks of one source
-     */
-    private void take(Call call, long offset, long length, long stride) {
+    /** Takes this rank's part of what lies at the sources. */
+    private void take(Call call, Blocks blocks, Piece piece) {
         MemorySegment output = call.output();
         switch (call.kind()) {
             case BROADCAST -> {
                 if (self != call.root()) {
-                    copyOut(sources[call.root()], output, offset, length);
+                    copyOut(sources[call.root()], output, piece.offset(), piece.length(call.bytes()));
                 }
             }
-            case SCATTER -> copyOut(sources[call.root()] + self * stride, output, offset, length);
+            case SCATTER -> {
+                long source = sources[call.root()] + ownOffset(call, blocks, piece);
+                copyOut(source, output, piece.offset(), ownLength(call, blocks, piece));
+            }
             case GATHER -> {
                 if (self == call.root()) {
-                    takeFromAll(call, 0, offset, length);
+                    takeFromAll(call, blocks, piece, false);
                 }
             }
-            case ALL_GATHER -> takeFromAll(call, 0, offset, length);
-            case ALL_TO_ALL -> takeFromAll(call, self * stride, offset, length);
-            case REDUCE_SCATTER -> foldFromAll(call, self * stride, offset, length);
-            case ALL_REDUCE -> foldFromAll(call, 0, offset, length);
+            case ALL_GATHER -> takeFromAll(call, blocks, piece, false);
+            case ALL_TO_ALL -> takeFromAll(call, call.incoming(size), piece, true);
+            case REDUCE_SCATTER ->
+                foldFromAll(call, ownOffset(call, blocks, piece), piece.offset(), ownLength(call, blocks, piece));
+            case ALL_REDUCE -> foldFromAll(call, 0, piece.offset(), piece.length(call.bytes()));
             case REDUCE -> {
                 if (self == call.root()) {
-                    foldFromAll(call, 0, offset, length);
+                    foldFromAll(call, 0, piece.offset(), piece.length(call.bytes()));
                 }
             }
             case BARRIER -> {}
@@ -260,10 +326,40 @@ final class Collectives {
         }
     }
 
-    private void takeFromAll(Call call, long sourceOffset, long offset, long length) {
+    /** Where, at every source, the piece of this rank's block is. */
+    private long ownOffset(Call call, Blocks blocks, Piece piece) {
+        return piece.isStaged() ? self * piece.stride() : blocks.offset(self) * elementBytes(call);
+    }
+
+    private long ownLength(Call call, Blocks blocks, Piece piece) {
+        return piece.length(blocks.count(self) * elementBytes(call));
+    }
+
+    /**
+     * Fills the output from everybody.
+     *
+     * @param incoming the output's blocks
+     * @param isOneOfMany whether each source has a block for each rank, of which this rank takes its own
+     */
+    private void takeFromAll(Call call, Blocks incoming, Piece piece, boolean isOneOfMany) {
         for (int peer = 0; peer < size; peer++) {
-            copyOut(sources[peer] + sourceOffset, call.output(), peer * call.bytes() + offset, length);
+            long source = sources[peer] + (isOneOfMany ? offsetAt(peer, call, incoming, piece) : 0);
+            long target = incoming.offset(peer) * elementBytes(call) + piece.offset();
+            copyOut(source, call.output(), target, piece.length(incoming.count(peer) * elementBytes(call)));
         }
+    }
+
+    /** Where the piece of this rank's block is in what {@code peer} has for all ranks; {@code blocks}: if it is even. */
+    private long offsetAt(int peer, Call call, Blocks blocks, Piece piece) {
+        if (piece.isStaged() || call.uneven() == null) {
+            return ownOffset(call, blocks, piece);
+        }
+        long entry = block.entry(peer, call.sequence());
+        long before = 0;
+        for (int part = 0; part < self; part++) {
+            before += Words.plain(ControlBlock.blockCount(entry, part));
+        }
+        return before * elementBytes(call);
     }
 
     private void foldFromAll(Call call, long sourceOffset, long offset, long length) {
@@ -275,10 +371,14 @@ final class Collectives {
     }
 
     private static void copyIn(MemorySegment from, long offset, long address, long bytes) {
-        MemorySegment.copy(from, offset, Memory.ALL, address, bytes);
+        if (bytes > 0) { // Else the offset may lie behind a block that has ended.
+            MemorySegment.copy(from, offset, Memory.ALL, address, bytes);
+        }
     }
 
     private static void copyOut(long address, MemorySegment to, long offset, long bytes) {
-        MemorySegment.copy(Memory.ALL, address, to, offset, bytes);
+        if (bytes > 0) {
+            MemorySegment.copy(Memory.ALL, address, to, offset, bytes);
+        }
     }
 }

@@ -6,7 +6,7 @@ package io.jrun.comm.shm;
  * 128 bytes apart, since processors fetch cache lines in pairs.
  *
  * <p>A slot has the word of phases and two <em>entries</em>, used by turns: an operation's number, its fingerprint, where
- * its data is, and the data itself if that is small. Two suffice: who enters operation k+2 has seen everybody enter k+1,
+ * its data is, the data itself if that is small, and the sizes of its blocks if they are uneven. Two suffice: who enters operation k+2 has seen everybody enter k+1,
  * that is, finish reading entry k.
  */
 final class ControlBlock {
@@ -20,8 +20,7 @@ final class ControlBlock {
     private static final long HEADER_BYTES = 4096;
     private static final long ENTRIES = 2 * LINE;
     private static final long ENTRY_DATA = 40;
-    private static final long ENTRY_BYTES = (ENTRY_DATA + INLINE_BYTES + LINE - 1) / LINE * LINE;
-    private static final long SLOT_BYTES = ENTRIES + 2 * ENTRY_BYTES;
+    private static final long ENTRY_COUNTS = (ENTRY_DATA + INLINE_BYTES + LINE - 1) / LINE * LINE;
     private static final long MAILBOX_BYTES = 3 * LINE;
     private static final long PAGE = 4096;
 
@@ -38,7 +37,7 @@ final class ControlBlock {
 
     /** Header, slots and mailboxes: what every group needs. */
     static long reservedBytes(int size) {
-        return HEADER_BYTES + size * SLOT_BYTES + (long) size * size * MAILBOX_BYTES;
+        return HEADER_BYTES + size * slotBytes(size) + (long) size * size * MAILBOX_BYTES;
     }
 
     /** The above and the rings of the mailboxes, each of which gets its space with the first message. */
@@ -86,7 +85,7 @@ final class ControlBlock {
 
     /** The entry of an operation: its first word is the operation's number plus one. */
     long entry(int rank, long sequence) {
-        return slot(rank) + ENTRIES + (sequence & 1) * ENTRY_BYTES;
+        return slot(rank) + ENTRIES + (sequence & 1) * entryBytes(size);
     }
 
     /** Kind, type, reduction and root in one word. */
@@ -105,6 +104,11 @@ final class ControlBlock {
 
     static long data(long entry) {
         return entry + ENTRY_DATA;
+    }
+
+    /** How many elements the exposing rank's block of number {@code block} has, if the blocks are uneven. */
+    static long blockCount(long entry, int block) {
+        return entry + ENTRY_COUNTS + (long) block * Long.BYTES;
     }
 
     /** Chunks written by the sender of this pair. */
@@ -136,10 +140,18 @@ final class ControlBlock {
     }
 
     private long slot(int rank) {
-        return base + HEADER_BYTES + rank * SLOT_BYTES;
+        return base + HEADER_BYTES + rank * slotBytes(size);
+    }
+
+    private static long slotBytes(int size) {
+        return ENTRIES + 2 * entryBytes(size);
+    }
+
+    private static long entryBytes(int size) {
+        return ENTRY_COUNTS + (size * (long) Long.BYTES + LINE - 1) / LINE * LINE;
     }
 
     private long mailbox(int source, int destination) {
-        return base + HEADER_BYTES + size * SLOT_BYTES + ((long) source * size + destination) * MAILBOX_BYTES;
+        return base + HEADER_BYTES + size * slotBytes(size) + ((long) source * size + destination) * MAILBOX_BYTES;
     }
 }

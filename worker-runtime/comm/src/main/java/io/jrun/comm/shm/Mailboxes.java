@@ -77,6 +77,11 @@ final class Mailboxes {
         } while (offset < call.bytes());
     }
 
+    /** Whether there is a chunk of {@code source} that has not been read. */
+    boolean hasMessage(int source) {
+        return Words.acquire(block.written(source, self)) > Words.acquire(block.read(source, self));
+    }
+
     /** Wakes everybody who sleeps on a mailbox of this group. */
     void wakeAll() {
         for (int source = 0; source < size; source++) {

@@ -2,11 +2,14 @@ package io.jrun.comm.shm;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.LateWatch;
+import io.jrun.comm.backend.OpKind;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** Compares this rank's collective with what its peers have entered. Stateless but for the mappings. */
 final class MismatchCheck {
@@ -30,8 +33,38 @@ final class MismatchCheck {
         long fingerprint = Words.plain(ControlBlock.fingerprint(entry));
         long count = Words.plain(ControlBlock.count(entry));
         if (fingerprint != Fingerprint.of(call) || count != call.count()) {
-            throw mismatch(peer, Fingerprint.describe(call.sequence(), fingerprint, count), call);
+            String theirs = Fingerprint.isUneven(fingerprint)
+                    ? describeUneven(call.sequence(), fingerprint, entry)
+                    : Fingerprint.describe(call.sequence(), fingerprint, count);
+            throw mismatch(peer, theirs, call);
         }
+        if (call.uneven() != null) {
+            compareBlocks(peer, entry, call);
+        }
+    }
+
+    private void compareBlocks(int peer, long entry, Call call) {
+        Blocks theirs = blocks(entry);
+        Blocks incoming = call.unevenIncoming();
+        boolean isSame =
+                incoming == null ? theirs.equals(call.uneven()) : theirs.count(group.rank()) == incoming.count(peer);
+        if (!isSame) {
+            String called = describeUneven(call.sequence(), Fingerprint.of(call), entry);
+            throw mismatch(peer, called, call);
+        }
+    }
+
+    private String describeUneven(long sequence, long fingerprint, long entry) {
+        String blocks = blocks(entry).describe();
+        boolean ofEachRank = Fingerprint.kind(fingerprint) == OpKind.ALL_TO_ALL;
+        return Fingerprint.describe(sequence, fingerprint, (ofEachRank ? "blocks out " : "blocks ") + blocks);
+    }
+
+    /** The blocks of a call that has entered. */
+    Blocks blocks(long entry) {
+        return Blocks.of(IntStream.range(0, group.size())
+                .mapToLong(part -> Words.plain(ControlBlock.blockCount(entry, part)))
+                .toArray());
     }
 
     /** Compares with every peer that is there already, so that a difference is told even if one rank never comes. */

@@ -12,6 +12,9 @@ final class RegisteredMemory implements AutoCloseable {
     /** The location of data that is not in registered memory. */
     static final long NOWHERE = -1;
 
+    /** The location of no data at all, which is as good as registered. */
+    static final long EMPTY = -2;
+
     private static final int OFFSET_BITS = 44;
 
     private final List<Region> regions = new ArrayList<>();
@@ -29,6 +32,9 @@ final class RegisteredMemory implements AutoCloseable {
 
     /** Where {@code bytes} at the start of {@code buffer} are, or {@link #NOWHERE}. */
     long locate(MemorySegment buffer, long bytes) {
+        if (bytes == 0) {
+            return EMPTY;
+        }
         if (!buffer.isNative()) {
             return NOWHERE;
         }
@@ -45,6 +51,9 @@ final class RegisteredMemory implements AutoCloseable {
 
     /** The address here of what {@code rank} calls {@code location}. */
     long address(int rank, long location) {
+        if (location == EMPTY) {
+            return 0;
+        }
         Region region = regions.get((int) (location >>> OFFSET_BITS));
         return region.byRank.get(rank).address() + (location & (1L << OFFSET_BITS) - 1);
     }

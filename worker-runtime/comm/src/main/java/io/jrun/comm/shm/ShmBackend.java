@@ -69,6 +69,11 @@ final class ShmBackend implements Backend {
     }
 
     @Override
+    public boolean hasMessage(int source) {
+        return mailboxes.hasMessage(source);
+    }
+
+    @Override
     public MemorySegment allocate(Call call) {
         steps.enter(call, RegisteredMemory.NOWHERE, 0);
         List<Segment> byRank = mapEverywhere(call, Math.max(call.count(), MIN_REGION_BYTES));

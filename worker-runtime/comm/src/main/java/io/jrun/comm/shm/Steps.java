@@ -1,6 +1,7 @@
 package io.jrun.comm.shm;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.GroupContext;
@@ -42,6 +43,10 @@ final class Steps {
         Words.plain(ControlBlock.location(entry), location);
         if (inlineBytes > 0) {
             MemorySegment.copy(call.input(), 0, Memory.ALL, ControlBlock.data(entry), inlineBytes);
+        }
+        Blocks uneven = call.uneven();
+        for (int part = 0; uneven != null && part < size; part++) {
+            Words.plain(ControlBlock.blockCount(entry, part), uneven.count(part));
         }
         Waiting.publish(entry, sequence + 1, block.waiters(self));
         try {

@@ -2,6 +2,7 @@ package io.jrun.comm.tcp;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.collective.Algorithm;
@@ -13,7 +14,7 @@ import java.nio.ByteBuffer;
  *
  * <pre>
  *  0 magic  4 round  8 lane  16 sequence  24 kind, type, op, algorithm  28 root  32 count
- * 40 sender (group rank)  44 step  48 length   (big endian)
+ * 40 sender (group rank)  44 step  48 length  56 checksum of uneven blocks, else 0   (big endian)
  * </pre>
  *
  * @param root group rank; for messages of the receiver
@@ -30,8 +31,12 @@ record FrameHeader(
         long count,
         int sender,
         int step,
-        long length) {
-    static final int BYTES = 56;
+        long length,
+        long blocks) {
+    static final int BYTES = 64;
+
+    /** Where every rank divides its data in its own way, the lengths of the frames are what must agree. */
+    private static final long OF_EACH_RANK = 1;
 
     private static final int MAGIC = 0x4a524631;
 
@@ -51,12 +56,18 @@ record FrameHeader(
                 call.count(),
                 ownRank,
                 0,
-                0);
+                0,
+                blocks(call));
+    }
+
+    private static long blocks(Call call) {
+        Blocks uneven = call.uneven();
+        return uneven == null ? 0 : call.unevenIncoming() != null ? OF_EACH_RANK : uneven.checksum();
     }
 
     FrameHeader withFrame(int newSender, int newStep, long newLength) {
         return new FrameHeader(
-                round, lane, sequence, kind, type, op, algorithm, root, count, newSender, newStep, newLength);
+                round, lane, sequence, kind, type, op, algorithm, root, count, newSender, newStep, newLength, blocks);
     }
 
     /** Writes {@link #BYTES} bytes from position 0 and leaves the buffer ready to be read. */
@@ -66,6 +77,7 @@ record FrameHeader(
         target.put(WireEnum.code(kind)).put(WireEnum.code(type));
         target.put(WireEnum.code(op)).put(WireEnum.code(algorithm));
         target.putInt(root).putLong(count);
+        target.putLong(56, blocks);
         encodeFrame(target, sender, step, length);
         target.flip();
     }
@@ -97,7 +109,8 @@ record FrameHeader(
                 source.getLong(32),
                 source.getInt(40),
                 source.getInt(44),
-                source.getLong(48));
+                source.getLong(48),
+                source.getLong(56));
     }
 
     /** Whether both belong to one call run with one algorithm. */
@@ -107,6 +120,14 @@ record FrameHeader(
 
     /** How messages name the call: {@code allReduce #12(f32, 100, SUM)}. */
     String describe() {
-        return Call.describe(sequence, kind, type, op, count, root);
+        return Call.describe(sequence, kind, type, op, amount(), root);
+    }
+
+    private String amount() {
+        return blocks == 0
+                ? Long.toString(count)
+                : blocks == OF_EACH_RANK
+                        ? "uneven blocks"
+                        : count + " in uneven blocks of checksum " + Long.toHexString(blocks);
     }
 }

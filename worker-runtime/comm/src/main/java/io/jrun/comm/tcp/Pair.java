@@ -84,6 +84,11 @@ final class Pair {
         return transfer;
     }
 
+    /** The selector is to tell of bytes that arrive. */
+    void listen() {
+        wantReads(true);
+    }
+
     /** Takes the connection over; {@code newKey} is registered without interests. */
     void open(SocketChannel newChannel, SelectionKey newKey) {
         channel = newChannel;

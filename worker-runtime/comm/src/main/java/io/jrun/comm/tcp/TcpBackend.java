@@ -73,7 +73,8 @@ final class TcpBackend implements Backend {
     }
 
     private void runCollective(Call call) {
-        Algorithm algorithm = selector.choose(call.kind(), call.bytes(), group.size(), group.deterministic());
+        Algorithm algorithm =
+                selector.choose(call.kind(), call.typicalBytes(group.size()), group.size(), group.deterministic());
         Reduction reduction = arithmetic.bind(call, group.size());
         pause.reached(call, "enter");
         collectives.begin(call, algorithm);
@@ -87,6 +88,12 @@ final class TcpBackend implements Backend {
         lane.begin(call, Algorithm.DIRECT);
         MemorySegment buffer = call.input().asSlice(0, call.bytes());
         lane.await(call.kind() == OpKind.SEND ? lane.send(call.root(), buffer) : lane.receive(call.root(), buffer));
+    }
+
+    @Override
+    public boolean hasMessage(int source) {
+        return messages.computeIfAbsent(new Direction(source, OpKind.RECV), this::openMessages)
+                .hasInput(source);
     }
 
     @Override

@@ -149,6 +149,18 @@ final class TcpLane implements Links, AutoCloseable {
         return scratch;
     }
 
+    /** Whether the peer has sent something, or ended its stream, since the last call. Between calls of a lane of one peer. */
+    boolean hasInput(int peer) {
+        Pair pair = involve(peer);
+        takeDeliveries();
+        pair.listen();
+        try {
+            return pair.isOpen() && selector.selectNow(_ -> {}) > 0;
+        } catch (IOException e) {
+            throw lost(peer, reason(e));
+        }
+    }
+
     /** Makes a waiting thread look at the group's health again. Any thread. */
     void wake() {
         selector.wakeup();
@@ -207,6 +219,10 @@ final class TcpLane implements Links, AutoCloseable {
                     + ours.algorithm().label() + " but " + group.describe(peer) + " runs "
                     + theirs.algorithm().label()
                     + ". Set JRUN_ALGORITHM and JRUN_DETERMINISTIC alike on every rank.";
+        } else if (currentCall().unevenIncoming() != null) {
+            text = where() + group.describe(rank()) + " expects a block of " + length + " bytes from "
+                    + group.describe(peer) + ", which sends " + theirs.length()
+                    + ". What one rank sends to another and what that expects must agree.";
         } else {
             text = where() + group.describe(rank()) + " expected transfer " + step + " of " + length
                     + " bytes but " + group.describe(peer) + " sent transfer " + theirs.step() + " of "

@@ -78,6 +78,9 @@ class KernelsTest {
         if (ReduceOp.AVG.supports(type)) {
             kernel.divide(c.address(), 3, count);
         }
+        if (type.isFloat()) {
+            kernel.scale(c.address(), 1.0 / 3, count);
+        }
         kernel.combineBoth(op, a.address(), b.address(), count);
         MemorySegment all = arena.allocate(4 * a.byteSize());
         List<MemorySegment> parts = List.of(a, b, c, d);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Elements;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
@@ -14,6 +15,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.LongBinaryOperator;
+import java.util.stream.IntStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -82,6 +84,7 @@ class AlgorithmMatrixTest {
                     try (Arena arena = Arena.ofConfined()) {
                         boolean heap = count % 2 == 1 && type.isFloat();
                         runMoves(arena, type, count, heap);
+                        runUneven(arena, type, count, heap);
                         runReductions(arena, type, count, heap);
                     }
                 }
@@ -155,6 +158,64 @@ class AlgorithmMatrixTest {
             check("allToAll", type, output, count * size, at -> value((int) (at / count), self * count + at % count));
 
             run(OpKind.BARRIER, type, ReduceOp.SUM, 0, 0, MemorySegment.NULL, MemorySegment.NULL);
+        }
+
+        /** Blocks of 0, count, 2 count... elements, the empty one at another rank each time. */
+        private void runUneven(Arena arena, DataType type, long count, boolean heap) {
+            int self = rank.rank();
+            int root = (int) (sequence % size);
+            Blocks blocks = Blocks.of(IntStream.range(0, size)
+                    .mapToLong(block -> (block + root) % size * count)
+                    .toArray());
+            long total = blocks.total();
+            long own = blocks.count(self);
+            MemorySegment input = filled(arena, type, own, self, heap);
+            for (OpKind kind : List.of(OpKind.ALL_GATHER, OpKind.GATHER)) {
+                boolean receives = kind == OpKind.ALL_GATHER || self == root;
+                MemorySegment output = receives ? filled(arena, type, total, -1, heap) : MemorySegment.NULL;
+                run(uneven(kind, type, kind == OpKind.GATHER ? root : 0, input, output, blocks));
+                int owner = 0;
+                for (long at = 0; at < total && receives; at++) {
+                    while (at >= blocks.offset(owner + 1)) {
+                        owner++;
+                    }
+                    long expected = value(owner, at - blocks.offset(owner));
+                    MemorySegment one = output.asSlice(at * type.sizeBytes(), type.sizeBytes());
+                    check(kind + " of " + blocks.describe(), type, one, 1, _ -> expected);
+                }
+            }
+            MemorySegment whole = self == root ? filled(arena, type, total, root, heap) : MemorySegment.NULL;
+            MemorySegment block = filled(arena, type, own, -1, heap);
+            run(uneven(OpKind.SCATTER, type, root, whole, block, blocks));
+            check("uneven scatter", type, block, own, at -> value(root, blocks.offset(self) + at));
+
+            run(uneven(OpKind.REDUCE_SCATTER, type, 0, filled(arena, type, total, self, heap), block, blocks));
+            check(
+                    "uneven reduceScatter",
+                    type,
+                    block,
+                    own,
+                    at -> reduced(type, ReduceOp.SUM, blocks.offset(self) + at));
+        }
+
+        private Call uneven(
+                OpKind kind, DataType type, int root, MemorySegment input, MemorySegment output, Blocks blocks) {
+            return new Call(
+                    sequence++,
+                    kind,
+                    type,
+                    ReduceOp.SUM,
+                    blocks.total(),
+                    root,
+                    input,
+                    output,
+                    Deadline.after(Calls.TIMEOUT),
+                    blocks,
+                    null);
+        }
+
+        private void run(Call call) {
+            rank.backend().run(call);
         }
 
         private void run(

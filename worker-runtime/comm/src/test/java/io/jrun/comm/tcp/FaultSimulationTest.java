@@ -7,6 +7,8 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.OpenFiles;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Seeds;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
@@ -74,11 +76,7 @@ class FaultSimulationTest {
     }
 
     static LongStream seeds() {
-        Long only = Long.getLong("jrun.seed");
-        if (only != null) {
-            return LongStream.of(only);
-        }
-        return LongStream.rangeClosed(1, Boolean.getBoolean("jrun.soak") ? SOAK_SEEDS : SEEDS);
+        return Seeds.of(SEEDS, SOAK_SEEDS);
     }
 
     @ParameterizedTest(name = "-Djrun.seed={0}")
@@ -171,13 +169,19 @@ class FaultSimulationTest {
         }
 
         private void call(int sequence, OpKind kind, int count, int root) {
+            boolean hasBlocks = kind == OpKind.ALL_GATHER || kind == OpKind.REDUCE_SCATTER || kind == OpKind.ALL_TO_ALL;
+            boolean isUneven = hasBlocks && random.nextBoolean();
+            int self = rank.rank();
+            Blocks outgoing = blocks(self, sequence, kind, count, isUneven);
             boolean inPlace = kind == OpKind.ALL_REDUCE || kind == OpKind.BROADCAST;
             boolean takesAll = kind == OpKind.REDUCE_SCATTER || kind == OpKind.ALL_TO_ALL;
             boolean givesAll = kind == OpKind.ALL_GATHER || kind == OpKind.ALL_TO_ALL;
-            int[] input = IntStream.range(0, takesAll ? size * count : count)
-                    .map(i -> value(rank.rank(), sequence, i))
+            long own = hasBlocks ? outgoing.count(self) : count;
+            int[] input = IntStream.range(0, (int) (takesAll ? outgoing.total() : own))
+                    .map(i -> value(self, sequence, i))
                     .toArray();
-            int[] output = inPlace ? input : new int[givesAll ? size * count : count];
+            int[] output = inPlace ? input : new int[(int) (givesAll ? outgoing.total() : own)];
+            boolean ofEachRank = isUneven && kind == OpKind.ALL_TO_ALL;
             long start = System.nanoTime();
             try {
                 rank.backend()
@@ -186,37 +190,57 @@ class FaultSimulationTest {
                                 kind,
                                 DataType.I32,
                                 ReduceOp.SUM,
-                                count,
+                                ofEachRank ? 0 : isUneven ? outgoing.total() : count,
                                 kind.hasRoot() ? root : 0,
                                 MemorySegment.ofArray(input),
                                 MemorySegment.ofArray(output),
-                                Deadline.after(timeout)));
+                                Deadline.after(timeout),
+                                isUneven ? outgoing : null,
+                                ofEachRank ? outgoing : null));
             } finally {
                 assertThat(Duration.ofNanos(System.nanoTime() - start))
                         .as("%s #%d", kind, sequence)
                         .isLessThan(timeout.plus(SLACK));
             }
             int[] expected = IntStream.range(0, output.length)
-                    .map(i -> expected(sequence, kind, count, root, i))
+                    .map(i -> switch (kind) {
+                        case ALL_REDUCE -> sum(sequence, i);
+                        case BROADCAST -> value(root, sequence, i);
+                        case REDUCE_SCATTER -> sum(sequence, (int) outgoing.offset(self) + i);
+                        case ALL_GATHER, ALL_TO_ALL -> gathered(sequence, kind, count, isUneven, i);
+                        default -> throw new IllegalArgumentException(kind + " gives nothing");
+                    })
                     .toArray();
             assertThat(Arrays.mismatch(output, expected))
                     .as("first wrong element of %s #%d of %d", kind, sequence, count)
                     .isEqualTo(-1);
         }
 
-        private static int value(int rank, int sequence, int i) {
-            return (rank + 1) * 1_000_003 + sequence * 101 + i * 7;
+        /** Equal ones, or 0, count, 2 count... elements; of an all-to-all, what comes in is divided as what goes out. */
+        private Blocks blocks(int owner, int sequence, OpKind kind, int count, boolean isUneven) {
+            int turn = kind == OpKind.ALL_TO_ALL ? owner : 0;
+            return isUneven
+                    ? Blocks.of(IntStream.range(0, size)
+                            .mapToLong(block -> (long) (block + turn + sequence) % size * count)
+                            .toArray())
+                    : Blocks.equal(count, size);
         }
 
-        private int expected(int sequence, OpKind kind, int count, int root, int i) {
-            return switch (kind) {
-                case ALL_REDUCE -> sum(sequence, i);
-                case REDUCE_SCATTER -> sum(sequence, rank.rank() * count + i);
-                case BROADCAST -> value(root, sequence, i);
-                case ALL_GATHER -> value(i / count, sequence, i % count);
-                case ALL_TO_ALL -> value(i / count, sequence, rank.rank() * count + i % count);
-                default -> throw new IllegalArgumentException(kind + " gives nothing");
-            };
+        /** Element i of everybody's blocks. */
+        private int gathered(int sequence, OpKind kind, int count, boolean isUneven, int i) {
+            Blocks incoming = blocks(rank.rank(), sequence, kind, count, isUneven);
+            int owner = 0;
+            while (i >= incoming.offset(owner + 1)) {
+                owner++;
+            }
+            long first = kind == OpKind.ALL_TO_ALL
+                    ? blocks(owner, sequence, kind, count, isUneven).offset(rank.rank())
+                    : 0;
+            return value(owner, sequence, (int) (first + i - incoming.offset(owner)));
+        }
+
+        private static int value(int rank, int sequence, int i) {
+            return (rank + 1) * 1_000_003 + sequence * 101 + i * 7;
         }
 
         private int sum(int sequence, int i) {

@@ -1,0 +1,269 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.record.RecordedGroup;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What all views of a group share: its lanes, its data plane from first use to closing, and its failure. Thread-safe.
+ */
+final class GroupRuntime {
+    private final GroupContext context;
+    private final GroupRegistry registry;
+    private final @Nullable GroupRuntime parent;
+    private final FlightRecorder recorder;
+    private final RecordedGroup recorded;
+    private final Lane collectives;
+    private final Scratch scratch = new Scratch();
+    private final Inbox inbox;
+    private final ConcurrentHashMap<Integer, Lane> sends = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<Integer, Lane> receives = new ConcurrentHashMap<>();
+    private final Object lifecycle = new Object();
+    private volatile @Nullable Backend backend;
+    private volatile @Nullable GroupRuntime urgent;
+    private boolean closed;
+    private boolean released;
+    private int splits;
+
+    /** A group as it is opened. */
+    GroupRuntime(GroupContext context, GroupRegistry registry, RecordedGroup recorded) {
+        this(context, registry, recorded, null);
+    }
+
+    /** @param parent the group whose urgent operations this is for; null: none, a group of its own */
+    private GroupRuntime(
+            GroupContext context, GroupRegistry registry, RecordedGroup recorded, @Nullable GroupRuntime parent) {
+        this.context = context;
+        this.registry = registry;
+        this.parent = parent;
+        this.recorder = registry.recorder();
+        this.recorded = recorded;
+        this.collectives = new Lane("group " + context.name());
+        this.inbox = new Inbox(context);
+    }
+
+    GroupContext context() {
+        return context;
+    }
+
+    GroupRegistry registry() {
+        return registry;
+    }
+
+    GroupHealth health() {
+        return context.health();
+    }
+
+    FlightRecorder recorder() {
+        return recorder;
+    }
+
+    RecordedGroup recorded() {
+        return recorded;
+    }
+
+    /** Memory of the collective that runs. */
+    Scratch scratch() {
+        return scratch;
+    }
+
+    /** The same ranks with lanes and a data plane of their own, of one fate with this. */
+    GroupRuntime urgent() {
+        if (parent != null) {
+            return this;
+        }
+        synchronized (lifecycle) {
+            if (closed) {
+                throw isClosed();
+            }
+            GroupRuntime made = urgent;
+            if (made == null) {
+                String name = context.name() + ".urgent";
+                RecordedGroup record = recorder.group(
+                        name, context.members().stream().map(Peer::rank).toList());
+                made = new GroupRuntime(context.withName(name, record.waits()), registry, record, this);
+                urgent = made;
+            }
+            return made;
+        }
+    }
+
+    /** Where collectives run. */
+    Lane collectives() {
+        return collectives;
+    }
+
+    /** Where the messages to a rank run. */
+    Lane sends(int peer) {
+        return messages(sends, "to", peer);
+    }
+
+    /** The messages to this rank. */
+    Inbox inbox() {
+        return inbox;
+    }
+
+    /** Where asynchronous receives from a rank, or with a number of its own from any rank, wait for their messages. */
+    Lane receives(int peer) {
+        return messages(receives, "from", peer);
+    }
+
+    private Lane messages(ConcurrentHashMap<Integer, Lane> lanes, String direction, int peer) {
+        Lane open = lanes.get(peer);
+        if (open != null) {
+            return open;
+        }
+        synchronized (lifecycle) {
+            if (closed) {
+                throw isClosed();
+            }
+            return lanes.computeIfAbsent(peer, _ -> new Lane("group " + context.name() + " " + direction + " " + peer));
+        }
+    }
+
+    /** The number of the next split, alike on all members. */
+    synchronized int nextSplit() {
+        return splits++;
+    }
+
+    /** The data plane, made now if this is its first use. */
+    Backend backend() {
+        Backend current = backend;
+        return current != null ? current : openBackend();
+    }
+
+    private Backend openBackend() {
+        synchronized (lifecycle) {
+            if (released) {
+                throw isClosed();
+            }
+            Backend current = backend;
+            if (current == null) {
+                current = registry.factory(context.size()).create(context);
+                backend = current;
+                current.healthChanged();
+            }
+            return current;
+        }
+    }
+
+    private CommException isClosed() {
+        return Lane.closed("group " + context.name());
+    }
+
+    void abort(String cause) {
+        if (context.size() > 1 && !health().isImpaired()) {
+            Backend _ = backend(); // The others hear of it through the data plane.
+        }
+        poison(new CommException(
+                ErrorCode.ABORTED,
+                "group " + context.name() + " was aborted by " + context.describe(context.rank()) + ": " + cause));
+    }
+
+    void poison(CommException cause) {
+        if (parent != null) {
+            parent.poison(cause);
+            return;
+        }
+        health().poison(cause);
+        healthChanged();
+        registry.failed(cause);
+    }
+
+    void worldRankLeft(int worldRank, String how) {
+        for (int groupRank = 0; groupRank < context.size(); groupRank++) {
+            if (context.members().get(groupRank).rank() == worldRank) {
+                health().left(groupRank, how);
+                healthChanged();
+            }
+        }
+    }
+
+    private void healthChanged() {
+        Backend current = backend;
+        if (current != null) {
+            current.healthChanged();
+        }
+        inbox.healthChanged();
+        GroupRuntime child = urgent;
+        if (child != null) {
+            child.healthChanged();
+        }
+    }
+
+    /** Lets pending operations end until {@code grace} has passed, then poisons them, and gives everything back. */
+    void close(Deadline grace) {
+        if (parent != null) {
+            parent.close(grace);
+            return;
+        }
+        Lane.refuseWaiting("closing group " + context.name());
+        List<Queue> queues = closeQueues();
+        if (queues.isEmpty()) {
+            return;
+        }
+        if (!haveEnded(queues, grace)) {
+            poison(new CommException(
+                    ErrorCode.ABORTED,
+                    "group " + context.name() + " was closed by " + context.describe(context.rank())
+                            + " while operations were pending that did not end within a grace of "
+                            + grace.timeout().toSeconds()
+                            + " s. That rank may be failing, see its log; otherwise await all Work before closing."));
+            if (!haveEnded(queues, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
+                throw new CommException(
+                        ErrorCode.SYSTEM,
+                        "group " + context.name()
+                                + " cannot be closed: a continuation of Work.future() has not returned.");
+            }
+        }
+        registry.forget(this);
+        release();
+    }
+
+    /** All queues, which take nothing more from now on; none if that is so already. */
+    private List<Queue> closeQueues() {
+        synchronized (lifecycle) {
+            if (closed) {
+                return List.of();
+            }
+            closed = true;
+        }
+        List<Queue> queues = new ArrayList<>(List.of(collectives, inbox));
+        queues.addAll(sends.values());
+        queues.addAll(receives.values());
+        queues.forEach(Queue::close);
+        GroupRuntime child = urgent;
+        if (child != null) {
+            queues.addAll(child.closeQueues());
+        }
+        return queues;
+    }
+
+    private static boolean haveEnded(List<Queue> queues, Deadline deadline) {
+        return queues.stream().allMatch(queue -> queue.awaitEnd(deadline));
+    }
+
+    private void release() {
+        Backend current;
+        synchronized (lifecycle) {
+            released = true;
+            current = backend;
+            backend = null;
+        }
+        if (current != null) {
+            current.close();
+        }
+        GroupRuntime child = urgent;
+        if (child != null) {
+            child.release();
+        }
+    }
+}

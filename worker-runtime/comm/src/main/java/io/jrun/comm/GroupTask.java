@@ -1,0 +1,68 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.record.FlightRecorder;
+import java.time.Duration;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** An operation on its way through a lane, and into the flight recorder. Used once. */
+final class GroupTask implements Lane.Task {
+    private final GroupRuntime group;
+    private final Request request;
+    private final Duration timeout;
+    private final BiConsumer<Backend, Call> body;
+    private @Nullable Call queued;
+    private long ticket = FlightRecorder.NO_TICKET;
+
+    /** @param timeout counted from when the operation starts to run */
+    GroupTask(GroupRuntime group, Request request, Duration timeout, BiConsumer<Backend, Call> body) {
+        this.group = group;
+        this.request = request;
+        this.timeout = timeout;
+        this.body = body;
+    }
+
+    @Override
+    public void queued(long sequence) {
+        Call call = request.numbered(sequence, Deadline.after(timeout));
+        queued = call;
+        ticket = group.recorder().queued(group.recorded(), call);
+    }
+
+    /** Whatever goes wrong in the data plane leaves the ranks in different places: the group can be used no more. */
+    @Override
+    public void run(long sequence) {
+        group.health().check();
+        Deadline deadline = Deadline.after(timeout);
+        Call before = queued;
+        Call call = before == null ? request.numbered(sequence, deadline) : before.withDeadline(deadline);
+        ticket = group.recorder().started(group.recorded(), ticket, call);
+        try {
+            body.accept(group.backend(), call);
+            group.recorder().ended(group.recorded(), ticket, call, true);
+        } catch (CommException failure) {
+            throw failed(call, failure);
+        } catch (RuntimeException | Error failure) {
+            throw failed(
+                    call,
+                    new CommException(ErrorCode.SYSTEM, call.describe() + " failed in itself: " + failure, failure));
+        }
+    }
+
+    private CommException failed(Call call, CommException failure) {
+        group.recorder().ended(group.recorded(), ticket, call, false);
+        group.poison(failure);
+        return failure.code() == ErrorCode.ABORTED ? givenUp(call, failure) : failure;
+    }
+
+    /** What stops the job or the group knows nothing of the operation that it ends. */
+    private CommException givenUp(Call call, CommException cause) {
+        return new CommException(
+                ErrorCode.ABORTED,
+                call.describe() + " on group " + group.context().name() + " was given up: " + cause.getMessage(),
+                cause);
+    }
+}

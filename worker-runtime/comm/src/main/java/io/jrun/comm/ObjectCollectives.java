@@ -1,0 +1,205 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.OpKind;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves objects as the bytes that a {@link Codec} makes of them: settings, metrics, vocabularies; tensors have operations of
+ * their own. Each operation is two collectives, one of sizes and one of bytes.
+ *
+ * <p>An object of more than {@value #MAX_BYTES} bytes, or one that its codec cannot encode, is a USAGE error on every rank,
+ * which names the rank that has it; bytes that cannot be decoded are one on the rank that received them. The group stays
+ * usable after either. From {@link ProcessGroup#objects()}; thread-safe as the group.
+ */
+public final class ObjectCollectives {
+    /** Far more than what is no tensor needs, and little enough for a heap. */
+    public static final int MAX_BYTES = 256 << 20;
+
+    private static final long FAILED = -1;
+
+    private final ProcessGroup group;
+
+    ObjectCollectives(ProcessGroup group) {
+        this.group = group;
+    }
+
+    /**
+     * Gives every rank the root's value.
+     *
+     * @param value at the root; ignored elsewhere
+     * @return the value itself at the root, a decoded one elsewhere
+     */
+    public <T> T broadcast(@Nullable T value, int root, Codec<T> codec) {
+        Arguments.rank(OpKind.BROADCAST, "root", root, group.size());
+        Encoded mine = group.rank() == root ? Encoded.of(value, codec) : Encoded.NOTHING;
+        long[] size = {mine.size()};
+        group.broadcast(MemorySegment.ofArray(size), DataType.I64, 1, root);
+        check(OpKind.BROADCAST, root, size[0], mine);
+        byte[] bytes = group.rank() == root ? mine.bytes() : new byte[(int) size[0]];
+        group.broadcast(MemorySegment.ofArray(bytes), DataType.U8, size[0], root);
+        return group.rank() == root && value != null ? value : decode(OpKind.BROADCAST, root, bytes, codec);
+    }
+
+    /** Gives every rank everybody's value, by group rank. */
+    public <T> List<T> allGather(T value, Codec<T> codec) {
+        Encoded mine = Encoded.of(value, codec);
+        long[] sizes = sizes(OpKind.ALL_GATHER, mine);
+        byte[] all = new byte[total(OpKind.ALL_GATHER, sizes)];
+        group.allGatherV(MemorySegment.ofArray(mine.bytes()), MemorySegment.ofArray(all), DataType.U8, sizes);
+        return decodeAll(OpKind.ALL_GATHER, value, sizes, all, codec);
+    }
+
+    /** Gives the root everybody's value, by group rank; other ranks get an empty list. */
+    public <T> List<T> gather(T value, int root, Codec<T> codec) {
+        Arguments.rank(OpKind.GATHER, "root", root, group.size());
+        Encoded mine = Encoded.of(value, codec);
+        long[] sizes = sizes(OpKind.GATHER, mine);
+        boolean isRoot = group.rank() == root;
+        int total = total(OpKind.GATHER, sizes);
+        byte[] all = new byte[isRoot ? total : 0];
+        group.gatherV(MemorySegment.ofArray(mine.bytes()), MemorySegment.ofArray(all), DataType.U8, root, sizes);
+        return isRoot ? decodeAll(OpKind.GATHER, value, sizes, all, codec) : List.of();
+    }
+
+    /**
+     * Gives rank r the r-th of the root's values.
+     *
+     * @param values one for each rank at the root; ignored elsewhere
+     */
+    public <T> T scatter(@Nullable List<T> values, int root, Codec<T> codec) {
+        Arguments.rank(OpKind.SCATTER, "root", root, group.size());
+        List<Encoded> all = group.rank() == root ? encodeAll(values, codec) : List.of();
+        long[] sizes = new long[group.size()];
+        for (int rank = 0; rank < all.size(); rank++) {
+            sizes[rank] = all.get(rank).size();
+        }
+        group.broadcast(MemorySegment.ofArray(sizes), DataType.I64, sizes.length, root);
+        for (int rank = 0; rank < sizes.length; rank++) {
+            check(OpKind.SCATTER, root, sizes[rank], all.isEmpty() ? Encoded.NOTHING : all.get(rank));
+        }
+        byte[] whole = new byte[all.isEmpty() ? 0 : total(OpKind.SCATTER, sizes)];
+        int at = 0;
+        for (Encoded one : all) {
+            System.arraycopy(one.bytes(), 0, whole, at, one.bytes().length);
+            at += one.bytes().length;
+        }
+        byte[] mine = new byte[(int) sizes[group.rank()]];
+        group.scatterV(MemorySegment.ofArray(whole), MemorySegment.ofArray(mine), DataType.U8, root, sizes);
+        return decode(OpKind.SCATTER, root, mine, codec);
+    }
+
+    private <T> List<Encoded> encodeAll(@Nullable List<T> values, Codec<T> codec) {
+        List<T> given = values == null ? List.of() : values;
+        if (given.size() == group.size()) {
+            return given.stream().map(value -> Encoded.of(value, codec)).toList();
+        }
+        String what = given.size() + " values for " + group.size() + " ranks";
+        return Collections.nCopies(group.size(), Encoded.failed(new IllegalArgumentException(what)));
+    }
+
+    /** Everybody's size, checked alike on all ranks. */
+    private long[] sizes(OpKind kind, Encoded mine) {
+        long[] sizes = new long[group.size()];
+        group.allGather(MemorySegment.ofArray(new long[] {mine.size()}), MemorySegment.ofArray(sizes), DataType.I64, 1);
+        for (int rank = 0; rank < sizes.length; rank++) {
+            check(kind, rank, sizes[rank], rank == group.rank() ? mine : Encoded.NOTHING);
+        }
+        return sizes;
+    }
+
+    private static int total(OpKind kind, long[] sizes) {
+        long total = LongStream.of(sizes).sum();
+        if (total > MAX_BYTES) {
+            throw Arguments.usage(
+                    kind,
+                    "the objects of all ranks have " + total + " bytes together (expected at most " + MAX_BYTES + ")");
+        }
+        return (int) total;
+    }
+
+    private void check(OpKind kind, int owner, long size, Encoded mine) {
+        if (size == FAILED) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    kind.methodName() + ": rank " + group.worldRank(owner) + " could not encode its object"
+                            + (mine.failure() == null ? "; see its log." : ": " + mine.failure()),
+                    mine.failure());
+        }
+        if (size < 0 || size > MAX_BYTES) {
+            throw Arguments.usage(
+                    kind,
+                    "the object of rank " + group.worldRank(owner) + " has " + size + " bytes (expected at most "
+                            + MAX_BYTES + ")");
+        }
+    }
+
+    private <T> List<T> decodeAll(OpKind kind, T own, long[] sizes, byte[] all, Codec<T> codec) {
+        List<T> values = new ArrayList<>();
+        int at = 0;
+        for (int rank = 0; rank < sizes.length; rank++) {
+            byte[] bytes = new byte[(int) sizes[rank]];
+            System.arraycopy(all, at, bytes, 0, bytes.length);
+            values.add(rank == group.rank() ? own : decode(kind, rank, bytes, codec));
+            at += bytes.length;
+        }
+        return values;
+    }
+
+    private <T> T decode(OpKind kind, int owner, byte[] bytes, Codec<T> codec) {
+        try {
+            return codec.decode(bytes);
+        } catch (RuntimeException e) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    kind.methodName() + ": the codec cannot decode the " + bytes.length + " bytes of rank "
+                            + group.worldRank(owner) + ": " + e,
+                    e);
+        }
+    }
+
+    /** What became of encoding an object. */
+    private static final class Encoded {
+        static final Encoded NOTHING = new Encoded(new byte[0], null);
+
+        private final byte[] bytes;
+        private final @Nullable RuntimeException failure;
+
+        private Encoded(byte[] bytes, @Nullable RuntimeException failure) {
+            this.bytes = bytes;
+            this.failure = failure;
+        }
+
+        static <T> Encoded of(@Nullable T value, Codec<T> codec) {
+            if (value == null) {
+                return failed(new IllegalArgumentException("the value is null"));
+            }
+            try {
+                return new Encoded(codec.encode(value), null);
+            } catch (RuntimeException e) {
+                return failed(e);
+            }
+        }
+
+        static Encoded failed(RuntimeException failure) {
+            return new Encoded(new byte[0], failure);
+        }
+
+        byte[] bytes() {
+            return bytes;
+        }
+
+        long size() {
+            return failure == null ? bytes.length : FAILED;
+        }
+
+        @Nullable
+        RuntimeException failure() {
+            return failure;
+        }
+    }
+}

@@ -1,0 +1,50 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.Blocks;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.OpKind;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** An operation as its caller wants it, its arguments checked; its turn gives it a number and a deadline. As {@link Call}. */
+record Request(
+        OpKind kind,
+        DataType type,
+        ReduceOp op,
+        long count,
+        int root,
+        MemorySegment input,
+        MemorySegment output,
+        @Nullable Blocks uneven,
+        @Nullable Blocks unevenIncoming) {
+
+    /** A request whose blocks, if it has any, are equal. */
+    static Request of(
+            OpKind kind, DataType type, ReduceOp op, long count, int root, MemorySegment input, MemorySegment output) {
+        return new Request(kind, type, op, count, root, input, output, null, null);
+    }
+
+    /** A request that moves no data. */
+    static Request of(OpKind kind, long count) {
+        return of(kind, DataType.I64, ReduceOp.SUM, count, 0, MemorySegment.NULL, MemorySegment.NULL);
+    }
+
+    /** A request for buffers of {@code counts} elements each as one, which differs from one for others. */
+    static Request coalesced(OpKind kind, DataType type, ReduceOp op, long total, List<Long> counts) {
+        long checksum =
+                Blocks.of(counts.stream().mapToLong(Long::longValue).toArray()).checksum();
+        int root = (int) (checksum & Integer.MAX_VALUE);
+        return of(kind, type, op, total, root, MemorySegment.NULL, MemorySegment.NULL);
+    }
+
+    /** The same for elements of another type. */
+    Request withType(DataType newType) {
+        return new Request(kind, newType, op, count, root, input, output, uneven, unevenIncoming);
+    }
+
+    Call numbered(long sequence, Deadline deadline) {
+        return new Call(sequence, kind, type, op, count, root, input, output, deadline, uneven, unevenIncoming);
+    }
+}

@@ -1,0 +1,177 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.Blocks;
+import io.jrun.comm.backend.OpKind;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checks what callers pass and makes requests of it. What is wrong is a USAGE error before anything is sent, so that the
+ * group stays usable.
+ *
+ * @param rank of the caller in its group
+ * @param size of the group
+ */
+record Requests(int rank, int size) {
+    /** How a buffer is divided, and what a request says of it. */
+    private record Division(
+            DataType type,
+            long count,
+            Blocks blocks,
+            @Nullable Blocks uneven) {
+        long bytes(int block) {
+            return blocks.count(block) * type.sizeBytes();
+        }
+
+        long totalBytes() {
+            return blocks.total() * type.sizeBytes();
+        }
+
+        Request request(OpKind kind, ReduceOp op, int root, MemorySegment input, MemorySegment output) {
+            return new Request(kind, type, op, count, root, input, output, uneven, null);
+        }
+    }
+
+    private Division equal(OpKind kind, DataType type, long count) {
+        long _ = Arguments.blockBytes(kind, type, count, size);
+        return new Division(type, count, Blocks.equal(count, size), null);
+    }
+
+    private Division uneven(OpKind kind, DataType type, long[] counts) {
+        Blocks blocks = Arguments.blocks(kind, type, counts, size);
+        return new Division(type, blocks.total(), blocks, blocks);
+    }
+
+    Request inPlace(OpKind kind, MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
+        Arguments.rank(kind, "root", root, size);
+        Arguments.reducible(kind, type, op);
+        Arguments.writable(kind, "data", buffer, Arguments.blockBytes(kind, type, count, 1));
+        return Request.of(kind, type, op, count, root, buffer, buffer);
+    }
+
+    /** @param peer of a receive, also {@link Messages#ANY_SOURCE} */
+    Request message(OpKind kind, MemorySegment buffer, DataType type, long count, int peer) {
+        if (kind == OpKind.SEND || peer != Messages.ANY_SOURCE) {
+            Arguments.rank(kind, kind == OpKind.SEND ? "destination" : "source", peer, size);
+        }
+        if (peer == rank || size == 1) {
+            throw new CommException(
+                    ErrorCode.USAGE, kind.methodName() + ": rank " + rank + " is the caller itself. Copy the buffer.");
+        }
+        long bytes = Arguments.blockBytes(kind, type, count, 1);
+        if (kind == OpKind.SEND) {
+            Arguments.readable(kind, "data", buffer, bytes);
+        } else {
+            Arguments.writable(kind, "data", buffer, bytes);
+        }
+        return Request.of(kind, type, ReduceOp.SUM, count, peer, buffer, buffer);
+    }
+
+    Request allGather(MemorySegment input, MemorySegment output, DataType type, long count) {
+        return allGather(input, output, equal(OpKind.ALL_GATHER, type, count));
+    }
+
+    Request allGather(MemorySegment input, MemorySegment output, DataType type, long[] counts) {
+        return allGather(input, output, uneven(OpKind.ALL_GATHER, type, counts));
+    }
+
+    private Request allGather(MemorySegment input, MemorySegment output, Division division) {
+        OpKind kind = OpKind.ALL_GATHER;
+        Arguments.readable(kind, "input", input, division.bytes(rank));
+        Arguments.writable(kind, "output", output, division.totalBytes());
+        apartOrInPlace(kind, output, input, division);
+        return division.request(kind, ReduceOp.SUM, 0, input, output);
+    }
+
+    Request reduceScatter(MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
+        return reduceScatter(input, output, op, equal(OpKind.REDUCE_SCATTER, type, count));
+    }
+
+    Request reduceScatter(MemorySegment input, MemorySegment output, DataType type, long[] counts, ReduceOp op) {
+        return reduceScatter(input, output, op, uneven(OpKind.REDUCE_SCATTER, type, counts));
+    }
+
+    private Request reduceScatter(MemorySegment input, MemorySegment output, ReduceOp op, Division division) {
+        OpKind kind = OpKind.REDUCE_SCATTER;
+        Arguments.reducible(kind, division.type(), op);
+        Arguments.readable(kind, "input", input, division.totalBytes());
+        Arguments.writable(kind, "output", output, division.bytes(rank));
+        apartOrInPlace(kind, input, output, division);
+        return division.request(kind, op, 0, input, output);
+    }
+
+    Request gather(MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
+        return gather(input, output, root, equal(OpKind.GATHER, type, count));
+    }
+
+    Request gather(MemorySegment input, @Nullable MemorySegment output, DataType type, long[] counts, int root) {
+        return gather(input, output, root, uneven(OpKind.GATHER, type, counts));
+    }
+
+    private Request gather(MemorySegment input, @Nullable MemorySegment output, int root, Division division) {
+        OpKind kind = OpKind.GATHER;
+        Arguments.rank(kind, "root", root, size);
+        Arguments.readable(kind, "input", input, division.bytes(rank));
+        MemorySegment target = MemorySegment.NULL;
+        if (rank == root) {
+            target = output == null ? MemorySegment.NULL : output;
+            Arguments.writable(kind, "output", target, division.totalBytes());
+            apartOrInPlace(kind, target, input, division);
+        }
+        return division.request(kind, ReduceOp.SUM, root, input, target);
+    }
+
+    Request scatter(@Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
+        return scatter(input, output, root, equal(OpKind.SCATTER, type, count));
+    }
+
+    Request scatter(@Nullable MemorySegment input, MemorySegment output, DataType type, long[] counts, int root) {
+        return scatter(input, output, root, uneven(OpKind.SCATTER, type, counts));
+    }
+
+    private Request scatter(@Nullable MemorySegment input, MemorySegment output, int root, Division division) {
+        OpKind kind = OpKind.SCATTER;
+        Arguments.rank(kind, "root", root, size);
+        Arguments.writable(kind, "output", output, division.bytes(rank));
+        MemorySegment source = MemorySegment.NULL;
+        if (rank == root) {
+            source = input == null ? MemorySegment.NULL : input;
+            Arguments.readable(kind, "input", source, division.totalBytes());
+            apartOrInPlace(kind, source, output, division);
+        }
+        return division.request(kind, ReduceOp.SUM, root, source, output);
+    }
+
+    Request allToAll(MemorySegment input, MemorySegment output, DataType type, long count) {
+        Division division = equal(OpKind.ALL_TO_ALL, type, count);
+        checkAllToAll(input, division, output, division);
+        return division.request(OpKind.ALL_TO_ALL, ReduceOp.SUM, 0, input, output);
+    }
+
+    Request allToAll(MemorySegment input, long[] outgoing, MemorySegment output, long[] incoming, DataType type) {
+        OpKind kind = OpKind.ALL_TO_ALL;
+        Division sent = uneven(kind, type, outgoing);
+        Division received = uneven(kind, type, incoming);
+        if (outgoing[rank] != incoming[rank]) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    kind.methodName() + ": rank " + rank + " sends " + outgoing[rank]
+                            + " elements to itself but expects " + incoming[rank]);
+        }
+        checkAllToAll(input, sent, output, received);
+        return new Request(kind, type, ReduceOp.SUM, 0, 0, input, output, sent.blocks(), received.blocks());
+    }
+
+    private static void checkAllToAll(MemorySegment input, Division sent, MemorySegment output, Division received) {
+        OpKind kind = OpKind.ALL_TO_ALL;
+        Arguments.readable(kind, "input", input, sent.totalBytes());
+        Arguments.writable(kind, "output", output, received.totalBytes());
+        Arguments.apart(kind, input, sent.totalBytes(), output, received.totalBytes());
+    }
+
+    /** {@code block} may be exactly this rank's block of {@code whole}. */
+    private void apartOrInPlace(OpKind kind, MemorySegment whole, MemorySegment block, Division division) {
+        long offset = division.blocks().offset(rank) * division.type().sizeBytes();
+        Arguments.apartOrInPlace(kind, whole, division.totalBytes(), block, division.bytes(rank), offset);
+    }
+}

@@ -1,0 +1,326 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.Messages.Receipt;
+import io.jrun.comm.Messages.Received;
+import io.jrun.comm.Messages.Transfer;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.SplittableRandom;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Which message goes to which receive. */
+@Timeout(120)
+class MessagesTest {
+    /** More than what fits between two ranks, so that a send waits for its receiver. */
+    private static final int LARGE = 400_000;
+
+    private static void run(TransportKind transport, int size, ThrowingConsumer<World> body) {
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(30)), body);
+    }
+
+    private static MemorySegment filled(int count, int value) {
+        int[] ints = new int[count];
+        java.util.Arrays.fill(ints, value);
+        return MemorySegment.ofArray(ints);
+    }
+
+    private static void assertFilled(MemorySegment memory, int value) {
+        assertThat(memory.mismatch(filled((int) (memory.byteSize() / 4), value)))
+                .isEqualTo(-1);
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void tagsAreReceivedInAnyOrder(TransportKind transport) {
+        run(transport, 2, world -> {
+            Messages messages = world.group().messages();
+            if (world.rank() == 0) {
+                messages.send(filled(LARGE, 3), DataType.I32, LARGE, 1, 3);
+                messages.send(filled(0, 0), DataType.I32, 0, 1, 4);
+                messages.send(filled(2, 5), DataType.I32, 2, 1, 5);
+                messages.send(filled(2, 6), DataType.I32, 2, 1, 5);
+                world.group().send(filled(1, 7), DataType.I32, 1, 1);
+            } else {
+                MemorySegment small = filled(2, 0);
+                world.group().recv(small, DataType.I32, 1, 0);
+                assertThat(small.get(ValueLayout.JAVA_INT, 0)).isEqualTo(7);
+                assertThat(messages.recv(small, DataType.I32, 2, 0, 5)).isEqualTo(new Received(0, 5, 2));
+                assertFilled(small, 5);
+                MemorySegment large = filled(LARGE, 0);
+                messages.recv(large, DataType.I32, LARGE, 0, 3);
+                assertFilled(large, 3);
+                messages.recv(small, DataType.I32, 2, 0, 5);
+                assertFilled(small, 6);
+                messages.recv(MemorySegment.NULL.asSlice(0, 0), DataType.I32, 0, 0, 4);
+            }
+        });
+    }
+
+    /** The receive that was called first gets its message last: what rank 0 sends then depends on the second one. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aReceiveDoesNotWaitForTheMessagesOfOthers(TransportKind transport) {
+        run(transport, 2, world -> {
+            Messages messages = world.group().messages();
+            MemorySegment one = filled(1, 0);
+            MemorySegment other = filled(1, 0);
+            if (world.rank() == 0) {
+                messages.send(filled(1, 5), DataType.I32, 1, 1, 5);
+                messages.recv(one, DataType.I32, 1, 1, 0);
+                messages.send(filled(1, 3), DataType.I32, 1, 1, 3);
+            } else {
+                Receipt last = messages.recvAsync(one, DataType.I32, 1, 0, 3);
+                Receipt first = messages.recvAsync(other, DataType.I32, 1, 0, 5);
+                first.await(Duration.ofSeconds(20));
+                assertFilled(other, 5);
+                assertThat(last.isDone()).isFalse();
+                messages.send(filled(1, 0), DataType.I32, 1, 0, 0);
+                assertThat(last.received()).isEqualTo(new Received(0, 3, 1));
+                assertFilled(one, 3);
+            }
+        });
+    }
+
+    @ParameterizedTest(name = "{0}, {1} ranks")
+    @CsvSource({"SHM, 2", "SHM, 4", "TCP, 2", "TCP, 4"})
+    void anySourceTellsWhoSentAndKeepsEachSendersOrder(TransportKind transport, int size) {
+        int each = 40;
+        int count = 3000;
+        run(transport, size, world -> {
+            Messages messages = world.group().messages();
+            if (world.rank() != 0) {
+                for (int i = 0; i < each; i++) {
+                    messages.send(filled(count, 100 * world.rank() + i), DataType.I32, count, 0, 9);
+                }
+            } else {
+                int[] seen = new int[size];
+                MemorySegment buffer = filled(count, -1);
+                for (int i = 0; i < each * (size - 1); i++) {
+                    Received received = i % 3 == 0
+                            ? messages.recvAsync(buffer, DataType.I32, count, Messages.ANY_SOURCE, 9)
+                                    .received()
+                            : messages.recv(buffer, DataType.I32, count, Messages.ANY_SOURCE, 9);
+                    assertThat(received.count()).isEqualTo(count);
+                    assertFilled(buffer, 100 * received.source() + seen[received.source()]++);
+                }
+                assertThat(seen[size - 1]).isEqualTo(each);
+            }
+            world.group().barrier();
+        });
+    }
+
+    /** One thread waits for a rank, another for any: both streams and all receives are served. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void receivesFromOneAndFromAnyRankShareTheMessages(TransportKind transport) {
+        int each = 50;
+        run(transport, 3, world -> {
+            Messages messages = world.group().messages();
+            if (world.rank() == 0) {
+                List<Receipt> receipts = new ArrayList<>();
+                List<MemorySegment> buffers = new ArrayList<>();
+                for (int i = 0; i < 3 * each; i++) {
+                    MemorySegment buffer = filled(1, -1);
+                    buffers.add(buffer);
+                    int source = i % 3 == 0 ? 1 : Messages.ANY_SOURCE;
+                    receipts.add(messages.recvAsync(buffer, DataType.I32, 1, source, i % 3 == 2 ? 1 : 0));
+                }
+                world.group().barrier();
+                int sum = 0;
+                for (int i = 0; i < 3 * each; i++) {
+                    receipts.get(i).await(Duration.ofSeconds(20));
+                    sum += buffers.get(i).get(ValueLayout.JAVA_INT, 0);
+                }
+                assertThat(sum).isEqualTo(2 * each * (2 * each - 1) / 2 + each * 1000);
+            } else {
+                world.group().barrier();
+                boolean isOne = world.rank() == 1;
+                for (int i = 0; i < (isOne ? 2 * each : each); i++) {
+                    messages.send(filled(1, isOne ? i : 1000), DataType.I32, 1, 0, isOne ? 0 : 1);
+                }
+            }
+            world.group().barrier();
+        });
+    }
+
+    /** Each rank lists its part in another order, and every message is too large to be sent before it is received. */
+    @ParameterizedTest(name = "{0}, {1} ranks")
+    @CsvSource({"SHM, 2", "SHM, 4", "TCP, 3"})
+    void exchangesWithAllNeighboursDoNotLockUp(TransportKind transport, int size) {
+        run(transport, size, world -> {
+            int rank = world.rank();
+            for (int round = 0; round < 3; round++) {
+                List<Transfer> transfers = new ArrayList<>();
+                List<MemorySegment> received = new ArrayList<>();
+                for (int peer = 0; peer < size; peer++) {
+                    MemorySegment buffer = filled(LARGE, -1);
+                    received.add(buffer);
+                    if (peer != rank) {
+                        transfers.add(new Transfer.Send(filled(LARGE, 10 * rank + peer), DataType.I32, LARGE, peer, 1));
+                        transfers.add(new Transfer.Recv(buffer, DataType.I32, LARGE, peer, 1));
+                    }
+                }
+                Collections.shuffle(transfers, new Random(rank + round));
+                world.group().messages().exchange(transfers);
+                for (int peer = 0; peer < size; peer++) {
+                    assertFilled(received.get(peer), peer == rank ? -1 : 10 * peer + rank);
+                }
+            }
+        });
+    }
+
+    /** Messages of random tags and sizes between all ranks, received in a random order that keeps that of each tag. */
+    @ParameterizedTest(name = "{0}, seed {1}")
+    @CsvSource({"SHM, 1", "SHM, 2", "TCP, 3", "TCP, 4"})
+    void randomProgramsGetTheirMessages(TransportKind transport, long seed) {
+        int size = 3;
+        int each = 30;
+        record Message(int source, int tag, int count, int value) {}
+        run(transport, size, world -> {
+            Messages messages = world.group().messages();
+            List<Message> incoming = new ArrayList<>();
+            List<Work> works = new ArrayList<>();
+            SplittableRandom random = new SplittableRandom(seed);
+            for (int i = 0; i < each * size * size; i++) {
+                int source = random.nextInt(size);
+                int destination = random.nextInt(size);
+                Message message = new Message(
+                        source, random.nextInt(4), random.nextInt(10) == 0 ? 100_000 : random.nextInt(50), i);
+                if (source != destination && destination == world.rank()) {
+                    incoming.add(message);
+                } else if (source != destination && source == world.rank()) {
+                    works.add(messages.sendAsync(
+                            filled(message.count(), i), DataType.I32, message.count(), destination, message.tag()));
+                }
+            }
+            List<List<Message>> streams = new ArrayList<>();
+            for (int stream = 0; stream < 4 * size; stream++) {
+                int source = stream / 4;
+                int tag = stream % 4;
+                streams.add(new ArrayList<>(incoming.stream()
+                        .filter(message -> message.source() == source && message.tag() == tag)
+                        .toList()));
+            }
+            Random own = new Random(seed * 31 + world.rank());
+            List<Runnable> checks = new ArrayList<>();
+            while (streams.removeIf(List::isEmpty) || !streams.isEmpty()) {
+                if (streams.isEmpty()) {
+                    break;
+                }
+                Message next = streams.get(own.nextInt(streams.size())).removeFirst();
+                MemorySegment buffer = filled(next.count(), -1);
+                if (own.nextBoolean()) {
+                    messages.recv(buffer, DataType.I32, next.count(), next.source(), next.tag());
+                    assertFilled(buffer, next.value());
+                } else {
+                    works.add(messages.recvAsync(buffer, DataType.I32, next.count(), next.source(), next.tag()));
+                    checks.add(() -> assertFilled(buffer, next.value()));
+                }
+            }
+            works.forEach(work -> work.await(Duration.ofSeconds(30)));
+            checks.forEach(Runnable::run);
+        });
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void otherSizesAndTypesAreAMismatchThatNamesBoth(TransportKind transport) {
+        CountDownLatch failed = new CountDownLatch(1);
+        run(transport, 2, world -> {
+            if (world.rank() == 0) {
+                world.group().messages().send(filled(3, 1), DataType.I32, 3, 1, 8);
+                assertThat(failed.await(20, java.util.concurrent.TimeUnit.SECONDS))
+                        .isTrue();
+            } else {
+                assertThatThrownBy(() ->
+                                world.group().messages().recv(filled(4, 1), DataType.I32, 4, Messages.ANY_SOURCE, 8))
+                        .isInstanceOfSatisfying(
+                                CommException.class,
+                                comm -> assertThat(comm.code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH))
+                        .hasMessageContaining("rank 0 called send #0(i32, 3, tag 8, to 1)")
+                        .hasMessageContaining("rank 1 called recv #0(i32, 4, tag 8, from any)");
+                failed.countDown();
+            }
+        });
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void objectsTravelAsMessages(TransportKind transport) {
+        run(transport, 3, world -> {
+            Messages messages = world.group().messages();
+            if (world.rank() == 0) {
+                List<String> words = new ArrayList<>();
+                words.add(messages.recvObject(Messages.ANY_SOURCE, 2, Codec.STRING));
+                words.add(messages.recvObject(Messages.ANY_SOURCE, 2, Codec.STRING));
+                assertThat(words).containsExactlyInAnyOrder("rank 1", "rank 2");
+                assertThatThrownBy(() -> messages.recvObject(1, 3, Codec.STRING))
+                        .isInstanceOfSatisfying(
+                                CommException.class,
+                                comm -> assertThat(comm.code()).isEqualTo(ErrorCode.USAGE))
+                        .hasMessageContaining("the codec cannot decode the 1 bytes of rank 1");
+                world.group().barrier();
+                assertThatThrownBy(() -> messages.recvObject(1, 4, Codec.STRING))
+                        .hasMessageContaining("send #2(i32, 1, tag 4, to 0)")
+                        .hasMessageContaining("an object, tag 4");
+            } else {
+                messages.sendObject("rank " + world.rank(), 0, 2, Codec.STRING);
+                if (world.rank() == 1) {
+                    messages.sendObject(new byte[] {(byte) 0xff}, 0, 3, Codec.BYTES);
+                    messages.send(filled(1, 1), DataType.I32, 1, 0, 4);
+                }
+                world.group().barrier();
+            }
+        });
+    }
+
+    @Test
+    void aWaitForAnySourceEndsWhenARankLeaves() {
+        run(TransportKind.SHM, 3, world -> {
+            if (world.rank() == 0) {
+                assertThatThrownBy(() ->
+                                world.group().messages().recv(filled(1, 0), DataType.I32, 1, Messages.ANY_SOURCE, 0))
+                        .isInstanceOfSatisfying(
+                                CommException.class,
+                                comm -> assertThat(comm.code()).isEqualTo(ErrorCode.PEER_LOST))
+                        .hasMessageContaining("returned from main while rank 0")
+                        .hasMessageContaining("from any");
+            }
+        });
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aReceiveThatNothingFitsTimesOut(TransportKind transport) {
+        CountDownLatch failed = new CountDownLatch(1);
+        run(transport, 2, world -> {
+            world.group().barrier();
+            if (world.rank() == 0) {
+                ProcessGroup hasty = world.group().withTimeout(Duration.ofMillis(1200));
+                assertThatThrownBy(() -> hasty.messages().recv(filled(1, 0), DataType.I32, 1, Messages.ANY_SOURCE, 5))
+                        .isInstanceOfSatisfying(
+                                CommException.class,
+                                comm -> assertThat(comm.code()).isEqualTo(ErrorCode.COLLECTIVE_TIMEOUT))
+                        .hasMessageContaining("recv #0(i32, 1, tag 5, from any)");
+                failed.countDown();
+            } else {
+                assertThat(failed.await(20, java.util.concurrent.TimeUnit.SECONDS))
+                        .isTrue();
+            }
+        });
+    }
+}

@@ -1,0 +1,109 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ObjectCollectivesTest {
+    /** Integers in decimal; refuses negative ones, and bytes that are none. */
+    private static final Codec<Integer> DECIMAL = new Codec<>() {
+        @Override
+        public byte[] encode(Integer value) {
+            if (value < 0) {
+                throw new IllegalArgumentException(value + " is negative");
+            }
+            return Codec.STRING.encode(value.toString());
+        }
+
+        @Override
+        public Integer decode(byte[] bytes) {
+            return Integer.valueOf(Codec.STRING.decode(bytes));
+        }
+    };
+
+    private static void run(TransportKind transport, int size, ThrowingConsumer<World> body) {
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(30)), body);
+    }
+
+    @ParameterizedTest(name = "{0}, {1} ranks")
+    @CsvSource({"SHM, 1", "SHM, 4", "TCP, 3"})
+    void objectsOfAnySizesArrive(TransportKind transport, int size) {
+        List<String> words = IntStream.range(0, size)
+                .mapToObj(rank -> "w\u00f6rd".repeat(rank * 5000))
+                .toList();
+        run(transport, size, world -> {
+            ObjectCollectives objects = world.group().objects();
+            int rank = world.rank();
+            int root = size - 1;
+            assertThat(objects.broadcast(rank == root ? words.get(root) : null, root, Codec.STRING))
+                    .isEqualTo(words.get(root));
+            assertThat(objects.allGather(words.get(rank), Codec.STRING)).isEqualTo(words);
+            assertThat(objects.gather(words.get(rank), root, Codec.STRING)).isEqualTo(rank == root ? words : List.of());
+            assertThat(objects.scatter(rank == root ? words : null, root, Codec.STRING))
+                    .isEqualTo(words.get(rank));
+            assertThat(objects.allGather(new byte[rank], Codec.BYTES))
+                    .allSatisfy(bytes -> assertThat(bytes).isEqualTo(new byte[bytes.length]))
+                    .extracting(bytes -> bytes.length)
+                    .isEqualTo(IntStream.range(0, size).boxed().toList());
+        });
+    }
+
+    @ParameterizedTest(name = "{0}, {1} ranks")
+    @CsvSource({"SHM, 3", "TCP, 2"})
+    void whatCannotBeEncodedFailsEverywhereAndTheGroupStaysUsable(TransportKind transport, int size) {
+        run(transport, size, world -> {
+            ObjectCollectives objects = world.group().objects();
+            assertThatThrownBy(() -> objects.allGather(world.rank() == 1 ? -7 : 7, DECIMAL))
+                    .isInstanceOfSatisfying(
+                            CommException.class, comm -> assertThat(comm.code()).isEqualTo(ErrorCode.USAGE))
+                    .hasMessageContaining("rank 1 could not encode")
+                    .hasMessageContaining(world.rank() == 1 ? "-7 is negative" : "see its log");
+            assertThatThrownBy(() -> objects.broadcast(null, 0, DECIMAL)).hasMessageContaining("rank 0 could not");
+            assertThatThrownBy(() -> objects.scatter(List.of(1), 0, DECIMAL)).hasMessageContaining("rank 0 could not");
+            assertThat(objects.allGather(world.rank(), DECIMAL)).hasSize(size);
+        });
+    }
+
+    @ParameterizedTest(name = "{0}, {1} ranks")
+    @CsvSource({"SHM, 3", "TCP, 2"})
+    void badBytesAreAnErrorThatNamesWhoseTheyAre(TransportKind transport, int size) {
+        run(transport, size, world -> {
+            Codec<Integer> bad = new Codec<>() {
+                @Override
+                public byte[] encode(Integer value) {
+                    return new byte[] {(byte) 0xff};
+                }
+
+                @Override
+                public Integer decode(byte[] bytes) {
+                    return DECIMAL.decode(bytes);
+                }
+            };
+            if (world.rank() == 0) {
+                assertThat(world.group().objects().broadcast(5, 0, bad)).isEqualTo(5);
+            } else {
+                assertThatThrownBy(() -> world.group().objects().broadcast(null, 0, bad))
+                        .hasMessageContaining("the codec cannot decode the 1 bytes of rank 0")
+                        .hasRootCauseInstanceOf(java.nio.charset.CharacterCodingException.class);
+            }
+            world.group().barrier();
+        });
+    }
+
+    @ParameterizedTest(name = "{0}, {1} ranks")
+    @CsvSource({"SHM, 2"})
+    void sizesAreBounded(TransportKind transport, int size) {
+        run(transport, size, world -> {
+            byte[] large = new byte[world.rank() == 1 ? ObjectCollectives.MAX_BYTES + 1 : 1];
+            assertThatThrownBy(() -> world.group().objects().allGather(large, Codec.BYTES))
+                    .hasMessageContaining("the object of rank 1 has " + (ObjectCollectives.MAX_BYTES + 1) + " bytes");
+            world.group().barrier();
+        });
+    }
+}
