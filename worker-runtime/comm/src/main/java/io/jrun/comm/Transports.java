@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import io.jrun.comm.GroupRegistry.FactorySource;
 import io.jrun.comm.collective.AlgorithmSelector;
+import io.jrun.comm.hierarchy.HierarchicalBackendFactory;
 import io.jrun.comm.shm.ShmBackendFactory;
 import io.jrun.comm.tcp.TcpBackendFactory;
 import java.io.IOException;
@@ -38,7 +39,12 @@ final class Transports {
                             + " nodes: shared memory ends at the node. Use auto or tcp.");
         }
         if (needsListener(kind, nodeCount)) {
-            return world -> TcpBackendFactory.start(world, algorithms);
+            return world -> {
+                TcpBackendFactory tcp = TcpBackendFactory.start(world, algorithms);
+                return kind == TransportKind.TCP
+                        ? tcp
+                        : new HierarchicalBackendFactory(new ShmBackendFactory(world), tcp);
+            };
         }
         return ShmBackendFactory::new;
     }

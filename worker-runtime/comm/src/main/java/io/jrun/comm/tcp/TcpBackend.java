@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,10 +41,19 @@ final class TcpBackend implements Backend {
     private final PausePoint pause;
     private final KernelReduction arithmetic;
     private final TcpLane collectives;
+    private final Consumer<CommException> onFailure;
+    private final Set<Integer> alwaysTold;
     private final ConcurrentHashMap<Direction, TcpLane> messages = new ConcurrentHashMap<>();
     private final AtomicReference<@Nullable Farewell> farewell = new AtomicReference<>();
 
-    private TcpBackend(GroupContext group, ConnectionSetup setup, AlgorithmSelector selector) {
+    private TcpBackend(
+            GroupContext group,
+            ConnectionSetup setup,
+            AlgorithmSelector selector,
+            Consumer<CommException> onFailure,
+            Set<Integer> alwaysTold) {
+        this.onFailure = onFailure;
+        this.alwaysTold = Set.copyOf(alwaysTold);
         this.group = group;
         this.setup = setup;
         this.selector = selector;
@@ -52,8 +62,13 @@ final class TcpBackend implements Backend {
         this.collectives = openLane(LaneId.ofCollectives(group));
     }
 
-    static TcpBackend open(GroupContext group, ConnectionSetup setup, AlgorithmSelector selector) {
-        return new TcpBackend(group, setup, selector);
+    static TcpBackend open(
+            GroupContext group,
+            ConnectionSetup setup,
+            AlgorithmSelector selector,
+            Consumer<CommException> onFailure,
+            Set<Integer> alwaysTold) {
+        return new TcpBackend(group, setup, selector, onFailure, alwaysTold);
     }
 
     @Override
@@ -65,8 +80,7 @@ final class TcpBackend implements Backend {
                 runCollective(call);
             }
         } catch (CommException failure) {
-            group.health().poison(failure);
-            healthChanged();
+            failed(failure);
             awaitFarewell();
             throw failure;
         }
@@ -125,7 +139,8 @@ final class TcpBackend implements Backend {
     }
 
     private Set<Integer> neighbours() {
-        Set<Integer> result = new TreeSet<>(collectives.neighbours());
+        Set<Integer> result = new TreeSet<>(alwaysTold);
+        result.addAll(collectives.neighbours());
         messages.values().forEach(lane -> result.addAll(lane.neighbours()));
         return result;
     }
@@ -140,7 +155,7 @@ final class TcpBackend implements Backend {
     private TcpLane openLane(long id) {
         try {
             Selector laneSelector = Selector.open();
-            LaneDoor door = new LaneDoor(id, group, setup, laneSelector, this::failedElsewhere);
+            LaneDoor door = new LaneDoor(id, group, setup, laneSelector, this::failed);
             setup.register(door);
             return new TcpLane(group, door, setup, laneSelector);
         } catch (IOException e) {
@@ -149,8 +164,9 @@ final class TcpBackend implements Backend {
         }
     }
 
-    private void failedElsewhere(CommException cause) {
+    private void failed(CommException cause) {
         group.health().poison(cause);
+        onFailure.accept(cause);
         healthChanged();
     }
 }

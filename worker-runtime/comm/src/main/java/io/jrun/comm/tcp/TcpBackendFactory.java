@@ -9,6 +9,7 @@ import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.collective.AlgorithmSelector;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -51,7 +52,17 @@ public final class TcpBackendFactory implements BackendFactory {
 
     @Override
     public Backend create(GroupContext group) {
-        return TcpBackend.open(group, setup, selector);
+        return create(group, _ -> {}, Set.of());
+    }
+
+    /**
+     * As above, for the part of a data plane that has others.
+     *
+     * @param onFailure told at once why the group fails, by any thread, also while nothing runs here
+     * @param alwaysTold group ranks that hear of a failure even if there is no connection with them
+     */
+    public Backend create(GroupContext group, Consumer<CommException> onFailure, Set<Integer> alwaysTold) {
+        return TcpBackend.open(group, setup, selector, onFailure, alwaysTold);
     }
 
     @Override

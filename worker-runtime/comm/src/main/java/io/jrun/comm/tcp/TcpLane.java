@@ -67,7 +67,7 @@ final class TcpLane implements Links, AutoCloseable {
     /** A call begins; every transfer until {@link #finish} belongs to it. */
     void begin(Call newCall, Algorithm algorithm) {
         call = newCall;
-        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall, algorithm, rank());
+        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall.asCalled(), algorithm, rank());
         header = newHeader;
         newHeader.encode(headerTemplate);
         involved.forEach(pair -> pair.involve(false));
