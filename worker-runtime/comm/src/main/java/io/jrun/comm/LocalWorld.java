@@ -2,10 +2,10 @@ package io.jrun.comm;
 
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.WorldContext;
-import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.local.LocalHub;
+import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -117,8 +117,8 @@ public final class LocalWorld {
         Optional<ServerSocketChannel> listener =
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
         WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener);
-        GroupRegistry registry = new GroupRegistry(
-                Transports.of(options.transport(), nodeCount, AlgorithmSelector.BY_SIZE), Optional.empty());
+        GroupRegistry registry =
+                new GroupRegistry(Transports.of(options.transport(), nodeCount, TcpOptions.DEFAULT), Optional.empty());
         GroupOptions groupOptions =
                 GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
         try (World world = new World(identity, context, hub.connect(rank, registry), registry, groupOptions)) {

@@ -6,7 +6,6 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.WorldContext;
-import io.jrun.comm.collective.AlgorithmSelector;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
 import java.util.Set;
@@ -20,34 +19,34 @@ import java.util.function.Consumer;
  */
 public final class TcpBackendFactory implements BackendFactory {
     private final ConnectionSetup setup;
-    private final AlgorithmSelector selector;
+    private final TcpOptions options;
 
-    private TcpBackendFactory(ConnectionSetup setup, AlgorithmSelector selector) {
+    private TcpBackendFactory(ConnectionSetup setup, TcpOptions options) {
         this.setup = setup;
-        this.selector = selector;
+        this.options = options;
     }
 
     /**
      * Begins to accept connections.
      *
      * @param world with a listener, which this owns from now on
-     * @param selector chooses algorithms; set alike on every rank
+     * @param options set alike on every rank
      * @throws CommException SYSTEM if the world has no listener or the machine refuses a selector
      */
-    public static TcpBackendFactory start(WorldContext world, AlgorithmSelector selector) {
+    public static TcpBackendFactory start(WorldContext world, TcpOptions options) {
         Consumer<String> log = line -> System.err.println("jrun: rank " + world.rank() + ": " + line);
-        return start(world, selector, log, ConnectionSetup.HANDSHAKE_TIMEOUT);
+        return start(world, options, log, ConnectionSetup.HANDSHAKE_TIMEOUT);
     }
 
     /** As above; {@code log} takes a line about each kind of caller that was refused, late ones included. */
     static TcpBackendFactory start(
-            WorldContext world, AlgorithmSelector selector, Consumer<String> log, Duration handshakeTimeout) {
+            WorldContext world, TcpOptions options, Consumer<String> log, Duration handshakeTimeout) {
         ServerSocketChannel listener = world.listener()
                 .orElseThrow(() -> new CommException(
                         ErrorCode.SYSTEM,
                         "rank " + world.rank()
                                 + " has no listener for the TCP data plane; it must bind before it joins"));
-        return new TcpBackendFactory(ConnectionSetup.start(world, listener, log, handshakeTimeout), selector);
+        return new TcpBackendFactory(ConnectionSetup.start(world, listener, log, handshakeTimeout), options);
     }
 
     @Override
@@ -62,7 +61,7 @@ public final class TcpBackendFactory implements BackendFactory {
      * @param alwaysTold group ranks that hear of a failure even if there is no connection with them
      */
     public Backend create(GroupContext group, Consumer<CommException> onFailure, Set<Integer> alwaysTold) {
-        return TcpBackend.open(group, setup, selector, onFailure, alwaysTold);
+        return TcpBackend.open(group, setup, options, onFailure, alwaysTold);
     }
 
     @Override
