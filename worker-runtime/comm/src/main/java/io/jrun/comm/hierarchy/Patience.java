@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
  * what crosses the network a little later, and what the node does with the result last.
  */
 final class Patience {
-    /** More than the ranks of a program that is in step are apart. */
-    private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(300);
+    /** More than ranks that are in step are apart, and than a rank may take to find out what to say of a late one. */
+    private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(800);
 
     private Patience() {}
 
