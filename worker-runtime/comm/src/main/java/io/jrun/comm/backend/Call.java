@@ -3,6 +3,7 @@ package io.jrun.comm.backend;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One operation, with arguments already checked: buffers are large enough, writable where they are written, and overlap
@@ -17,6 +18,7 @@ import java.lang.foreign.MemorySegment;
  * @param op the reduction; SUM where the kind does not reduce
  * @param count elements: of the buffer for in-place kinds, of one rank's block otherwise; bytes for ALLOCATE
  * @param root group rank of the root, or of the peer of SEND and RECV; 0 where the kind has none
+ * @param whole the program's call that this one is a part of, which messages name and ranks compare; null if this is it
  */
 public record Call(
         long sequence,
@@ -27,7 +29,39 @@ public record Call(
         int root,
         MemorySegment input,
         MemorySegment output,
-        Deadline deadline) {
+        Deadline deadline,
+        @Nullable Call whole) {
+    /** A call that a program makes. */
+    public Call(
+            long sequence,
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            Deadline deadline) {
+        this(sequence, kind, type, op, count, root, input, output, deadline, null);
+    }
+
+    /** The call as the program made it: this one, or the one that it is a part of. */
+    public Call asCalled() {
+        return whole == null ? this : whole;
+    }
+
+    /** A step of this call that some of the ranks take among themselves; of the same type, with the same deadline. */
+    public Call part(
+            long partSequence,
+            OpKind partKind,
+            ReduceOp partOp,
+            long partCount,
+            int partRoot,
+            MemorySegment partInput,
+            MemorySegment partOutput) {
+        return new Call(
+                partSequence, partKind, type, partOp, partCount, partRoot, partInput, partOutput, deadline, asCalled());
+    }
 
     /** Size of {@code count} elements in bytes. */
     public long bytes() {
@@ -41,7 +75,8 @@ public record Call(
 
     /** How messages name this call: {@code allReduce #12(f32, 100, SUM)}. */
     public String describe() {
-        return describe(sequence, kind, type, op, count, root);
+        Call called = asCalled();
+        return describe(called.sequence, called.kind, called.type, called.op, called.count, called.root);
     }
 
     /** The same text for a call of which only the fingerprint is known, as a peer's. */

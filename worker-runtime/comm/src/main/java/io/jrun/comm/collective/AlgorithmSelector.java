@@ -23,7 +23,7 @@ import java.util.Optional;
  */
 public final class AlgorithmSelector {
     /** Chooses by kind, bytes and group size alone. */
-    public static final AlgorithmSelector BY_SIZE = new AlgorithmSelector(Optional.empty());
+    public static final AlgorithmSelector BY_SIZE = new AlgorithmSelector(Optional.empty(), TuningTable.EMPTY);
 
     /** Up to here the number of steps is all that counts. */
     static final long SMALL_BYTES = 8 * 1024;
@@ -33,9 +33,11 @@ public final class AlgorithmSelector {
     static final int MANY_RANKS = 16;
 
     private final Optional<Algorithm> override;
+    private final TuningTable table;
 
-    private AlgorithmSelector(Optional<Algorithm> override) {
+    private AlgorithmSelector(Optional<Algorithm> override, TuningTable table) {
         this.override = override;
+        this.table = table;
     }
 
     /**
@@ -45,19 +47,21 @@ public final class AlgorithmSelector {
      * @throws CommException USAGE if there is no such algorithm
      */
     public static AlgorithmSelector of(Optional<String> setting) {
-        return new AlgorithmSelector(setting.filter(name -> !name.isBlank()).map(AlgorithmSelector::parse));
+        return new AlgorithmSelector(
+                setting.filter(name -> !name.isBlank()).map(AlgorithmSelector::parse), TuningTable.EMPTY);
+    }
+
+    /** The same by measured crossover points; what is forced stays so. */
+    public AlgorithmSelector withTable(TuningTable newTable) {
+        return new AlgorithmSelector(override, newTable);
     }
 
     private static Algorithm parse(String name) {
-        for (Algorithm algorithm : Algorithm.values()) {
-            if (algorithm.label().equals(name.strip())) {
-                return algorithm;
-            }
-        }
-        throw new CommException(
-                ErrorCode.USAGE,
-                "JRUN_ALGORITHM: unknown algorithm '" + name + "' (expected one of " + Algorithm.labels()
-                        + "). Unset it to choose by size.");
+        return Algorithm.named(name)
+                .orElseThrow(() -> new CommException(
+                        ErrorCode.USAGE,
+                        "JRUN_ALGORITHM: unknown algorithm '" + name + "' (expected one of " + Algorithm.labels()
+                                + "). Unset it to choose by size."));
     }
 
     /**
@@ -70,11 +74,13 @@ public final class AlgorithmSelector {
         if (deterministic && kind.reduces()) {
             return DIRECT;
         }
-        return override.filter(candidates(kind)::contains).orElseGet(() -> bySize(kind, bytes, size));
+        return override.filter(candidates(kind)::contains)
+                .or(() -> table.choose(kind, bytes, size))
+                .orElseGet(() -> bySize(kind, bytes, size));
     }
 
     /** What there is for a kind. */
-    static List<Algorithm> candidates(OpKind kind) {
+    public static List<Algorithm> candidates(OpKind kind) {
         return switch (kind) {
             case ALL_REDUCE -> List.of(RING, HALVING_DOUBLING, RECURSIVE_DOUBLING, DIRECT);
             case REDUCE -> List.of(TREE, RING, DIRECT);

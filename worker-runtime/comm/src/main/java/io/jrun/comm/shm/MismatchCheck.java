@@ -25,8 +25,10 @@ final class MismatchCheck {
         long entry = block.entry(peer, call.sequence());
         long fingerprint = Words.plain(ControlBlock.fingerprint(entry));
         long count = Words.plain(ControlBlock.count(entry));
-        if (fingerprint != Fingerprint.of(call) || count != call.count()) {
-            throw mismatch(peer, Fingerprint.describe(call.sequence(), fingerprint, count), call.describe());
+        long sequence = Words.plain(ControlBlock.calledAs(entry));
+        Call called = call.asCalled();
+        if (fingerprint != Fingerprint.of(call) || count != called.count() || sequence != called.sequence()) {
+            throw mismatch(peer, Fingerprint.describe(sequence, fingerprint, count), call.describe());
         }
     }
 

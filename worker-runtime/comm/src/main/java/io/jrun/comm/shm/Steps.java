@@ -35,7 +35,8 @@ final class Steps {
         long sequence = call.sequence();
         long entry = block.entry(self, sequence);
         Words.plain(ControlBlock.fingerprint(entry), Fingerprint.of(call));
-        Words.plain(ControlBlock.count(entry), call.count());
+        Words.plain(ControlBlock.count(entry), call.asCalled().count());
+        Words.plain(ControlBlock.calledAs(entry), call.asCalled().sequence());
         Words.plain(ControlBlock.location(entry), location);
         if (inlineBytes > 0) {
             MemorySegment.copy(call.input(), 0, Memory.ALL, ControlBlock.data(entry), inlineBytes);

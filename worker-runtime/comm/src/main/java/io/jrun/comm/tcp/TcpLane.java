@@ -67,7 +67,7 @@ final class TcpLane implements Links, AutoCloseable {
     /** A call begins; every transfer until {@link #finish} belongs to it. */
     void begin(Call newCall, Algorithm algorithm) {
         call = newCall;
-        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall, algorithm, rank());
+        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall.asCalled(), algorithm, rank());
         header = newHeader;
         newHeader.encode(headerTemplate);
         involved.forEach(pair -> pair.involve(false));
@@ -191,12 +191,12 @@ final class TcpLane implements Links, AutoCloseable {
             text = where() + group.describe(rank()) + " runs the algorithm "
                     + ours.algorithm().label() + " but " + group.describe(peer) + " runs "
                     + theirs.algorithm().label()
-                    + ". Set JRUN_ALGORITHM and JRUN_DETERMINISTIC alike on every rank.";
+                    + ". Set JRUN_ALGORITHM, JRUN_TUNING and JRUN_DETERMINISTIC alike on every rank.";
         } else {
             text = where() + group.describe(rank()) + " expected transfer " + step + " of " + length
                     + " bytes but " + group.describe(peer) + " sent transfer " + theirs.step() + " of "
                     + theirs.length() + " bytes in round " + theirs.round()
-                    + ". Check that every rank runs the same version of jrun.";
+                    + ". Set JRUN_CONNECTIONS alike on every rank, and run the same version of jrun.";
         }
         return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text);
     }
