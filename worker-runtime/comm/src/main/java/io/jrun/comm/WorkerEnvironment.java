@@ -107,7 +107,9 @@ record WorkerEnvironment(
         }
 
         TcpOptions tcpOptions() {
-            TcpOptions options = TcpOptions.DEFAULT.withSelector(algorithms());
+            TcpOptions options = TcpOptions.DEFAULT
+                    .withSelector(algorithms())
+                    .withEncrypted(variables.getOrDefault("JRUN_ENCRYPT", "0").equals("1"));
             return variables.containsKey("JRUN_CONNECTIONS")
                     ? options.withConnections(number("JRUN_CONNECTIONS"))
                     : options;

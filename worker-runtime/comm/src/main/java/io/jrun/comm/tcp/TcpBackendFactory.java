@@ -8,14 +8,15 @@ import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.WorldContext;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 
 /**
  * Makes TCP backends for one rank. It owns the rank's listener and the one thread that opens connections. Thread-safe.
  *
- * <p>Every connection begins with a mutual proof of knowing the job secret, see docs/algorithms.md; bytes after that are
- * neither encrypted nor signed.
+ * <p>Every connection begins with a mutual proof of knowing the job secret, see docs/algorithms.md. What follows is
+ * protected in transit only where {@link TcpOptions#encrypted} says so.
  */
 public final class TcpBackendFactory implements BackendFactory {
     private final ConnectionSetup setup;
@@ -46,7 +47,8 @@ public final class TcpBackendFactory implements BackendFactory {
                         ErrorCode.SYSTEM,
                         "rank " + world.rank()
                                 + " has no listener for the TCP data plane; it must bind before it joins"));
-        return new TcpBackendFactory(ConnectionSetup.start(world, listener, log, handshakeTimeout), options);
+        Optional<Tls> tls = options.encrypted() ? Optional.of(Tls.create()) : Optional.empty();
+        return new TcpBackendFactory(ConnectionSetup.start(world, listener, log, handshakeTimeout, tls), options);
     }
 
     @Override

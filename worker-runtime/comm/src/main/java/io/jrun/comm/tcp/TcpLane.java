@@ -150,13 +150,13 @@ final class TcpLane implements Links, AutoCloseable {
         door.close();
         List<SocketChannel> channels = new ArrayList<>();
         for (Pair pair : pairs) {
-            SocketChannel channel = pair == null ? null : pair.release();
-            if (channel != null) {
-                channels.add(channel);
+            Connection connection = pair == null ? null : pair.release();
+            if (connection != null) {
+                channels.add(connection.socket());
             }
         }
         for (LaneDoor.Delivery next = door.take(); next != null; next = door.take()) {
-            channels.add(next.channel());
+            channels.add(next.connection().socket());
         }
         try {
             selector.close();
@@ -244,7 +244,8 @@ final class TcpLane implements Links, AutoCloseable {
         for (LaneDoor.Delivery next = door.take(); next != null; next = door.take()) {
             try {
                 Pair pair = pair(next.peer());
-                pair.open(next.channel(), next.channel().register(selector, 0, pair));
+                Connection connection = next.connection();
+                pair.open(connection, connection.socket().register(selector, 0, pair));
             } catch (IOException e) {
                 throw lost(next.peer(), reason(e));
             }

@@ -75,6 +75,11 @@ final class TcpRanks implements AutoCloseable {
         return start(size, Optional.empty(), false, front);
     }
 
+    /** Ranks whose connections are inside TLS, of which the others know the ports that {@code front} has opened before theirs. */
+    static TcpRanks startEncrypted(int size, Front front) {
+        return start(Collections.nCopies(size, TcpOptions.DEFAULT.withEncrypted(true)), false, front);
+    }
+
     /** Ranks each with options of its own. */
     static TcpRanks start(List<TcpOptions> options) {
         return start(options, false, (_, port) -> port);
