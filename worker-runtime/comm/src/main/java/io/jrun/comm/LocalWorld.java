@@ -118,7 +118,7 @@ public final class LocalWorld {
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
         WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener);
         GroupRegistry registry =
-                new GroupRegistry(Transports.of(options.transport(), nodeCount, TcpOptions.DEFAULT), Optional.empty());
+                new GroupRegistry(Transports.of(options.transport(), nodeCount, TcpOptions.DEFAULT.withEncrypted(options.encrypted())), Optional.empty());
         GroupOptions groupOptions =
                 GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
         try (World world = new World(identity, context, hub.connect(rank, registry), registry, groupOptions)) {
