@@ -18,8 +18,7 @@ import java.util.Optional;
 /**
  * Chooses the algorithm of a call from what all ranks know alike: the kind, the bytes and the group size. Immutable.
  *
- * <p>The sizes at which one algorithm takes over from the next are where fixed cost per message (about 20 us between two
- * processes of one machine) and cost per byte are of one order; they need not be exact.
+ * <p>The sizes at which one algorithm takes over from the next are measured, see docs/algorithms.md; they need not be exact.
  */
 public final class AlgorithmSelector {
     /** Chooses by kind, bytes and group size alone. */
@@ -27,6 +26,10 @@ public final class AlgorithmSelector {
 
     /** Up to here the number of steps is all that counts. */
     static final long SMALL_BYTES = 8 * 1024;
+    /** Up to here a doubled buffer costs an all-reduce less than more steps do. */
+    static final long MEDIUM_BYTES = 64 * 1024;
+    /** The same for two ranks, between which doubling sends no more than anything else does. */
+    static final long MEDIUM_BYTES_OF_TWO = 1024 * 1024;
     /** From here on a pipeline of segments pays. */
     static final long LARGE_BYTES = 512 * 1024;
     /** Beyond this many ranks, one message to everybody costs more than log2(N) steps. */
@@ -97,7 +100,10 @@ public final class AlgorithmSelector {
         boolean small = bytes <= SMALL_BYTES;
         boolean large = bytes >= LARGE_BYTES;
         return switch (kind) {
-            case ALL_REDUCE -> small ? RECURSIVE_DOUBLING : large ? RING : HALVING_DOUBLING;
+            case ALL_REDUCE ->
+                bytes <= (size == 2 ? MEDIUM_BYTES_OF_TWO : MEDIUM_BYTES)
+                        ? RECURSIVE_DOUBLING
+                        : large ? RING : HALVING_DOUBLING;
             case REDUCE -> large && size > 2 ? RING : TREE;
             case BROADCAST -> large && size > 2 ? CHAIN : TREE;
             case REDUCE_SCATTER, ALL_GATHER -> small && size <= MANY_RANKS ? DIRECT : RING;

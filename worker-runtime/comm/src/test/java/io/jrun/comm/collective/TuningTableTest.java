@@ -32,7 +32,7 @@ class TuningTableTest {
 
     @Test
     void theBuiltInLimitsHoldWhereATableSaysNothing() {
-        assertThat(chosen(OpKind.ALL_REDUCE, 10_000, 2)).isEqualTo(Algorithm.HALVING_DOUBLING);
+        assertThat(chosen(OpKind.ALL_REDUCE, 100_000, 3)).isEqualTo(Algorithm.HALVING_DOUBLING);
         assertThat(chosen(OpKind.BROADCAST, 100, 2)).isEqualTo(Algorithm.TREE);
     }
 
