@@ -1,7 +1,6 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.WorldContext;
-import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.control.AgentChannel;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.ControlListener;
@@ -14,6 +13,7 @@ import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.local.LocalHub;
 import io.jrun.comm.record.OpenDumps;
 import io.jrun.comm.record.ThreadDump;
+import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -47,7 +47,7 @@ public final class Distributed {
     private static World alone() {
         WorldIdentity identity = WorldIdentity.alone();
         GroupRegistry registry =
-                new GroupRegistry(Transports.of(TransportKind.SHM, 1, AlgorithmSelector.BY_SIZE), Optional.empty());
+                new GroupRegistry(Transports.of(TransportKind.SHM, 1, TcpOptions.DEFAULT), Optional.empty());
         Peer self = new Peer(
                 0,
                 0,
@@ -63,7 +63,7 @@ public final class Distributed {
     private static World join(WorkerEnvironment environment) {
         WorldIdentity identity = environment.identity();
         GroupRegistry registry = new GroupRegistry(
-                Transports.of(environment.transport(), identity.nodeCount(), environment.algorithms()),
+                Transports.of(environment.transport(), identity.nodeCount(), environment.tcpOptions()),
                 environment.logFolder());
         ServerSocketChannel listener = Transports.needsListener(environment.transport(), identity.nodeCount())
                 ? listen(identity.nodeCount() == 1)

@@ -2,11 +2,11 @@ package io.jrun.comm;
 
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.WorldContext;
-import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.local.LocalHub;
+import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -80,9 +80,13 @@ public final class LocalWorld {
         long pid = ProcessHandle.current().pid();
         String address = InetAddress.getLoopbackAddress().getHostAddress();
         List<Peer> peers = new ArrayList<>();
-        for (int rank = 0; rank < options.size(); rank++) {
-            int port = options.transport() == TransportKind.TCP ? listen() : 0;
-            peers.add(new Peer(rank, 0, rank, HOST, address, port, pid));
+        boolean listens = Transports.needsListener(
+                options.transport(), options.nodeSizes().size());
+        for (int node = 0; node < options.nodeSizes().size(); node++) {
+            for (int localRank = 0; localRank < options.nodeSizes().get(node); localRank++) {
+                int port = listens ? listen() : 0;
+                peers.add(new Peer(peers.size(), node, localRank, HOST, address, port, pid));
+            }
         }
         return peers;
     }
@@ -99,11 +103,23 @@ public final class LocalWorld {
     }
 
     private void runRank(int rank, List<Peer> peers) {
-        WorldIdentity identity = new WorldIdentity(rank, options.size(), rank, options.size(), 0, 1, HOST, runId, 0);
+        Peer self = peers.get(rank);
+        int nodeCount = options.nodeSizes().size();
+        WorldIdentity identity = new WorldIdentity(
+                rank,
+                options.size(),
+                self.localRank(),
+                options.nodeSizes().get(self.nodeRank()),
+                self.nodeRank(),
+                nodeCount,
+                HOST,
+                runId,
+                0);
         Optional<ServerSocketChannel> listener =
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
+        TcpOptions tcp = TcpOptions.DEFAULT.withEncrypted(options.encrypted());
         GroupRegistry registry =
-                new GroupRegistry(Transports.of(options.transport(), 1, AlgorithmSelector.BY_SIZE), Optional.empty());
+                new GroupRegistry(Transports.of(options.transport(), nodeCount, tcp), Optional.empty());
         Control control = hub.connect(rank, registry);
         WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener, control);
         GroupOptions groupOptions =

@@ -45,6 +45,6 @@ record Request(
     }
 
     Call numbered(long sequence, Deadline deadline) {
-        return new Call(sequence, kind, type, op, count, root, input, output, deadline, uneven, unevenIncoming);
+        return new Call(sequence, kind, type, op, count, root, input, output, deadline, uneven, unevenIncoming, null);
     }
 }

@@ -2,7 +2,7 @@ package io.jrun.comm;
 
 /** How the ranks of a world move data. */
 public enum TransportKind {
-    /** Shared memory where all ranks are on one node, TCP otherwise. */
+    /** Shared memory between ranks of one node, TCP between nodes. */
     AUTO,
     /** Shared memory; an error where ranks are on several nodes. */
     SHM,

@@ -1,9 +1,10 @@
 package io.jrun.comm;
 
 import io.jrun.comm.GroupRegistry.FactorySource;
-import io.jrun.comm.collective.AlgorithmSelector;
+import io.jrun.comm.hierarchy.HierarchicalBackendFactory;
 import io.jrun.comm.shm.ShmBackendFactory;
 import io.jrun.comm.tcp.TcpBackendFactory;
+import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.nio.channels.ServerSocketChannel;
 import org.jspecify.annotations.Nullable;
@@ -29,8 +30,8 @@ final class Transports {
         }
     }
 
-    /** @param algorithms how the TCP data plane chooses */
-    static FactorySource of(TransportKind kind, int nodeCount, AlgorithmSelector algorithms) {
+    /** @param options of the TCP data plane */
+    static FactorySource of(TransportKind kind, int nodeCount, TcpOptions options) {
         if (kind == TransportKind.SHM && nodeCount > 1) {
             throw new CommException(
                     ErrorCode.USAGE,
@@ -38,7 +39,12 @@ final class Transports {
                             + " nodes: shared memory ends at the node. Use auto or tcp.");
         }
         if (needsListener(kind, nodeCount)) {
-            return world -> TcpBackendFactory.start(world, algorithms);
+            return world -> {
+                TcpBackendFactory tcp = TcpBackendFactory.start(world, options);
+                return kind == TransportKind.TCP
+                        ? tcp
+                        : new HierarchicalBackendFactory(new ShmBackendFactory(world), tcp);
+            };
         }
         return ShmBackendFactory::new;
     }

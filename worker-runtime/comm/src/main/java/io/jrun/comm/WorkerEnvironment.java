@@ -1,6 +1,11 @@
 package io.jrun.comm;
 
 import io.jrun.comm.collective.AlgorithmSelector;
+import io.jrun.comm.collective.TuningTable;
+import io.jrun.comm.tcp.TcpOptions;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
@@ -20,7 +25,7 @@ record WorkerEnvironment(
         Path agentSocket,
         int round,
         TransportKind transport,
-        AlgorithmSelector algorithms,
+        TcpOptions tcpOptions,
         GroupOptions groupOptions,
         Optional<Path> logFolder) {
 
@@ -51,7 +56,7 @@ record WorkerEnvironment(
                 Path.of(socket),
                 reader.number("JRUN_ROUND"),
                 reader.transport(),
-                reader.algorithms(),
+                reader.tcpOptions(),
                 reader.groupOptions(),
                 Optional.of(variables.getOrDefault("JRUN_LOG_DIR", ""))
                         .filter(folder -> !folder.isEmpty())
@@ -101,8 +106,31 @@ record WorkerEnvironment(
             };
         }
 
-        AlgorithmSelector algorithms() {
-            return AlgorithmSelector.of(Optional.ofNullable(variables.get("JRUN_ALGORITHM")));
+        TcpOptions tcpOptions() {
+            TcpOptions options = TcpOptions.DEFAULT
+                    .withSelector(algorithms())
+                    .withEncrypted(variables.getOrDefault("JRUN_ENCRYPT", "0").equals("1"));
+            return variables.containsKey("JRUN_CONNECTIONS")
+                    ? options.withConnections(number("JRUN_CONNECTIONS"))
+                    : options;
+        }
+
+        private AlgorithmSelector algorithms() {
+            AlgorithmSelector selector = AlgorithmSelector.of(Optional.ofNullable(variables.get("JRUN_ALGORITHM")));
+            String table = variables.getOrDefault("JRUN_TUNING", "");
+            return table.isBlank() ? selector : selector.withTable(tuning(table));
+        }
+
+        private static TuningTable tuning(String path) {
+            try {
+                return TuningTable.parse(Files.readString(Path.of(path)), path);
+            } catch (IOException | InvalidPathException e) {
+                throw new CommException(
+                        ErrorCode.USAGE,
+                        "JRUN_TUNING: cannot read " + path + ": " + e
+                                + ". It must be on every node; unset it for the built-in limits.",
+                        e);
+            }
         }
 
         GroupOptions groupOptions() {

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every operation on groups, sub-groups, buffers and sizes drawn from a seed, over shared memory. {@code -Djrun.soak=true}:
+ * Every operation on groups, sub-groups, buffers, sizes and places of the ranks drawn from a seed: on one node, and on several. {@code -Djrun.soak=true}:
  * 200 seeds; {@code -Djrun.seed=N}: that one.
  */
 class RandomCollectivesTest {
@@ -25,6 +25,7 @@ class RandomCollectivesTest {
     private static final int SOAK_SEEDS = 200;
     private static final int GROUPS = 3;
     private static final int MAX_RANKS = 6;
+    private static final int MAX_NODES = 3;
     private static final int TYPES = 4;
     private static final int MAX_SMALL = 3000;
     private static final int MAX_LARGE = 200_000;
@@ -36,10 +37,10 @@ class RandomCollectivesTest {
     @ParameterizedTest(name = "-Djrun.seed={0}")
     @MethodSource("seeds")
     void whatIsDrawnIsExact(long seed) throws IOException {
-        int ranks = 2 + new SplittableRandom(seed).nextInt(MAX_RANKS - 1);
+        List<Integer> nodes = nodes(new SplittableRandom(seed));
+        int ranks = nodes.stream().mapToInt(Integer::intValue).sum();
         AtomicReference<String> runId = new AtomicReference<>("");
-        LocalWorldOptions options =
-                LocalWorldOptions.ofSize(ranks).withTransport(TransportKind.SHM).withTimeout(Duration.ofSeconds(60));
+        LocalWorldOptions options = LocalWorldOptions.ofNodes(nodes).withTimeout(Duration.ofSeconds(60));
         LocalWorld.run(options, world -> {
             runId.set(world.runId());
             SplittableRandom random = new SplittableRandom(~seed);
@@ -58,6 +59,16 @@ class RandomCollectivesTest {
         try (var files = Files.list(Path.of("/dev/shm"))) {
             assertThat(files.map(Path::toString)).noneMatch(file -> file.contains(runId.get()));
         }
+    }
+
+    /** Ranks by node, two in all at least. */
+    private static List<Integer> nodes(SplittableRandom random) {
+        int ranks = 2 + random.nextInt(MAX_RANKS - 1);
+        List<Integer> nodes = new ArrayList<>();
+        for (int left = ranks; left > 0; left -= nodes.getLast()) {
+            nodes.add(nodes.size() == MAX_NODES - 1 ? left : 1 + random.nextInt(left));
+        }
+        return nodes;
     }
 
     private static Buffers draw(SplittableRandom random) {

@@ -36,6 +36,13 @@ class TcpCollectivesTest {
     }
 
     @ParameterizedTest(name = "{0} ranks, {1}")
+    @CsvSource({"2, NATIVE", "3, HEAP"})
+    void everyOperationIsExactInsideTls(int size, Buffers buffers) {
+        LocalWorldOptions options = options(size, TransportKind.TCP).withEncrypted(true);
+        LocalWorld.run(options, world -> CollectiveMatrix.run(world, buffers));
+    }
+
+    @ParameterizedTest(name = "{0} ranks, {1}")
     @CsvSource({"2, F32", "3, F32", "5, F32", "3, F16", "5, F16", "3, BF16", "5, BF16"})
     void deterministicModeGivesTheBitsOfSharedMemoryForAnySplit(int size, DataType type) {
         List<MemorySegment> results = List.of(

@@ -8,6 +8,7 @@ import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.control.StoreCommand;
 import io.jrun.comm.store.StoreTable;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -33,6 +34,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 
 /**
  * An agent with everything that workers see of one: starts real worker processes, speaks the control protocol with them, and
@@ -41,7 +43,13 @@ import java.util.function.Consumer;
 final class TestAgent implements AutoCloseable {
     private static final Duration SOON = Duration.ofSeconds(60);
 
+    /** Where a rank runs. */
+    private record Place(
+            int node, int localRank, int localSize, String host, String address, List<String> commandPrefix) {}
+
     private final int size;
+    private final int nodeCount;
+    private final List<Place> places;
     private final TransportKind transport;
     private final Path directory;
     private final Path socketPath;
@@ -60,7 +68,23 @@ final class TestAgent implements AutoCloseable {
     }
 
     TestAgent(int size, TransportKind transport) throws IOException {
-        this.size = size;
+        this(
+                IntStream.range(0, size)
+                        .mapToObj(rank -> new Place(0, rank, size, "testhost", "127.0.0.1", List.of()))
+                        .toList(),
+                1,
+                transport);
+    }
+
+    /** Ranks on hosts of their own, as many on each as {@code nodeSizes} says. */
+    TestAgent(List<Integer> nodeSizes, NetworkHosts hosts, TransportKind transport) throws IOException {
+        this(places(nodeSizes, hosts), nodeSizes.size(), transport);
+    }
+
+    private TestAgent(List<Place> places, int nodeCount, TransportKind transport) throws IOException {
+        this.size = places.size();
+        this.nodeCount = nodeCount;
+        this.places = places;
         this.transport = transport;
         this.directory = Files.createTempDirectory("jrun-test-agent");
         this.socketPath = directory.resolve("agent.sock");
@@ -103,6 +127,11 @@ final class TestAgent implements AutoCloseable {
             processes.add(process);
         }
         return processes;
+    }
+
+    /** Sets a key that workers wait for. */
+    void set(String key) {
+        store.submit(-1, new StoreCommand.Set(key, Bytes.ofUtf8("x")), _ -> {});
     }
 
     void abort(String cause) {
@@ -163,9 +192,27 @@ final class TestAgent implements AutoCloseable {
         }
     }
 
+    private static List<Place> places(List<Integer> nodeSizes, NetworkHosts hosts) {
+        List<Place> places = new ArrayList<>();
+        for (int node = 0; node < nodeSizes.size(); node++) {
+            for (int localRank = 0; localRank < nodeSizes.get(node); localRank++) {
+                places.add(new Place(
+                        node,
+                        localRank,
+                        nodeSizes.get(node),
+                        "testhost" + node,
+                        hosts.address(node),
+                        hosts.command(node)));
+            }
+        }
+        return places;
+    }
+
     private Process startRank(int rank, Class<?> mainClass, List<String> jvmOptions, String... args)
             throws IOException {
-        List<String> command = new ArrayList<>(List.of(
+        Place place = places.get(rank);
+        List<String> command = new ArrayList<>(place.commandPrefix());
+        command.addAll(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:+UseSerialGC",
                 "--add-modules=jdk.incubator.vector",
@@ -178,19 +225,17 @@ final class TestAgent implements AutoCloseable {
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.redirectOutput(directory.resolve("rank-" + rank + ".out").toFile());
         Map<String, String> env = builder.environment();
-        for (String name : List.of("RANK", "LOCAL_RANK")) {
-            env.put(name, Integer.toString(rank));
-        }
-        for (String name : List.of("WORLD_SIZE", "LOCAL_WORLD_SIZE")) {
-            env.put(name, Integer.toString(size));
-        }
-        env.put("GROUP_RANK", "0");
-        env.put("GROUP_WORLD_SIZE", "1");
+        env.put("RANK", Integer.toString(rank));
+        env.put("LOCAL_RANK", Integer.toString(place.localRank()));
+        env.put("WORLD_SIZE", Integer.toString(size));
+        env.put("LOCAL_WORLD_SIZE", Integer.toString(place.localSize()));
+        env.put("GROUP_RANK", Integer.toString(place.node()));
+        env.put("GROUP_WORLD_SIZE", Integer.toString(nodeCount));
         env.put("TORCHELASTIC_RESTART_COUNT", "0");
         env.put("JRUN_RUN_ID", runId());
         env.put("JRUN_ROUND", "0");
         env.put("JRUN_AGENT_SOCKET", socketPath.toString());
-        env.put("JRUN_HOST", "testhost");
+        env.put("JRUN_HOST", place.host());
         env.put("JRUN_TIMEOUT_SECONDS", Integer.toString(timeoutSeconds));
         env.put("JRUN_TRANSPORT", transport.name());
         env.put("JRUN_LOG_DIR", logFolder(rank).toString());
@@ -254,7 +299,17 @@ final class TestAgent implements AutoCloseable {
 
     private synchronized void join(Frame.Hello hello, Frame.Join join) {
         int rank = hello.rank();
-        joined.put(rank, new Peer(rank, 0, rank, "testhost", "127.0.0.1", join.tcpPort(), hello.pid()));
+        Place place = places.get(rank);
+        joined.put(
+                rank,
+                new Peer(
+                        rank,
+                        place.node(),
+                        place.localRank(),
+                        place.host(),
+                        place.address(),
+                        join.tcpPort(),
+                        hello.pid()));
         if (joined.size() == size) {
             broadcast(new Frame.PeerTable(0, Bytes.ofUtf8("secret"), List.copyOf(joined.values())), -1);
         }

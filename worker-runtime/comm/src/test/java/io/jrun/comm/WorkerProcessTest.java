@@ -48,7 +48,7 @@ class WorkerProcessTest {
         "2, SHM, reduce, 7",
         "2, SHM, exit, 8",
         "2, TCP, enter, 7",
-        "2, TCP, reduce, 7",
+        "2, TCP, reduce, 8",
         "3, TCP, reduce, 7",
         "2, TCP, exit, 8"
     })

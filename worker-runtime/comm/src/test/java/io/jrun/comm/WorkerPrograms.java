@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 
 /** Main classes of the worker processes that tests start. */
@@ -150,6 +151,46 @@ final class WorkerPrograms {
                     throw new IllegalStateException("the real cause");
                 }
                 world.group().barrier();
+            }
+        }
+    }
+
+    /** One operation again and again between two marks at which somebody else counts bytes. */
+    public static final class Counted {
+        private static final Duration SOON = Duration.ofSeconds(60);
+
+        private Counted() {}
+
+        /** Entry point: operation, bytes of a rank's part, repetitions. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                long count = Long.parseLong(args[1]) / Float.BYTES;
+                ProcessGroup group = world.group();
+                MemorySegment part = group.allocate(count * Float.BYTES);
+                MemorySegment all = group.allocate(count * Float.BYTES * world.size());
+                run(group, args[0], part, all, count);
+                mark(world, "begin");
+                for (int i = 0; i < Integer.parseInt(args[2]); i++) {
+                    run(group, args[0], part, all, count);
+                }
+                mark(world, "end");
+            }
+        }
+
+        private static void mark(World world, String name) {
+            System.out.println("counted " + name);
+            byte[] _ = world.store().get("go on after " + name, SOON);
+        }
+
+        private static void run(
+                ProcessGroup group, String operation, MemorySegment part, MemorySegment all, long count) {
+            switch (operation) {
+                case "allReduce" -> group.allReduce(part, DataType.F32, count, ReduceOp.MAX);
+                case "reduce" -> group.reduce(part, DataType.F32, count, ReduceOp.MAX, 0);
+                case "broadcast" -> group.broadcast(part, DataType.F32, count, 0);
+                case "allGather" -> group.allGather(part, all, DataType.F32, count);
+                case "reduceScatter" -> group.reduceScatter(all, part, DataType.F32, count, ReduceOp.MAX);
+                default -> throw new IllegalArgumentException(operation);
             }
         }
     }

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param uneven the blocks of the buffer that has one for each rank (ALL_TO_ALL: of the input), alike on all ranks but for
  *     ALL_TO_ALL; null: all of {@code count} elements
  * @param unevenIncoming of an uneven ALL_TO_ALL, the blocks of the output; else null
+ * @param whole the program's call that this one is a part of, which messages name and ranks compare; null if this is it
  */
 public record Call(
         long sequence,
@@ -35,9 +36,10 @@ public record Call(
         MemorySegment output,
         Deadline deadline,
         @Nullable Blocks uneven,
-        @Nullable Blocks unevenIncoming) {
+        @Nullable Blocks unevenIncoming,
+        @Nullable Call whole) {
 
-    /** A call whose blocks, if it has any, are all of {@code count} elements. */
+    /** A call that a program makes, whose blocks, if it has any, are all of {@code count} elements. */
     public Call(
             long sequence,
             OpKind kind,
@@ -48,17 +50,48 @@ public record Call(
             MemorySegment input,
             MemorySegment output,
             Deadline deadline) {
-        this(sequence, kind, type, op, count, root, input, output, deadline, null, null);
+        this(sequence, kind, type, op, count, root, input, output, deadline, null, null, null);
     }
 
     /** The same with another deadline. */
     public Call withDeadline(Deadline newDeadline) {
-        return new Call(sequence, kind, type, op, count, root, input, output, newDeadline, uneven, unevenIncoming);
+        return new Call(
+                sequence, kind, type, op, count, root, input, output, newDeadline, uneven, unevenIncoming, whole);
     }
 
     /** The same on other memory. */
     public Call withBuffers(MemorySegment newInput, MemorySegment newOutput) {
-        return new Call(sequence, kind, type, op, count, root, newInput, newOutput, deadline, uneven, unevenIncoming);
+        return new Call(
+                sequence, kind, type, op, count, root, newInput, newOutput, deadline, uneven, unevenIncoming, whole);
+    }
+
+    /** The call as the program made it: this one, or the one that it is a part of. */
+    public Call asCalled() {
+        return whole == null ? this : whole;
+    }
+
+    /** A step of this call that some of the ranks take among themselves; of the same type, with the same deadline. */
+    public Call part(
+            long partSequence,
+            OpKind partKind,
+            ReduceOp partOp,
+            long partCount,
+            int partRoot,
+            MemorySegment partInput,
+            MemorySegment partOutput) {
+        return new Call(
+                partSequence,
+                partKind,
+                type,
+                partOp,
+                partCount,
+                partRoot,
+                partInput,
+                partOutput,
+                deadline,
+                null,
+                null,
+                asCalled());
     }
 
     /** Size of {@code count} elements in bytes. */
@@ -88,13 +121,14 @@ public record Call(
 
     /** How messages name this call: {@code allReduce #12(f32, 100, SUM)}. */
     public String describe() {
-        if (uneven == null) {
-            return describe(sequence, kind, type, op, count, root);
+        Call called = asCalled();
+        if (called.uneven == null) {
+            return describe(called.sequence, called.kind, called.type, called.op, called.count, called.root);
         }
-        String amount = unevenIncoming == null
-                ? "blocks " + uneven.describe()
-                : "blocks out " + uneven.describe() + ", in " + unevenIncoming.describe();
-        return describe(sequence, kind, type, op, amount, root);
+        String amount = called.unevenIncoming == null
+                ? "blocks " + called.uneven.describe()
+                : "blocks out " + called.uneven.describe() + ", in " + called.unevenIncoming.describe();
+        return describe(called.sequence, called.kind, called.type, called.op, amount, called.root);
     }
 
     /** The same text for a call of which only the fingerprint is known, as a peer's. */

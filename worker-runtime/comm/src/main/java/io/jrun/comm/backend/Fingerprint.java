@@ -13,8 +13,9 @@ public final class Fingerprint {
 
     private Fingerprint() {}
 
-    /** The word of a call. */
-    public static long of(Call call) {
+    /** The word of a call, as the program made it. */
+    public static long of(Call part) {
+        Call call = part.asCalled();
         return call.kind().ordinal()
                 | (long) call.type().ordinal() << 8
                 | (long) call.op().ordinal() << 16

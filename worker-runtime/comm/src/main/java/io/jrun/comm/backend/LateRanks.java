@@ -38,7 +38,9 @@ final class LateRanks {
                 .toList();
         for (int rank : asked) {
             int worldRank = group.members().get(rank).rank();
-            answers.add(group.world().locator().locate(worldRank, group.name(), call.sequence()));
+            answers.add(group.world()
+                    .locator()
+                    .locate(worldRank, group.name(), call.asCalled().sequence()));
         }
     }
 

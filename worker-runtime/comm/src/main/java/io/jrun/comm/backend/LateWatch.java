@@ -117,8 +117,9 @@ public final class LateWatch {
     }
 
     private boolean isFirst(Call call) {
-        Long last = told.put(Lane.of(call), call.sequence());
-        return last == null || last != call.sequence();
+        long sequence = call.asCalled().sequence();
+        Long last = told.put(Lane.of(call), sequence);
+        return last == null || last != sequence;
     }
 
     private LateRanks asked(Call call, List<Integer> ranks) {
@@ -127,11 +128,11 @@ public final class LateWatch {
     }
 
     private static boolean isAbout(@Nullable Asked before, Call call) {
-        return before != null && before.sequence() == call.sequence();
+        return before != null && before.sequence() == call.asCalled().sequence();
     }
 
     private Asked ask(Call call, List<Integer> ranks) {
-        return new Asked(call.sequence(), new LateRanks(group, call, ranks));
+        return new Asked(call.asCalled().sequence(), new LateRanks(group, call, ranks));
     }
 
     private void warn(Call call, Awaited awaited) {

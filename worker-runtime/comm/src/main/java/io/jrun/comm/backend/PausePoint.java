@@ -23,7 +23,8 @@ public final class PausePoint {
     }
 
     /** Stops here if this is the place. */
-    public void reached(Call call, String phase) {
+    public void reached(Call part, String phase) {
+        Call call = part.asCalled();
         if (!wanted.isEmpty() && wanted.equals(call.kind().methodName() + "#" + call.sequence() + ":" + phase)) {
             System.err.println("jrun-test: paused at " + wanted);
             while (true) {

@@ -1,6 +1,7 @@
 package io.jrun.comm.collective;
 
 import java.util.Arrays;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /** The algorithms there are. The constant's place travels in every frame: add at the end. */
@@ -31,6 +32,13 @@ public enum Algorithm {
     /** The name a user writes. */
     public String label() {
         return label;
+    }
+
+    /** The algorithm that a user calls so. */
+    static Optional<Algorithm> named(String name) {
+        return Arrays.stream(values())
+                .filter(algorithm -> algorithm.label.equals(name.strip()))
+                .findFirst();
     }
 
     /** All names, for messages. */

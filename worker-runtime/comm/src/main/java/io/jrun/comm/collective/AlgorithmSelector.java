@@ -18,24 +18,29 @@ import java.util.Optional;
 /**
  * Chooses the algorithm of a call from what all ranks know alike: the kind, the bytes and the group size. Immutable.
  *
- * <p>The sizes at which one algorithm takes over from the next are where fixed cost per message (about 20 us between two
- * processes of one machine) and cost per byte are of one order; they need not be exact.
+ * <p>The sizes at which one algorithm takes over from the next are measured, see docs/algorithms.md; they need not be exact.
  */
 public final class AlgorithmSelector {
     /** Chooses by kind, bytes and group size alone. */
-    public static final AlgorithmSelector BY_SIZE = new AlgorithmSelector(Optional.empty());
+    public static final AlgorithmSelector BY_SIZE = new AlgorithmSelector(Optional.empty(), TuningTable.EMPTY);
 
     /** Up to here the number of steps is all that counts. */
     static final long SMALL_BYTES = 8 * 1024;
+    /** Up to here a doubled buffer costs an all-reduce less than more steps do. */
+    static final long MEDIUM_BYTES = 64 * 1024;
+    /** The same for two ranks, between which doubling sends no more than anything else does. */
+    static final long MEDIUM_BYTES_OF_TWO = 1024 * 1024;
     /** From here on a pipeline of segments pays. */
     static final long LARGE_BYTES = 512 * 1024;
     /** Beyond this many ranks, one message to everybody costs more than log2(N) steps. */
     static final int MANY_RANKS = 16;
 
     private final Optional<Algorithm> override;
+    private final TuningTable table;
 
-    private AlgorithmSelector(Optional<Algorithm> override) {
+    private AlgorithmSelector(Optional<Algorithm> override, TuningTable table) {
         this.override = override;
+        this.table = table;
     }
 
     /**
@@ -45,19 +50,21 @@ public final class AlgorithmSelector {
      * @throws CommException USAGE if there is no such algorithm
      */
     public static AlgorithmSelector of(Optional<String> setting) {
-        return new AlgorithmSelector(setting.filter(name -> !name.isBlank()).map(AlgorithmSelector::parse));
+        return new AlgorithmSelector(
+                setting.filter(name -> !name.isBlank()).map(AlgorithmSelector::parse), TuningTable.EMPTY);
+    }
+
+    /** The same by measured crossover points; what is forced stays so. */
+    public AlgorithmSelector withTable(TuningTable newTable) {
+        return new AlgorithmSelector(override, newTable);
     }
 
     private static Algorithm parse(String name) {
-        for (Algorithm algorithm : Algorithm.values()) {
-            if (algorithm.label().equals(name.strip())) {
-                return algorithm;
-            }
-        }
-        throw new CommException(
-                ErrorCode.USAGE,
-                "JRUN_ALGORITHM: unknown algorithm '" + name + "' (expected one of " + Algorithm.labels()
-                        + "). Unset it to choose by size.");
+        return Algorithm.named(name)
+                .orElseThrow(() -> new CommException(
+                        ErrorCode.USAGE,
+                        "JRUN_ALGORITHM: unknown algorithm '" + name + "' (expected one of " + Algorithm.labels()
+                                + "). Unset it to choose by size."));
     }
 
     /**
@@ -70,11 +77,13 @@ public final class AlgorithmSelector {
         if (deterministic && kind.reduces()) {
             return DIRECT;
         }
-        return override.filter(candidates(kind)::contains).orElseGet(() -> bySize(kind, bytes, size));
+        return override.filter(candidates(kind)::contains)
+                .or(() -> table.choose(kind, bytes, size))
+                .orElseGet(() -> bySize(kind, bytes, size));
     }
 
     /** What there is for a kind. */
-    static List<Algorithm> candidates(OpKind kind) {
+    public static List<Algorithm> candidates(OpKind kind) {
         return switch (kind) {
             case ALL_REDUCE -> List.of(RING, HALVING_DOUBLING, RECURSIVE_DOUBLING, DIRECT);
             case REDUCE -> List.of(TREE, RING, DIRECT);
@@ -91,7 +100,10 @@ public final class AlgorithmSelector {
         boolean small = bytes <= SMALL_BYTES;
         boolean large = bytes >= LARGE_BYTES;
         return switch (kind) {
-            case ALL_REDUCE -> small ? RECURSIVE_DOUBLING : large ? RING : HALVING_DOUBLING;
+            case ALL_REDUCE ->
+                bytes <= (size == 2 ? MEDIUM_BYTES_OF_TWO : MEDIUM_BYTES)
+                        ? RECURSIVE_DOUBLING
+                        : large ? RING : HALVING_DOUBLING;
             case REDUCE -> large && size > 2 ? RING : TREE;
             case BROADCAST -> large && size > 2 ? CHAIN : TREE;
             case REDUCE_SCATTER, ALL_GATHER -> small && size <= MANY_RANKS ? DIRECT : RING;

@@ -32,10 +32,12 @@ final class MismatchCheck {
         long entry = block.entry(peer, call.sequence());
         long fingerprint = Words.plain(ControlBlock.fingerprint(entry));
         long count = Words.plain(ControlBlock.count(entry));
-        if (fingerprint != Fingerprint.of(call) || count != call.count()) {
-            String theirs = Fingerprint.isUneven(fingerprint)
-                    ? describeUneven(call.sequence(), fingerprint, entry)
-                    : Fingerprint.describe(call.sequence(), fingerprint, count);
+        long sequence = Words.plain(ControlBlock.calledAs(entry));
+        Call called = call.asCalled();
+        if (fingerprint != Fingerprint.of(call) || count != called.count() || sequence != called.sequence()) {
+            String theirs = Fingerprint.isUneven(fingerprint) && call.whole() == null
+                    ? describeUneven(sequence, fingerprint, entry)
+                    : Fingerprint.describe(sequence, fingerprint, count);
             throw mismatch(peer, theirs, call);
         }
         if (call.uneven() != null) {

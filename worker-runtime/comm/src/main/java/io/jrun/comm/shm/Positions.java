@@ -40,7 +40,9 @@ final class Positions {
         }
         long entry = block.entry(rank, entered - 1);
         String call = Fingerprint.describe(
-                entered - 1, Words.plain(ControlBlock.fingerprint(entry)), Words.plain(ControlBlock.count(entry)));
+                Words.plain(ControlBlock.calledAs(entry)),
+                Words.plain(ControlBlock.fingerprint(entry)),
+                Words.plain(ControlBlock.count(entry)));
         return Words.acquire(block.finished(rank)) >= entered ? "past " + call + " and in nothing since" : "in " + call;
     }
 

@@ -17,7 +17,7 @@ import java.util.HexFormat;
 
 /**
  * Makes shared-memory backends. Segments are named {@code jrun-UID-RUNID-DIGEST-...}: user and run for people who look into
- * /dev/shm, and a digest of secret, round and group, so that no other job or round finds them.
+ * /dev/shm, and a digest of secret, round, node and group, so that no other job or round finds them.
  */
 public final class ShmBackendFactory implements BackendFactory {
     private static final int RUN_ID_CHARS = 40;
@@ -50,7 +50,9 @@ public final class ShmBackendFactory implements BackendFactory {
         try {
             MessageDigest sha = MessageDigest.getInstance("SHA-256");
             sha.update(world.secret().toArray());
-            sha.update((world.runId() + "/" + world.round() + "/" + groupName).getBytes(UTF_8));
+            // Nodes of a test may share a machine, and members of a group on different nodes share no memory.
+            int node = world.peers().get(world.rank()).nodeRank();
+            sha.update((world.runId() + "/" + world.round() + "/" + node + "/" + groupName).getBytes(UTF_8));
             return HexFormat.of().formatHex(sha.digest(), 0, DIGEST_BYTES);
         } catch (NoSuchAlgorithmException e) {
             throw new CommException(ErrorCode.SYSTEM, "this JVM has no SHA-256", e);

@@ -36,10 +36,13 @@ final class Steps {
      * @param inlineBytes how much of the input goes into the entry
      */
     void enter(Call call, long location, long inlineBytes) {
+        // Of a part, the deadline does not tell when it began.
+        long begunNanos = call.whole() == null ? call.deadline().startNanoTime() : System.nanoTime();
         long sequence = call.sequence();
         long entry = block.entry(self, sequence);
         Words.plain(ControlBlock.fingerprint(entry), Fingerprint.of(call));
-        Words.plain(ControlBlock.count(entry), call.count());
+        Words.plain(ControlBlock.count(entry), call.asCalled().count());
+        Words.plain(ControlBlock.calledAs(entry), call.asCalled().sequence());
         Words.plain(ControlBlock.location(entry), location);
         if (inlineBytes > 0) {
             MemorySegment.copy(call.input(), 0, Memory.ALL, ControlBlock.data(entry), inlineBytes);
@@ -50,7 +53,7 @@ final class Steps {
         }
         Waiting.publish(entry, sequence + 1, block.waiters(self));
         try {
-            awaitEntries(call);
+            awaitEntries(call, begunNanos);
         } catch (CommException failure) {
             // Who comes later must not take this rank for one that is in the operation.
             Waiting.publish(entry, WITHDRAWN, block.waiters(self));
@@ -58,7 +61,7 @@ final class Steps {
         }
     }
 
-    private void awaitEntries(Call call) {
+    private void awaitEntries(Call call, long begunNanos) {
         long sequence = call.sequence();
         int last = self;
         for (int peer = 0; peer < size; peer++) {
@@ -70,10 +73,7 @@ final class Steps {
             }
         }
         if (last != self) {
-            group.waits()
-                    .add(
-                            group.members().get(last).rank(),
-                            System.nanoTime() - call.deadline().startNanoTime());
+            group.waits().add(group.members().get(last).rank(), System.nanoTime() - begunNanos);
         }
     }
 

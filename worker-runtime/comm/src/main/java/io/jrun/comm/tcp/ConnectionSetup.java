@@ -20,10 +20,12 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,6 +58,7 @@ final class ConnectionSetup implements AutoCloseable {
     private final Prover prover;
     private final Consumer<String> log;
     private final Duration handshakeTimeout;
+    private final Optional<Tls> tls;
     private final Thread thread;
     private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     private volatile boolean closing;
@@ -74,13 +77,15 @@ final class ConnectionSetup implements AutoCloseable {
             ServerSocketChannel listener,
             Selector selector,
             Consumer<String> log,
-            Duration handshakeTimeout) {
+            Duration handshakeTimeout,
+            Optional<Tls> tls) {
         this.world = world;
         this.listener = listener;
         this.selector = selector;
         this.prover = new Prover(world.secret());
         this.log = log;
         this.handshakeTimeout = handshakeTimeout;
+        this.tls = tls;
         this.thread = Thread.ofPlatform().daemon().name("jrun-tcp-setup").unstarted(this::loop);
     }
 
@@ -89,14 +94,19 @@ final class ConnectionSetup implements AutoCloseable {
      *
      * @param log takes one line about each kind of caller that was refused
      * @param handshakeTimeout after which a caller that has not proved itself is dropped
+     * @param tls what every connection is inside of; absent: nothing
      */
     static ConnectionSetup start(
-            WorldContext world, ServerSocketChannel listener, Consumer<String> log, Duration handshakeTimeout) {
+            WorldContext world,
+            ServerSocketChannel listener,
+            Consumer<String> log,
+            Duration handshakeTimeout,
+            Optional<Tls> tls) {
         try {
             Selector selector = Selector.open();
             listener.configureBlocking(false);
             listener.register(selector, SelectionKey.OP_ACCEPT);
-            ConnectionSetup setup = new ConnectionSetup(world, listener, selector, log, handshakeTimeout);
+            ConnectionSetup setup = new ConnectionSetup(world, listener, selector, log, handshakeTimeout, tls);
             setup.thread.start();
             return setup;
         } catch (IOException e) {
@@ -194,7 +204,8 @@ final class ConnectionSetup implements AutoCloseable {
                     refuse(unproven.getFirst(), new RefusedException("too many callers have not proved themselves"));
                 }
                 long deadline = System.nanoTime() + handshakeTimeout.toNanos();
-                IncomingHandshake handshake = new IncomingHandshake(channel, world, prover, deadline);
+                IncomingHandshake handshake =
+                        new IncomingHandshake(connection(channel, false), world, prover, deadline);
                 prepare(channel);
                 unproven.add(handshake);
                 channel.register(selector, handshake.interest(), handshake);
@@ -213,6 +224,10 @@ final class ConnectionSetup implements AutoCloseable {
         // Buffer sizes are left to the kernel: it adapts them to the link, which setting them would end.
     }
 
+    private Connection connection(SocketChannel channel, boolean caller) throws IOException {
+        return tls.isPresent() ? new TlsConnection(channel, tls.get().engine(caller)) : new PlainConnection(channel);
+    }
+
     private void connect(Dial dial) {
         SocketChannel channel = null;
         try {
@@ -222,7 +237,7 @@ final class ConnectionSetup implements AutoCloseable {
                     new InetSocketAddress(dial.peer().address(), dial.peer().tcpPort()));
             Hello hello = new Hello(
                     dial.purpose(), world.round(), world.rank(), dial.peer().rank(), dial.lane(), prover.nonce());
-            OutgoingHandshake handshake = new OutgoingHandshake(channel, dial, hello, prover);
+            OutgoingHandshake handshake = new OutgoingHandshake(connection(channel, true), dial, hello, prover);
             channel.register(selector, handshake.interest(), handshake);
         } catch (IOException | IllegalArgumentException e) {
             closeQuietly(channel);
@@ -272,7 +287,7 @@ final class ConnectionSetup implements AutoCloseable {
             } else {
                 answer(caller, door);
             }
-            advance(caller, caller.channel().keyFor(selector));
+            advance(caller, caller.connection().socket().keyFor(selector));
         } catch (IOException e) {
             refuse(caller, e);
         }
@@ -295,9 +310,9 @@ final class ConnectionSetup implements AutoCloseable {
     private void admitted(IncomingHandshake caller) {
         LaneDoor door = doors.get(caller.hello().lane());
         if (caller.hello().purpose() == Hello.Purpose.DATA && caller.verdict() == Verdict.ACCEPTED && door != null) {
-            door.connected(caller.hello().from(), caller.channel());
+            door.connected(caller.hello().from(), caller.connection());
         } else {
-            linger(caller.channel());
+            linger(caller.connection().socket());
         }
     }
 
@@ -305,10 +320,10 @@ final class ConnectionSetup implements AutoCloseable {
         Dial dial = call.dial();
         attempts.remove(dial);
         if (call.verdict() == Verdict.ACCEPTED) {
-            dial.connected(call.channel());
+            dial.connected(call.connection());
             return;
         }
-        closeQuietly(call.channel());
+        closeQuietly(call.connection().socket());
         switch (call.verdict()) {
             case DUPLICATE -> dial.duplicate();
             case FAILED -> dial.failed(call.reason());
@@ -318,7 +333,7 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     private void retry(OutgoingHandshake call, IOException cause) {
-        closeQuietly(call.channel());
+        closeQuietly(call.connection().socket());
         Dial dial = call.dial();
         boolean dropped = cause instanceof EOFException;
         if (dropped && attempts.merge(dial, 1, Integer::sum) < DIAL_ATTEMPTS) {
@@ -343,9 +358,11 @@ final class ConnectionSetup implements AutoCloseable {
                 door.abandoned(caller.hello().from());
             }
         } else {
-            report("refused a connection from " + remote(caller.channel()) + ": " + cause.getMessage());
+            String why =
+                    cause instanceof SSLException ? "no TLS with it (" + cause.getMessage() + ")" : cause.getMessage();
+            report("refused a connection from " + remote(caller.connection().socket()) + ": " + why);
         }
-        closeQuietly(caller.channel());
+        closeQuietly(caller.connection().socket());
     }
 
     private void report(String line) {

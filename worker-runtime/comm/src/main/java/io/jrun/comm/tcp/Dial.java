@@ -1,7 +1,6 @@
 package io.jrun.comm.tcp;
 
 import io.jrun.comm.control.Frame.Peer;
-import java.nio.channels.SocketChannel;
 
 /** A connection that this rank opens: to whom, what for, and what becomes of it. Callbacks come from the setup thread. */
 interface Dial {
@@ -19,8 +18,8 @@ interface Dial {
         return new byte[0];
     }
 
-    /** The channel is open and authenticated; this takes it over. */
-    void connected(SocketChannel channel);
+    /** The connection is open and authenticated; this takes it over. */
+    void connected(Connection connection);
 
     /** The peer's own connection will come instead. */
     void duplicate();

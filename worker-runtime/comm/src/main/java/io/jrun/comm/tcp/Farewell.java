@@ -3,7 +3,6 @@ package io.jrun.comm.tcp;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.control.Frame.Peer;
 import java.io.IOException;
-import java.nio.channels.SocketChannel;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -70,9 +69,9 @@ final class Farewell {
         }
 
         @Override
-        public void connected(SocketChannel channel) {
+        public void connected(Connection connection) {
             try {
-                channel.close();
+                connection.socket().close();
             } catch (IOException _) {
                 // It has served its purpose.
             }

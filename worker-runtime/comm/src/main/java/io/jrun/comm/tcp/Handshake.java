@@ -4,7 +4,6 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
-import java.nio.channels.SocketChannel;
 
 /**
  * One side of a connection's opening exchange, without ever blocking: {@link #advance} is called whenever the channel is
@@ -21,17 +20,17 @@ import java.nio.channels.SocketChannel;
 abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
 
-    private final SocketChannel channel;
+    private final Connection connection;
     private ByteBuffer outgoing = NOTHING;
     private ByteBuffer incoming = NOTHING;
     private boolean finished;
 
-    Handshake(SocketChannel channel) {
-        this.channel = channel;
+    Handshake(Connection connection) {
+        this.connection = connection;
     }
 
-    SocketChannel channel() {
-        return channel;
+    Connection connection() {
+        return connection;
     }
 
     /** Takes the message that was last asked for, complete. */
@@ -41,7 +40,7 @@ abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
     boolean advance() throws IOException {
         while (true) {
             if (outgoing.hasRemaining()) {
-                channel.write(outgoing);
+                long _ = connection.write(outgoing);
                 if (outgoing.hasRemaining()) {
                     return false;
                 }
@@ -52,7 +51,7 @@ abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
             if (!incoming.hasRemaining()) {
                 return false;
             }
-            if (channel.read(incoming) < 0) {
+            if (connection.read(incoming) < 0) {
                 throw new EOFException("it closed the connection during the handshake");
             }
             if (incoming.hasRemaining()) {
@@ -66,7 +65,8 @@ abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
 
     /** What to wait for: nothing while the answer depends on this process. */
     int interest() {
-        return outgoing.hasRemaining() ? SelectionKey.OP_WRITE : incoming.hasRemaining() ? SelectionKey.OP_READ : 0;
+        return connection.interest(
+                outgoing.hasRemaining() ? SelectionKey.OP_WRITE : incoming.hasRemaining() ? SelectionKey.OP_READ : 0);
     }
 
     final void expect(int bytes) {

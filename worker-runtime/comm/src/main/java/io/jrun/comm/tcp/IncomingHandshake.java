@@ -3,7 +3,6 @@ package io.jrun.comm.tcp;
 import io.jrun.comm.backend.WorldContext;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 
 /** The called side. After the caller has proved itself, {@link #isProven} and the owner gives its {@link #answer}. */
@@ -24,8 +23,8 @@ final class IncomingHandshake extends Handshake {
     private boolean proven;
     private Verdict verdict = Verdict.CLOSED;
 
-    IncomingHandshake(SocketChannel channel, WorldContext world, Prover prover, long deadlineNanos) {
-        super(channel);
+    IncomingHandshake(Connection connection, WorldContext world, Prover prover, long deadlineNanos) {
+        super(connection);
         this.world = world;
         this.prover = prover;
         this.deadlineNanos = deadlineNanos;
@@ -42,7 +41,12 @@ final class IncomingHandshake extends Handshake {
                 hello = received;
                 send(ByteBuffer.allocate(Nonce.BYTES + Prover.BYTES)
                         .put(challenge.toArray())
-                        .put(prover.prove(Prover.Role.CALLED, received, challenge, new byte[0]))
+                        .put(prover.prove(
+                                Prover.Role.CALLED,
+                                received,
+                                challenge,
+                                connection().binding(),
+                                new byte[0]))
                         .flip());
                 step = Step.LENGTH;
                 expect(Integer.BYTES);
@@ -54,7 +58,13 @@ final class IncomingHandshake extends Handshake {
             }
             case PROOF -> {
                 message.get(content);
-                prover.check(take(message, Prover.BYTES), Prover.Role.CALLER, hello(), challenge, content);
+                prover.check(
+                        take(message, Prover.BYTES),
+                        Prover.Role.CALLER,
+                        hello(),
+                        challenge,
+                        connection().binding(),
+                        content);
                 proven = true;
             }
         }
@@ -91,13 +101,14 @@ final class IncomingHandshake extends Handshake {
     }
 
     /** Answers the caller. */
-    void answer(Verdict answer, byte[] reason) {
+    void answer(Verdict answer, byte[] reason) throws IOException {
         byte[] head = ByteBuffer.allocate(OutgoingHandshake.VERDICT_BYTES + reason.length)
                 .put(WireEnum.code(answer))
                 .putInt(reason.length)
                 .put(reason)
                 .array();
-        byte[] proof = prover.prove(Prover.Role.VERDICT, hello(), challenge, head);
+        byte[] proof = prover.prove(
+                Prover.Role.VERDICT, hello(), challenge, connection().binding(), head);
         send(ByteBuffer.allocate(head.length + proof.length)
                 .put(head)
                 .put(proof)

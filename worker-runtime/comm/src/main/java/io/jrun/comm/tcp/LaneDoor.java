@@ -4,7 +4,6 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.control.Frame.Peer;
 import java.nio.channels.Selector;
-import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -31,7 +30,7 @@ final class LaneDoor {
     }
 
     /** A connection for the lane's thread to take over. */
-    record Delivery(int peer, SocketChannel channel) {}
+    record Delivery(int peer, Connection connection) {}
 
     private final long id;
     private final GroupContext group;
@@ -133,8 +132,8 @@ final class LaneDoor {
     }
 
     /** The connection of an admitted caller is open. */
-    void connected(int worldRank, SocketChannel channel) {
-        deliver(groupRank(worldRank), channel);
+    void connected(int worldRank, Connection connection) {
+        deliver(groupRank(worldRank), connection);
     }
 
     /** An admitted caller has vanished before its connection was open. */
@@ -144,16 +143,16 @@ final class LaneDoor {
         selector.wakeup();
     }
 
-    private void deliver(int peer, SocketChannel channel) {
+    private void deliver(int peer, Connection connection) {
         synchronized (this) {
             if (!closed) {
                 states[peer] = State.CONNECTED;
-                deliveries.add(new Delivery(peer, channel));
+                deliveries.add(new Delivery(peer, connection));
                 selector.wakeup();
                 return;
             }
         }
-        setup.linger(channel);
+        setup.linger(connection.socket());
     }
 
     /** A call of this rank's own has failed; nothing is lost if the peer's has brought a connection meanwhile. */
@@ -201,8 +200,8 @@ final class LaneDoor {
         }
 
         @Override
-        public void connected(SocketChannel channel) {
-            deliver(peer, channel);
+        public void connected(Connection connection) {
+            deliver(peer, connection);
         }
 
         @Override

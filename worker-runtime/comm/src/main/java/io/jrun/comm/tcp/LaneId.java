@@ -17,7 +17,12 @@ final class LaneId {
 
     /** The lane of a group's collectives; groups of equal name but other members have other lanes. */
     static long ofCollectives(GroupContext group) {
-        return hash(group, "collectives");
+        return ofCollectives(group, 0);
+    }
+
+    /** One of several for them; 0 is the above. */
+    static long ofCollectives(GroupContext group, int stripe) {
+        return hash(group, stripe == 0 ? "collectives" : "collectives " + stripe);
     }
 
     /** The lane of the messages of one direction. */

@@ -3,7 +3,6 @@ package io.jrun.comm.tcp;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
-import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,8 +28,8 @@ final class OutgoingHandshake extends Handshake {
     private byte[] head = new byte[0];
     private Verdict verdict = Verdict.CLOSED;
 
-    OutgoingHandshake(SocketChannel channel, Dial dial, Hello hello, Prover prover) {
-        super(channel);
+    OutgoingHandshake(Connection connection, Dial dial, Hello hello, Prover prover) {
+        super(connection);
         this.dial = dial;
         this.prover = prover;
         this.hello = hello;
@@ -44,12 +43,12 @@ final class OutgoingHandshake extends Handshake {
 
     @Override
     boolean advance() throws IOException {
-        return (channel().isConnected() || channel().finishConnect()) && super.advance();
+        return (connection().socket().isConnected() || connection().socket().finishConnect()) && super.advance();
     }
 
     @Override
     int interest() {
-        return channel().isConnected() ? super.interest() : SelectionKey.OP_CONNECT;
+        return connection().socket().isConnected() ? super.interest() : SelectionKey.OP_CONNECT;
     }
 
     @Override
@@ -57,13 +56,14 @@ final class OutgoingHandshake extends Handshake {
         switch (step) {
             case CHALLENGE -> {
                 Nonce received = Nonce.read(message);
-                prover.check(take(message, Prover.BYTES), Prover.Role.CALLED, hello, received, new byte[0]);
+                byte[] binding = connection().binding();
+                prover.check(take(message, Prover.BYTES), Prover.Role.CALLED, hello, received, binding, new byte[0]);
                 challenge = received;
                 byte[] content = dial.content();
                 send(ByteBuffer.allocate(Integer.BYTES + content.length + Prover.BYTES)
                         .putInt(content.length)
                         .put(content)
-                        .put(prover.prove(Prover.Role.CALLER, hello, received, content))
+                        .put(prover.prove(Prover.Role.CALLER, hello, received, binding, content))
                         .flip());
                 step = Step.VERDICT;
                 expect(VERDICT_BYTES);
@@ -81,7 +81,13 @@ final class OutgoingHandshake extends Handshake {
                         .put(message.slice(0, length))
                         .array();
                 message.position(length);
-                prover.check(take(message, Prover.BYTES), Prover.Role.VERDICT, hello, challenge(), whole);
+                prover.check(
+                        take(message, Prover.BYTES),
+                        Prover.Role.VERDICT,
+                        hello,
+                        challenge(),
+                        connection().binding(),
+                        whole);
                 head = whole;
                 verdict = WireEnum.constant(Verdict.values(), whole[0], "verdict");
                 finish();

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
-import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
@@ -24,7 +23,7 @@ final class Pair {
     private final Staging sendStaging = new Staging();
     private final Staging receiveStaging = new Staging();
 
-    private @Nullable SocketChannel channel;
+    private @Nullable Connection connection;
     private @Nullable SelectionKey key;
     private boolean sendBegun;
     private boolean receiveBegun;
@@ -44,7 +43,7 @@ final class Pair {
     }
 
     boolean isOpen() {
-        return channel != null;
+        return connection != null;
     }
 
     boolean hasSends() {
@@ -90,8 +89,8 @@ final class Pair {
     }
 
     /** Takes the connection over; {@code newKey} is registered without interests. */
-    void open(SocketChannel newChannel, SelectionKey newKey) {
-        channel = newChannel;
+    void open(Connection newConnection, SelectionKey newKey) {
+        connection = newConnection;
         key = newKey;
         wantReads(hasReceives());
         wantWrites(hasSends());
@@ -99,9 +98,9 @@ final class Pair {
 
     /** The connection, which is no longer this pair's; null if there is none. */
     @Nullable
-    SocketChannel release() {
-        SocketChannel released = channel;
-        channel = null;
+    Connection release() {
+        Connection released = connection;
+        connection = null;
         key = null;
         return released;
     }
@@ -117,7 +116,7 @@ final class Pair {
 
     /** Moves what can be moved without blocking; whether that was anything. */
     boolean pump() throws IOException {
-        SocketChannel open = channel;
+        Connection open = connection;
         if (open == null) {
             return false;
         }
@@ -126,7 +125,7 @@ final class Pair {
         return sent || received;
     }
 
-    private boolean pumpSends(SocketChannel open) throws IOException {
+    private boolean pumpSends(Connection open) throws IOException {
         boolean moved = false;
         for (TcpTransfer transfer = sends.peek(); transfer != null; transfer = sends.peek()) {
             if (!sendBegun) {
@@ -150,7 +149,7 @@ final class Pair {
         return moved;
     }
 
-    private boolean pumpReceives(SocketChannel open) throws IOException {
+    private boolean pumpReceives(Connection open) throws IOException {
         boolean moved = false;
         for (TcpTransfer transfer = receives.peek(); transfer != null; transfer = receives.peek()) {
             if (!receiveBegun) {
@@ -184,13 +183,13 @@ final class Pair {
         return moved;
     }
 
-    private long write(SocketChannel open, ByteBuffer header, ByteBuffer window) throws IOException {
+    private long write(Connection open, ByteBuffer header, ByteBuffer window) throws IOException {
         gather[0] = header;
         gather[1] = window;
         return window.hasRemaining() ? open.write(gather) : open.write(header);
     }
 
-    private long read(SocketChannel open, ByteBuffer header, ByteBuffer window) throws IOException {
+    private long read(Connection open, ByteBuffer header, ByteBuffer window) throws IOException {
         gather[0] = header;
         gather[1] = window;
         return window.hasRemaining() ? open.read(gather) : open.read(header);

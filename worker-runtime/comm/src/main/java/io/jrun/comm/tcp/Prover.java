@@ -9,8 +9,8 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Proofs of knowing the job secret: HMAC-SHA256 over a label of the prover's role, the hello, the called side's nonce, and
- * what else is to be protected. Two fresh nonces and distinct labels rule out replay and reflection. Confined to one thread.
+ * Proofs of knowing the job secret: HMAC-SHA256 over a label of the prover's role, the hello, the called side's nonce,
+ * the {@linkplain Connection#binding binding} of the connection, and what else is to be protected. Two fresh nonces and distinct labels rule out replay and reflection. Confined to one thread.
  *
  * <p>Source: RFC 2104; ISO/IEC 9798-4 mechanism 4 (three-pass mutual authentication).
  */
@@ -43,13 +43,14 @@ final class Prover {
         return Nonce.fresh(random);
     }
 
-    byte[] prove(Role role, Hello hello, Nonce challenge, byte[] content) {
+    byte[] prove(Role role, Hello hello, Nonce challenge, byte[] binding, byte[] content) {
         try {
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(key);
             mac.update(role.label());
             mac.update(hello.encode());
             mac.update(challenge.toArray());
+            mac.update(binding);
             return mac.doFinal(content);
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException("every Java platform has HmacSHA256", e);
@@ -57,8 +58,9 @@ final class Prover {
     }
 
     /** Throws unless {@code proof} is right; takes equally long wherever it differs. */
-    void check(byte[] proof, Role role, Hello hello, Nonce challenge, byte[] content) throws RefusedException {
-        if (!MessageDigest.isEqual(proof, prove(role, hello, challenge, content))) {
+    void check(byte[] proof, Role role, Hello hello, Nonce challenge, byte[] binding, byte[] content)
+            throws RefusedException {
+        if (!MessageDigest.isEqual(proof, prove(role, hello, challenge, binding, content))) {
             throw new RefusedException("it does not know the job's secret");
         }
     }

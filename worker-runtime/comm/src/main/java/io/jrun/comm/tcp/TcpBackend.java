@@ -8,22 +8,21 @@ import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.collective.Algorithm;
-import io.jrun.comm.collective.AlgorithmSelector;
-import io.jrun.comm.collective.Collectives;
-import io.jrun.comm.collective.KernelReduction;
-import io.jrun.comm.collective.Reduction;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.Selector;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One group over TCP: a lane for its collectives, and one for each direction of messages with each peer. When the group
+ * One group over TCP: lanes for its collectives, and one for each direction of messages with each peer. When the group
  * fails, every rank with which this one has or wants a connection is told why, over a connection made for that: the
  * streams themselves may be stuck in the middle of a frame, or full.
  */
@@ -35,25 +34,35 @@ final class TcpBackend implements Backend {
 
     private final GroupContext group;
     private final ConnectionSetup setup;
-    private final AlgorithmSelector selector;
     private final Arena arena = Arena.ofShared();
     private final PausePoint pause;
-    private final KernelReduction arithmetic;
-    private final TcpLane collectives;
+    private final Stripes collectives;
+    private final Consumer<CommException> onFailure;
+    private final Set<Integer> alwaysTold;
     private final ConcurrentHashMap<Direction, TcpLane> messages = new ConcurrentHashMap<>();
     private final AtomicReference<@Nullable Farewell> farewell = new AtomicReference<>();
 
-    private TcpBackend(GroupContext group, ConnectionSetup setup, AlgorithmSelector selector) {
+    private TcpBackend(
+            GroupContext group,
+            ConnectionSetup setup,
+            TcpOptions options,
+            Consumer<CommException> onFailure,
+            Set<Integer> alwaysTold) {
+        this.onFailure = onFailure;
+        this.alwaysTold = Set.copyOf(alwaysTold);
         this.group = group;
         this.setup = setup;
-        this.selector = selector;
         this.pause = PausePoint.ofRank(group.world().rank());
-        this.arithmetic = new KernelReduction(arena, pause);
-        this.collectives = openLane(LaneId.ofCollectives(group));
+        this.collectives = openStripes(options);
     }
 
-    static TcpBackend open(GroupContext group, ConnectionSetup setup, AlgorithmSelector selector) {
-        return new TcpBackend(group, setup, selector);
+    static TcpBackend open(
+            GroupContext group,
+            ConnectionSetup setup,
+            TcpOptions options,
+            Consumer<CommException> onFailure,
+            Set<Integer> alwaysTold) {
+        return new TcpBackend(group, setup, options, onFailure, alwaysTold);
     }
 
     @Override
@@ -65,21 +74,15 @@ final class TcpBackend implements Backend {
                 runCollective(call);
             }
         } catch (CommException failure) {
-            group.health().poison(failure);
-            healthChanged();
+            failed(failure);
             awaitFarewell();
             throw failure;
         }
     }
 
     private void runCollective(Call call) {
-        Algorithm algorithm =
-                selector.choose(call.kind(), call.typicalBytes(group.size()), group.size(), group.deterministic());
-        Reduction reduction = arithmetic.bind(call, group.size());
         pause.reached(call, "enter");
-        collectives.begin(call, algorithm);
-        Collectives.run(collectives, call, algorithm, reduction);
-        collectives.finish();
+        collectives.run(call);
         pause.reached(call, "exit");
     }
 
@@ -132,9 +135,19 @@ final class TcpBackend implements Backend {
     }
 
     private Set<Integer> neighbours() {
-        Set<Integer> result = new TreeSet<>(collectives.neighbours());
+        Set<Integer> result = new TreeSet<>(alwaysTold);
+        result.addAll(collectives.neighbours());
         messages.values().forEach(lane -> result.addAll(lane.neighbours()));
         return result;
+    }
+
+    private Stripes openStripes(TcpOptions options) {
+        List<Stripe> stripes = new ArrayList<>();
+        for (int index = 0; index < options.connections(); index++) {
+            TcpLane lane = openLane(LaneId.ofCollectives(group, index));
+            stripes.add(new Stripe(group, options.selector(), lane, arena, pause));
+        }
+        return new Stripes(stripes, "rank-" + group.world().rank() + " " + group.name() + " stripe", this::failed);
     }
 
     private TcpLane openMessages(Direction direction) {
@@ -147,7 +160,7 @@ final class TcpBackend implements Backend {
     private TcpLane openLane(long id) {
         try {
             Selector laneSelector = Selector.open();
-            LaneDoor door = new LaneDoor(id, group, setup, laneSelector, this::failedElsewhere);
+            LaneDoor door = new LaneDoor(id, group, setup, laneSelector, this::failed);
             setup.register(door);
             return new TcpLane(group, door, setup, laneSelector);
         } catch (IOException e) {
@@ -156,8 +169,9 @@ final class TcpBackend implements Backend {
         }
     }
 
-    private void failedElsewhere(CommException cause) {
+    private void failed(CommException cause) {
         group.health().poison(cause);
+        onFailure.accept(cause);
         healthChanged();
     }
 }

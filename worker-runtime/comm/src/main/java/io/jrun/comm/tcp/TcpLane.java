@@ -71,7 +71,7 @@ final class TcpLane implements Links, AutoCloseable {
         call = newCall;
         waitedNanos = 0;
         waitedFor = null;
-        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall, algorithm, rank());
+        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall.asCalled(), algorithm, rank());
         header = newHeader;
         newHeader.encode(headerTemplate);
         involved.forEach(pair -> pair.involve(false));
@@ -177,13 +177,13 @@ final class TcpLane implements Links, AutoCloseable {
         door.close();
         List<SocketChannel> channels = new ArrayList<>();
         for (Pair pair : pairs) {
-            SocketChannel channel = pair == null ? null : pair.release();
-            if (channel != null) {
-                channels.add(channel);
+            Connection connection = pair == null ? null : pair.release();
+            if (connection != null) {
+                channels.add(connection.socket());
             }
         }
         for (LaneDoor.Delivery next = door.take(); next != null; next = door.take()) {
-            channels.add(next.channel());
+            channels.add(next.connection().socket());
         }
         try {
             selector.close();
@@ -218,7 +218,7 @@ final class TcpLane implements Links, AutoCloseable {
             text = where() + group.describe(rank()) + " runs the algorithm "
                     + ours.algorithm().label() + " but " + group.describe(peer) + " runs "
                     + theirs.algorithm().label()
-                    + ". Set JRUN_ALGORITHM and JRUN_DETERMINISTIC alike on every rank.";
+                    + ". Set JRUN_ALGORITHM, JRUN_TUNING and JRUN_DETERMINISTIC alike on every rank.";
         } else if (currentCall().unevenIncoming() != null) {
             text = where() + group.describe(rank()) + " expects a block of " + length + " bytes from "
                     + group.describe(peer) + ", which sends " + theirs.length()
@@ -227,7 +227,7 @@ final class TcpLane implements Links, AutoCloseable {
             text = where() + group.describe(rank()) + " expected transfer " + step + " of " + length
                     + " bytes but " + group.describe(peer) + " sent transfer " + theirs.step() + " of "
                     + theirs.length() + " bytes in round " + theirs.round()
-                    + ". Check that every rank runs the same version of jrun.";
+                    + ". Set JRUN_CONNECTIONS alike on every rank, and run the same version of jrun.";
         }
         return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text + late.places(currentCall(), wanted()));
     }
@@ -275,7 +275,8 @@ final class TcpLane implements Links, AutoCloseable {
         for (LaneDoor.Delivery next = door.take(); next != null; next = door.take()) {
             try {
                 Pair pair = pair(next.peer());
-                pair.open(next.channel(), next.channel().register(selector, 0, pair));
+                Connection connection = next.connection();
+                pair.open(connection, connection.socket().register(selector, 0, pair));
             } catch (IOException e) {
                 throw lost(next.peer(), reason(e));
             }

@@ -211,6 +211,7 @@ class AlgorithmMatrixTest {
                     output,
                     Deadline.after(Calls.TIMEOUT),
                     blocks,
+                    null,
                     null);
         }
 

@@ -196,7 +196,8 @@ class FaultSimulationTest {
                                 MemorySegment.ofArray(output),
                                 Deadline.after(timeout),
                                 isUneven ? outgoing : null,
-                                ofEachRank ? outgoing : null));
+                                ofEachRank ? outgoing : null,
+                                null));
             } finally {
                 assertThat(Duration.ofNanos(System.nanoTime() - start))
                         .as("%s #%d", kind, sequence)

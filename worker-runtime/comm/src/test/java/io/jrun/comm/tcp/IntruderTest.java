@@ -31,6 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class IntruderTest {
     private static final int PATIENCE_MILLIS = 20_000;
     private static final long LANE = 1234;
+    private static final byte[] NO_BINDING = {};
 
     /** A stranger's connection to rank 1, which says it is rank 0. */
     private static final class Intruder implements AutoCloseable {
@@ -64,7 +65,7 @@ class IntruderTest {
             ByteArrayOutputStream bytes = new ByteArrayOutputStream();
             DataOutputStream out = new DataOutputStream(bytes);
             out.writeInt(0);
-            out.write(prover.prove(Prover.Role.CALLER, hello, challenge, new byte[0]));
+            out.write(prover.prove(Prover.Role.CALLER, hello, challenge, NO_BINDING, new byte[0]));
             return bytes.toByteArray();
         }
 

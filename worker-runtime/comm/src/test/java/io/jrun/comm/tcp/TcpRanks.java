@@ -14,6 +14,7 @@ import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -74,7 +75,23 @@ final class TcpRanks implements AutoCloseable {
         return start(size, Optional.empty(), false, front);
     }
 
+    /** Ranks whose connections are inside TLS, of which the others know the ports that {@code front} has opened before theirs. */
+    static TcpRanks startEncrypted(int size, Front front) {
+        return start(Collections.nCopies(size, TcpOptions.DEFAULT.withEncrypted(true)), false, front);
+    }
+
+    /** Ranks each with options of its own. */
+    static TcpRanks start(List<TcpOptions> options) {
+        return start(options, false, (_, port) -> port);
+    }
+
     private static TcpRanks start(int size, Optional<String> algorithm, boolean deterministic, Front front) {
+        TcpOptions options = TcpOptions.DEFAULT.withSelector(AlgorithmSelector.of(algorithm));
+        return start(Collections.nCopies(size, options), deterministic, front);
+    }
+
+    private static TcpRanks start(List<TcpOptions> options, boolean deterministic, Front front) {
+        int size = options.size();
         TcpRanks world = new TcpRanks();
         try {
             for (int rank = 0; rank < size; rank++) {
@@ -88,14 +105,14 @@ final class TcpRanks implements AutoCloseable {
             throw new UncheckedIOException(e);
         }
         for (int rank = 0; rank < size; rank++) {
-            world.startRank(rank, AlgorithmSelector.of(algorithm), deterministic);
+            world.startRank(rank, options.get(rank), deterministic);
         }
         return world;
     }
 
-    private void startRank(int rank, AlgorithmSelector selector, boolean deterministic) {
+    private void startRank(int rank, TcpOptions options, boolean deterministic) {
         WorldContext context = new WorldContext("test", ROUND, rank, SECRET, peers, Optional.of(listeners.get(rank)));
-        TcpBackendFactory factory = TcpBackendFactory.start(context, selector, log::add, HANDSHAKE_TIMEOUT);
+        TcpBackendFactory factory = TcpBackendFactory.start(context, options, log::add, HANDSHAKE_TIMEOUT);
         GroupHealth health = new GroupHealth();
         GroupContext group =
                 new GroupContext(context, "world", rank, peers, deterministic, Duration.ofMinutes(1), health);

@@ -1,0 +1,102 @@
+package io.jrun.comm.hierarchy;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.ProgressThread;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Consumer;
+
+/**
+ * What the members of one column do together, over TCP: parts of calls, one after another, on the caller's thread or beside
+ * it. Ranks are node numbers. Confined to the group's collectives.
+ */
+final class ColumnPlane implements AutoCloseable {
+    /** A part that runs beside the caller. */
+    @FunctionalInterface
+    interface Pending {
+        /** Returns when the part is done; it has a deadline of its own. Throws what the part threw. */
+        void await();
+    }
+
+    private final Backend backend;
+    private final Consumer<CommException> onFailure;
+    private final ExecutorService thread;
+    private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
+
+    /** @param onFailure told at once when a part fails beside the caller, who may be waiting for something else */
+    ColumnPlane(Backend backend, String name, Consumer<CommException> onFailure) {
+        this.backend = backend;
+        this.onFailure = onFailure;
+        this.thread = Executors.newSingleThreadExecutor(task -> new ProgressThread(name, task));
+    }
+
+    /** A part of {@code call} of which {@code input} is one block. */
+    static Call part(Call call, OpKind kind, ReduceOp op, int root, MemorySegment input, MemorySegment output) {
+        MemorySegment block = kind == OpKind.REDUCE_SCATTER ? output : input;
+        long count = block.byteSize() / call.type().sizeBytes();
+        return Patience.network(call.part(call.sequence(), kind, op, count, root, input, output));
+    }
+
+    /** The call's own fingerprint and nothing else goes round. */
+    void agree(Call call) {
+        MemorySegment none = MemorySegment.NULL;
+        backend.run(Patience.network(call.part(call.sequence(), OpKind.BARRIER, ReduceOp.SUM, 0, 0, none, none)));
+    }
+
+    void run(Call part) {
+        backend.run(part);
+    }
+
+    /** Runs after everything started before, while the caller does something else. */
+    Pending start(Call part) {
+        CompletableFuture<Void> done = CompletableFuture.runAsync(() -> runBeside(part), thread);
+        last = done;
+        return () -> join(done);
+    }
+
+    /** Waits until nothing runs beside the caller any more, whatever became of it: then nothing touches buffers. */
+    void quiesce() {
+        try {
+            last.join();
+        } catch (CompletionException _) {
+            // Whoever started it has been told.
+        }
+    }
+
+    @Override
+    public void close() {
+        thread.shutdown();
+    }
+
+    private void runBeside(Call part) {
+        try {
+            backend.run(part);
+        } catch (CommException failure) {
+            onFailure.accept(failure);
+            throw failure;
+        } catch (RuntimeException | Error failure) {
+            onFailure.accept(
+                    new CommException(ErrorCode.SYSTEM, part.describe() + " failed in itself: " + failure, failure));
+            throw failure;
+        }
+    }
+
+    private static void join(CompletableFuture<Void> done) {
+        try {
+            done.join();
+        } catch (CompletionException e) {
+            if (e.getCause() instanceof CommException failure) {
+                throw new CommException(failure.code(), String.valueOf(failure.getMessage()), failure);
+            }
+            throw e;
+        }
+    }
+}

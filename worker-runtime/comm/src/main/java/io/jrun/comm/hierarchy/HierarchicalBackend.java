@@ -1,0 +1,186 @@
+package io.jrun.comm.hierarchy;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.PausePoint;
+import io.jrun.comm.backend.SoloBackend;
+import io.jrun.comm.shm.ShmBackendFactory;
+import io.jrun.comm.tcp.TcpBackendFactory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One group over several nodes of which at least one has several members. Three parts: shared memory among this node's
+ * members; TCP among this rank's column; and TCP among all, for messages between nodes and for what has no hierarchical form.
+ */
+final class HierarchicalBackend implements Backend {
+    private final GroupContext group;
+    private final Topology topology;
+    private final Parts parts;
+    private final Backend flat;
+    private final NodePlane node;
+    private final @Nullable ColumnPlane column;
+    private final Plane plane;
+    private final Scratch scratch = new Scratch();
+    private final Arena arena = Arena.ofShared();
+
+    HierarchicalBackend(GroupContext group, Topology topology, ShmBackendFactory shm, TcpBackendFactory tcp) {
+        this.group = group;
+        this.topology = topology;
+        Parts made = new Parts(group);
+        this.parts = made;
+        this.flat = openFlat(made, topology, group, tcp);
+        this.node = openNode(made, topology, shm);
+        this.column = topology.isInColumn() ? openColumn(made, topology, tcp, group) : null;
+        PausePoint pause = PausePoint.ofRank(group.world().rank());
+        this.plane = Plane.of(topology, node, column, arena, pause, group.size());
+    }
+
+    @Override
+    public void run(Call call) {
+        try {
+            route(call);
+        } catch (CommException failure) {
+            fail(call, failure);
+            throw failure;
+        } catch (RuntimeException | Error failure) {
+            fail(call, new CommException(ErrorCode.SYSTEM, call.describe() + " failed in itself: " + failure, failure));
+            throw failure;
+        }
+    }
+
+    private void route(Call call) {
+        switch (call.kind()) {
+            case SEND, RECV -> message(call);
+            case BARRIER -> barrier(call);
+            default -> {
+                if (!isHierarchical(call)) {
+                    // Ranks that have called different things would wait for each other in different parts.
+                    barrier(call);
+                    flat.run(call);
+                } else if (call.count() == 0) {
+                    barrier(call);
+                } else {
+                    collective(call);
+                }
+            }
+        }
+    }
+
+    /**
+     * The one list of what this plane knows; the rest is flat. So is deterministic arithmetic on floating point numbers, of
+     * which the direct algorithm alone folds the contributions one by one in group rank order.
+     */
+    private boolean isHierarchical(Call call) {
+        boolean isOrdered =
+                group.deterministic() && call.kind().reduces() && call.type().isFloat();
+        return !isOrdered
+                && call.uneven() == null
+                && switch (call.kind()) {
+                    case ALL_REDUCE, BROADCAST -> true;
+                    case REDUCE -> topology.placeOf(call.root()) < topology.columnCount();
+                    case REDUCE_SCATTER, ALL_GATHER -> topology.isEven();
+                    default -> false;
+                };
+    }
+
+    private void collective(Call call) {
+        switch (call.kind()) {
+            case ALL_REDUCE -> ShardedAllReduce.run(plane, call);
+            case BROADCAST -> NodeBroadcast.run(plane, call);
+            case REDUCE -> NodeReduce.run(plane, scratch, call);
+            case REDUCE_SCATTER -> ColumnReduceScatter.run(plane, scratch, call);
+            case ALL_GATHER -> ColumnAllGather.run(plane, scratch, call);
+            default -> throw new IllegalStateException(call.describe() + " has no hierarchical form");
+        }
+    }
+
+    private void message(Call call) {
+        if (topology.isLocal(call.root())) {
+            node.message(call, topology.placeOf(call.root()));
+        } else {
+            flat.run(call);
+        }
+    }
+
+    @Override
+    public boolean hasMessage(int source) {
+        return topology.isLocal(source) ? node.hasMessage(topology.placeOf(source)) : flat.hasMessage(source);
+    }
+
+    // Everybody of a node has entered; the first column's ranks meet; their nodes hear of it.
+    private void barrier(Call call) {
+        node.barrier(call);
+        if (topology.place() == 0) {
+            plane.column().agree(call);
+        }
+        node.barrier(call);
+    }
+
+    @Override
+    public MemorySegment allocate(Call call) {
+        try {
+            if (topology.place() == 0) {
+                plane.column().agree(call);
+            }
+            return node.allocate(call);
+        } catch (CommException failure) {
+            fail(call, failure);
+            throw failure;
+        }
+    }
+
+    @Override
+    public void healthChanged() {
+        parts.healthChanged();
+    }
+
+    @Override
+    public void close() {
+        if (column != null) {
+            column.close();
+        }
+        parts.close();
+        arena.close();
+    }
+
+    /** Returns when no part of a collective runs any more: its buffers are the caller's again. */
+    private void fail(Call call, CommException cause) {
+        parts.failed(cause);
+        if (column != null && !call.kind().isMessage()) {
+            column.quiesce();
+        }
+    }
+
+    // A rank that fails tells those on its node by this way too: they may be waiting for the network.
+    private static Backend openFlat(Parts parts, Topology topology, GroupContext group, TcpBackendFactory tcp) {
+        List<Integer> others =
+                topology.local().stream().filter(rank -> rank != group.rank()).toList();
+        List<Integer> all = IntStream.range(0, group.size()).boxed().toList();
+        Backend backend = tcp.create(group, parts::failed, Set.copyOf(others));
+        parts.add(group, all, backend);
+        return backend;
+    }
+
+    private static NodePlane openNode(Parts parts, Topology topology, ShmBackendFactory shm) {
+        GroupContext context = parts.contextOf(topology.local());
+        Backend backend = topology.isAlone() ? new SoloBackend() : shm.create(context);
+        parts.add(context, topology.local(), backend);
+        return new NodePlane(backend, context.size());
+    }
+
+    private static ColumnPlane openColumn(Parts parts, Topology topology, TcpBackendFactory tcp, GroupContext group) {
+        GroupContext context = parts.contextOf(topology.column());
+        Backend backend = tcp.create(context, parts::failed, Set.of());
+        parts.add(context, topology.column(), backend);
+        String name = "rank-" + group.world().rank() + " " + group.name() + " column";
+        return new ColumnPlane(backend, name, parts::failed);
+    }
+}

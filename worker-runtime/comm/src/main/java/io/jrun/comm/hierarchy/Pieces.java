@@ -1,0 +1,46 @@
+package io.jrun.comm.hierarchy;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A run of elements cut into pieces, so that one can be on the network while the next is worked on inside the node.
+ *
+ * @param count elements in all, more than 0
+ * @param stride elements of every piece but the last
+ * @param elementBytes size of one element
+ */
+record Pieces(long count, long stride, int elementBytes) {
+    /**
+     * Some milliseconds of a fast network, beside which what a piece costs (a few barriers, a round trip) is nothing; and
+     * small enough that both ends of the pipeline, where only one of the planes works, do not show.
+     */
+    static final long BYTES = 4 << 20;
+
+    /**
+     * Pieces of about {@code bytes} bytes whose number of elements {@code parts} divides; only the last piece may be smaller
+     * and indivisible.
+     */
+    static Pieces of(long count, int elementBytes, long bytes, int parts) {
+        long stride = Math.max(1, bytes / elementBytes / parts) * parts;
+        return new Pieces(count, stride, elementBytes);
+    }
+
+    int number() {
+        return Math.toIntExact(Math.ceilDiv(count, stride));
+    }
+
+    /** Elements before piece {@code index}. */
+    long offset(int index) {
+        return index * stride;
+    }
+
+    /** Elements of piece {@code index}. */
+    long count(int index) {
+        return Math.min(stride, count - offset(index));
+    }
+
+    /** Piece {@code index} of the run that begins {@code from} elements into {@code buffer}. */
+    MemorySegment slice(MemorySegment buffer, long from, int index) {
+        return buffer.asSlice((from + offset(index)) * elementBytes, count(index) * elementBytes);
+    }
+}

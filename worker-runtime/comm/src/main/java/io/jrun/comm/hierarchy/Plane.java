@@ -1,0 +1,43 @@
+package io.jrun.comm.hierarchy;
+
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.PausePoint;
+import io.jrun.comm.collective.KernelReduction;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What an algorithm of this package works with.
+ *
+ * @param node this node's members
+ * @param ownColumn this rank's column; null for an extra rank
+ * @param arithmetic for what no plane computes: an average's division, once over the whole group
+ * @param size of the whole group
+ */
+record Plane(Topology topology, NodePlane node, @Nullable ColumnPlane ownColumn, KernelReduction arithmetic, int size) {
+    static Plane of(
+            Topology topology, NodePlane node, @Nullable ColumnPlane column, Arena arena, PausePoint pause, int size) {
+        return new Plane(topology, node, column, new KernelReduction(arena, pause), size);
+    }
+
+    /** This rank's column. */
+    ColumnPlane column() {
+        ColumnPlane present = ownColumn;
+        if (present == null) {
+            throw new IllegalStateException("an extra rank has no column");
+        }
+        return present;
+    }
+
+    /** What the planes are to compute of {@code op}: they know parts of the group only, so an average is a sum at first. */
+    static ReduceOp partial(ReduceOp op) {
+        return op == ReduceOp.AVG ? ReduceOp.SUM : op;
+    }
+
+    /** Makes the result of what {@link #partial} has computed over all ranks. */
+    void finish(Call call, MemorySegment partial) {
+        arithmetic.bind(call, size).finish(partial);
+    }
+}

@@ -1,0 +1,123 @@
+package io.jrun.comm.tcp;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.ProgressThread;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Consumer;
+
+/**
+ * The connections of a group's collectives. A large in-place call is cut into one slice for each, which run at once, each on a
+ * thread of its own: where a link carries more than one connection's window or one core's copying allows. Other calls use the
+ * first connection. Confined to the group's collectives, but for {@link #wake} and {@link #neighbours}.
+ */
+final class Stripes implements AutoCloseable {
+    /** A slice is no smaller: below, another thread costs more than it brings. */
+    static final long MIN_SLICE_BYTES = 1 << 20;
+
+    private final List<Stripe> stripes;
+    private final Consumer<CommException> onFailure;
+    private final ExecutorService threads;
+
+    /** @param onFailure told at once when a slice fails, so that the others do too */
+    Stripes(List<Stripe> stripes, String name, Consumer<CommException> onFailure) {
+        this.stripes = List.copyOf(stripes);
+        this.onFailure = onFailure;
+        this.threads = Executors.newCachedThreadPool(task -> new ProgressThread(name, task));
+    }
+
+    void run(Call call) {
+        int slices = slices(call);
+        if (slices == 1) {
+            stripes.getFirst().run(call);
+            return;
+        }
+        CompletableFuture<?>[] others = new CompletableFuture<?>[slices - 1];
+        for (int index = 1; index < slices; index++) {
+            Stripe stripe = stripes.get(index);
+            Call slice = slice(call, index, slices);
+            others[index - 1] = CompletableFuture.runAsync(() -> run(stripe, slice), threads);
+        }
+        CompletableFuture<Void> rest = CompletableFuture.allOf(others);
+        try {
+            run(stripes.getFirst(), slice(call, 0, slices));
+        } finally {
+            // Whatever happened here: until then the buffer is in use. Each slice ends by its deadline or the group's
+            // failure.
+            awaitQuietly(rest);
+        }
+        rethrow(rest);
+    }
+
+    void wake() {
+        stripes.forEach(Stripe::wake);
+    }
+
+    /** Group ranks with which there is, or is about to be, a connection. Any thread. */
+    Set<Integer> neighbours() {
+        Set<Integer> result = new TreeSet<>();
+        stripes.forEach(stripe -> result.addAll(stripe.neighbours()));
+        return result;
+    }
+
+    @Override
+    public void close() {
+        threads.shutdown();
+        stripes.forEach(Stripe::close);
+    }
+
+    private int slices(Call call) {
+        boolean isInPlace =
+                call.kind() == OpKind.ALL_REDUCE || call.kind() == OpKind.REDUCE || call.kind() == OpKind.BROADCAST;
+        return isInPlace ? Math.clamp(call.bytes() / MIN_SLICE_BYTES, 1, stripes.size()) : 1;
+    }
+
+    private static Call slice(Call call, int index, int slices) {
+        long from = call.count() / slices * index;
+        long count = index == slices - 1 ? call.count() - from : call.count() / slices;
+        int elementBytes = call.type().sizeBytes();
+        MemorySegment memory = call.input().asSlice(from * elementBytes, count * elementBytes);
+        return call.part(call.sequence(), call.kind(), call.op(), count, call.root(), memory, memory);
+    }
+
+    private void run(Stripe stripe, Call slice) {
+        try {
+            stripe.run(slice);
+        } catch (CommException failure) {
+            onFailure.accept(failure);
+            throw failure;
+        } catch (RuntimeException | Error failure) {
+            onFailure.accept(
+                    new CommException(ErrorCode.SYSTEM, slice.describe() + " failed in itself: " + failure, failure));
+            throw failure;
+        }
+    }
+
+    private static void awaitQuietly(CompletableFuture<Void> slices) {
+        try {
+            slices.join();
+        } catch (CompletionException _) {
+            // Told through onFailure, and thrown by who asks.
+        }
+    }
+
+    private static void rethrow(CompletableFuture<Void> slices) {
+        try {
+            slices.join();
+        } catch (CompletionException e) {
+            if (e.getCause() instanceof CommException failure) {
+                throw new CommException(failure.code(), String.valueOf(failure.getMessage()), failure);
+            }
+            throw e;
+        }
+    }
+}

@@ -1,0 +1,266 @@
+package io.jrun.comm.tcp;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import javax.net.ssl.ExtendedSSLSession;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLEngineResult;
+import javax.net.ssl.SSLEngineResult.HandshakeStatus;
+import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection inside TLS 1.3. The first read or write begins the TLS handshake. What is read is decrypted straight into the
+ * caller's memory where a whole record fits, and what is written is encrypted straight from it.
+ *
+ * <p>Source: RFC 8446; the binding is the tls-exporter of RFC 9266.
+ */
+final class TlsConnection implements Connection {
+    /** Several records for one system call, small enough for the second-level cache. */
+    private static final int RECORDS = 8;
+
+    private static final int BINDING_BYTES = 32;
+    private static final ByteBuffer[] NOTHING = {ByteBuffer.allocate(0)};
+
+    private final SocketChannel socket;
+    private final SSLEngine engine;
+    /** Encrypted, to be written: ready to be drained. */
+    private final ByteBuffer outgoing;
+    /** Encrypted, received: ready to be filled. */
+    private final ByteBuffer incoming;
+    /** Decrypted, beyond what the reader had room for: ready to be drained. */
+    private final ByteBuffer decrypted;
+    /** Plain bytes inside {@link #outgoing}; the writer hears of them when all of it is with the kernel. */
+    private long pending;
+
+    private boolean ended;
+
+    /** @param engine fresh; its handshake goes on with every read and write until it is over */
+    TlsConnection(SocketChannel socket, SSLEngine engine) throws SSLException {
+        this.socket = socket;
+        this.engine = engine;
+        engine.beginHandshake();
+        int record = engine.getSession().getPacketBufferSize();
+        this.outgoing = ByteBuffer.allocateDirect(RECORDS * record).flip();
+        this.incoming = ByteBuffer.allocateDirect(RECORDS * record);
+        this.decrypted = ByteBuffer.allocateDirect(engine.getSession().getApplicationBufferSize())
+                .flip();
+    }
+
+    @Override
+    public SocketChannel socket() {
+        return socket;
+    }
+
+    @Override
+    public long read(ByteBuffer... into) throws IOException {
+        if (!isReady()) {
+            return 0;
+        }
+        long read = 0;
+        for (ByteBuffer target : into) {
+            while (target.hasRemaining()) {
+                int moved = readOne(target);
+                if (moved <= 0) {
+                    return moved < 0 && read == 0 ? -1 : read;
+                }
+                read += moved;
+            }
+        }
+        return read;
+    }
+
+    /** Plain bytes into {@code target}: a positive number, 0 if none have come, -1 at the end. */
+    private int readOne(ByteBuffer target) throws IOException {
+        while (true) {
+            if (decrypted.hasRemaining()) {
+                int length = Math.min(decrypted.remaining(), target.remaining());
+                target.put(decrypted.slice(decrypted.position(), length));
+                decrypted.position(decrypted.position() + length);
+                return length;
+            }
+            int before = target.position();
+            boolean direct = target.remaining() >= engine.getSession().getApplicationBufferSize();
+            boolean progress = unwrap(direct ? target : null);
+            if (target.position() > before) {
+                return target.position() - before;
+            }
+            if (!progress) {
+                return ended ? -1 : 0;
+            }
+        }
+    }
+
+    /** Decrypts a record, received if need be, into {@link #decrypted} or {@code target}; false if there is none. */
+    private boolean unwrap(@Nullable ByteBuffer target) throws IOException {
+        while (!ended) {
+            incoming.flip();
+            SSLEngineResult result;
+            try {
+                result = target == null ? unwrapAside() : engine.unwrap(incoming, target);
+            } finally {
+                incoming.compact();
+            }
+            switch (result.getStatus()) {
+                case OK -> {
+                    serve(result.getHandshakeStatus());
+                    return true;
+                }
+                case CLOSED -> ended = true;
+                case BUFFER_OVERFLOW -> throw new RefusedException("it sent a TLS record longer than agreed");
+                case BUFFER_UNDERFLOW -> {
+                    int received = socket.read(incoming);
+                    if (received < 0) {
+                        ended = true;
+                    } else if (received == 0) {
+                        return false;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+
+    private SSLEngineResult unwrapAside() throws SSLException {
+        decrypted.clear();
+        try {
+            return engine.unwrap(incoming, decrypted);
+        } finally {
+            decrypted.flip();
+        }
+    }
+
+    @Override
+    public long write(ByteBuffer... from) throws IOException {
+        if (!isReady() || !flush()) {
+            return 0;
+        }
+        long written = 0;
+        while (true) {
+            written += acknowledge(from);
+            if (!hasRemaining(from)) {
+                return written;
+            }
+            if (!isReady()) { // New keys may be due in between.
+                return written;
+            }
+            encrypt(from);
+            if (!flush()) {
+                return written;
+            }
+        }
+    }
+
+    /** Fills {@link #outgoing} with records, without consuming what they are made of. */
+    private void encrypt(ByteBuffer[] from) throws SSLException {
+        ByteBuffer[] views = new ByteBuffer[from.length];
+        for (int i = 0; i < from.length; i++) {
+            views[i] = from[i].duplicate();
+        }
+        outgoing.clear();
+        while (hasRemaining(views)
+                && outgoing.remaining() >= engine.getSession().getPacketBufferSize()
+                && engine.getHandshakeStatus() == HandshakeStatus.NOT_HANDSHAKING) {
+            SSLEngineResult result = engine.wrap(views, outgoing);
+            if (result.getStatus() != SSLEngineResult.Status.OK) {
+                throw new SSLException("cannot encrypt: " + result.getStatus());
+            }
+            pending += result.bytesConsumed();
+        }
+        outgoing.flip();
+    }
+
+    /** Consumes what has gone to the kernel. */
+    private long acknowledge(ByteBuffer[] from) {
+        long gone = pending;
+        pending = 0;
+        long left = gone;
+        for (ByteBuffer buffer : from) {
+            int length = (int) Math.min(left, buffer.remaining());
+            buffer.position(buffer.position() + length);
+            left -= length;
+        }
+        return gone;
+    }
+
+    private static boolean hasRemaining(ByteBuffer[] buffers) {
+        for (ByteBuffer buffer : buffers) {
+            if (buffer.hasRemaining()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean flush() throws IOException {
+        while (outgoing.hasRemaining()) {
+            if (socket.write(outgoing) == 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Goes on with the TLS handshake as far as it can without waiting; whether it is over. */
+    private boolean isReady() throws IOException {
+        while (true) {
+            HandshakeStatus status = engine.getHandshakeStatus();
+            switch (status) {
+                case NOT_HANDSHAKING, FINISHED -> {
+                    return true;
+                }
+                case NEED_UNWRAP, NEED_UNWRAP_AGAIN -> {
+                    if (!flush() || !unwrap(null)) {
+                        if (ended) {
+                            throw new EOFException("it closed the connection during the TLS handshake");
+                        }
+                        return false;
+                    }
+                }
+                case NEED_TASK, NEED_WRAP -> {
+                    if (!flush()) {
+                        return false;
+                    }
+                    serve(status);
+                }
+            }
+        }
+    }
+
+    /** Does what TLS itself wants done, at the beginning or, with new keys, in between. */
+    private void serve(HandshakeStatus status) throws IOException {
+        if (status == HandshakeStatus.NEED_TASK) {
+            for (Runnable task = engine.getDelegatedTask(); task != null; task = engine.getDelegatedTask()) {
+                task.run();
+            }
+        } else if (status == HandshakeStatus.NEED_WRAP && !outgoing.hasRemaining()) {
+            outgoing.clear();
+            engine.wrap(NOTHING, outgoing);
+            outgoing.flip();
+            flush();
+        } else if (status == HandshakeStatus.NEED_WRAP) {
+            // What is being written goes first; the next record carries it.
+            flush();
+        }
+    }
+
+    @Override
+    public int interest(int wanted) {
+        if (outgoing.hasRemaining()) {
+            return wanted | SelectionKey.OP_WRITE;
+        }
+        return switch (engine.getHandshakeStatus()) {
+            case NEED_UNWRAP, NEED_UNWRAP_AGAIN -> SelectionKey.OP_READ;
+            default -> wanted;
+        };
+    }
+
+    @Override
+    public byte[] binding() throws IOException {
+        ExtendedSSLSession session = (ExtendedSSLSession) engine.getSession();
+        return session.exportKeyingMaterialData("EXPORTER-Channel-Binding", new byte[0], BINDING_BYTES);
+    }
+}

@@ -1,0 +1,109 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.NetworkHosts.Traffic;
+import io.jrun.comm.WorkerPrograms.Counted;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * What each host sends, counted by its interface, against the formula of the algorithm. An interface counts packets and
+ * their bytes with Ethernet, IP and TCP headers (14 + 20 + 32 bytes a packet), acknowledgements among them; take those away
+ * and payload and frame headers remain, but for what TCP counts as sent again.
+ */
+@Timeout(120)
+class BytesOnTheWireTest {
+    private static final long BYTES = 1_200_000;
+    private static final int REPETITIONS = 5;
+
+    /** Ethernet, IP, and TCP with its timestamp option. */
+    private static final long PACKET_HEADERS = 14 + 20 + 32;
+
+    /** What a packet of 1500 bytes carries; TCP probes with one when an acknowledgement is late, as on a busy machine. */
+    private static final long MAX_SEGMENT = 1448;
+
+    private static final long FRAME_HEADER = 56;
+
+    /** Of all ranks of a host in all repetitions: up to 8 steps of up to 3 segments each. */
+    private static final long MAX_FRAMES = 24 * REPETITIONS;
+
+    /** Neighbour discovery, whose packets are of another form. */
+    private static final long STRAY_BYTES = 2000;
+
+    @BeforeAll
+    static void hosts() throws Exception {
+        NetworkHosts.assumePossible();
+    }
+
+    /** Expected is, for each host, how many times the size of one rank's part it sends. */
+    @ParameterizedTest(name = "{0} {1} on {2}: {3}")
+    @CsvSource({
+        "allReduce, ring, 1+1+1, 4/3 4/3 4/3",
+        "allReduce, halving-doubling, 1+1, 1 1",
+        "allReduce, recursive-doubling, 1+1+1+1, 2 2 2 2",
+        "allReduce, direct, 1+1+1, 4/3 4/3 4/3",
+        "reduce, tree, 1+1+1+1, 0 1 1 1",
+        "broadcast, tree, 1+1+1+1, 2 0 1 0",
+        "broadcast, chain, 1+1+1, 1 1 0",
+        "reduceScatter, ring, 1+1+1, 2 2 2",
+        "allGather, ring, 1+1+1, 2 2 2",
+        "allReduce, ring, 2+2, 1 1",
+        "allReduce, ring, 2+1, 1 1",
+        "reduceScatter, ring, 2+2, 2 2",
+        "allGather, ring, 2+2, 2 2",
+        "broadcast, tree, 2+2, 1 0",
+        "reduce, tree, 2+1, 0 1"
+    })
+    void hostsSendWhatTheFormulaSays(String operation, String algorithm, String topology, String expected)
+            throws Exception {
+        List<Integer> nodes =
+                Arrays.stream(topology.split("\\+")).map(Integer::valueOf).toList();
+        List<Double> shares = Arrays.stream(expected.split(" "))
+                .map(BytesOnTheWireTest::fraction)
+                .toList();
+        try (NetworkHosts hosts = NetworkHosts.start(nodes.size(), "");
+                TestAgent agent = new TestAgent(nodes, hosts, TransportKind.AUTO)) {
+            agent.setVariable("JRUN_ALGORITHM", algorithm);
+            List<Process> processes = agent.start(
+                    Counted.class, List.of(), operation, Long.toString(BYTES), Integer.toString(REPETITIONS));
+            List<Traffic> before = countAt("begin", agent, hosts, nodes.size(), processes.size());
+            List<Traffic> after = countAt("end", agent, hosts, nodes.size(), processes.size());
+            for (Process process : processes) {
+                assertThat(TestAgent.exitCode(process)).as(agent.output(0)).isZero();
+            }
+            for (int host = 0; host < nodes.size(); host++) {
+                Traffic sent = after.get(host).since(before.get(host));
+                long payload = Math.round(shares.get(host) * BYTES) * REPETITIONS;
+                long resent = sent.resentSegments() * MAX_SEGMENT;
+                assertThat(sent.bytes() - sent.packets() * PACKET_HEADERS)
+                        .as("bytes from host " + host + " without headers")
+                        .isBetween(payload - STRAY_BYTES, payload + MAX_FRAMES * FRAME_HEADER + STRAY_BYTES + resent);
+            }
+        }
+    }
+
+    // All ranks stand still when the counters are read.
+    private static List<Traffic> countAt(String mark, TestAgent agent, NetworkHosts hosts, int nodes, int ranks)
+            throws Exception {
+        for (int rank = 0; rank < ranks; rank++) {
+            agent.awaitOutput(rank, "counted " + mark);
+        }
+        List<Traffic> counts = new ArrayList<>();
+        for (int host = 0; host < nodes; host++) {
+            counts.add(hosts.sent(host));
+        }
+        agent.set("go on after " + mark);
+        return counts;
+    }
+
+    private static double fraction(String text) {
+        List<String> parts = Arrays.asList(text.split("/", -1));
+        return Double.parseDouble(parts.getFirst()) / (parts.size() == 1 ? 1 : Double.parseDouble(parts.getLast()));
+    }
+}
