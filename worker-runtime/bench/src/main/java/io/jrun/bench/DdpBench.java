@@ -1,5 +1,6 @@
 package io.jrun.bench;
 
+import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.ReduceOp;

@@ -534,7 +534,7 @@ public final class ProcessGroup implements AutoCloseable {
             }
             Backend current = backend;
             if (current == null) {
-                current = registry.factory(size()).create(context);
+                current = registry.factory(size(), options.backend()).create(context);
                 backend = current;
                 current.healthChanged();
             }
