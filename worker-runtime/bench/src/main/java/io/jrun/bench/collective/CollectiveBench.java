@@ -16,7 +16,7 @@ import picocli.CommandLine.Spec;
 
 /** One operation over a range of sizes, on one backend or several that take turns within each size. */
 @Command(mixinStandardHelpOptions = true, showDefaultValues = true)
-public final class CollectiveBench implements Runnable {
+public final class CollectiveBench implements Benchmark {
     /** In the order of the help. */
     private static final List<Benched> OPERATIONS = List.of(
             new AllReduce(),
@@ -68,6 +68,12 @@ public final class CollectiveBench implements Runnable {
 
     @Option(names = "--step-factor", defaultValue = "4", description = "from one size to the next")
     private int stepFactor = 4;
+
+    @Option(names = "--iters", defaultValue = "0", description = "samples of a turn; 0: as many as fill 0.2 s, 3 to 60")
+    private int iters;
+
+    @Option(names = "--warmup-iters", defaultValue = "2000", description = "calls before the first size")
+    private int warmupIters = 2000;
 
     @Option(names = "--json", description = "one JSON object a line instead of the table")
     private boolean json;
@@ -146,9 +152,9 @@ public final class CollectiveBench implements Runnable {
         check();
         try (World world = Distributed.init()) {
             List<Peer> peers = peers(world);
-            Measurement measurement = new Measurement(operation, type.type, op.op, world.group());
+            Measurement measurement = new Measurement(operation, type.type, op.op, world.group(), iters);
             Report report = new Report(System.out, json, operation, type.type, op.op, world);
-            measurement.warmUp(peers, maxBytes.bytes());
+            measurement.warmUp(peers, maxBytes.bytes(), warmupIters);
             if (world.rank() == 0) {
                 report.begin(peers);
             }
@@ -169,12 +175,16 @@ public final class CollectiveBench implements Runnable {
         }
     }
 
-    private void check() {
+    @Override
+    public void check() {
         if (stepFactor < 2) {
             throw wrong("--step-factor=" + stepFactor + " must be at least 2");
         }
         if (minBytes.bytes() > maxBytes.bytes()) {
             throw wrong("--min-bytes=" + minBytes.bytes() + " is more than --max-bytes=" + maxBytes.bytes());
+        }
+        if (iters < 0 || warmupIters < 1) {
+            throw wrong("--iters=" + iters + " and --warmup-iters=" + warmupIters + " must be at least 0 and 1");
         }
         if (operation.reduces() && !op.op.supports(type.type)) {
             throw wrong("--op=" + op + " has no meaning for --type=" + type);

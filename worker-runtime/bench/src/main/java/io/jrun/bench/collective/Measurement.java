@@ -28,30 +28,34 @@ final class Measurement {
     private static final int BATCH = 200;
 
     private static final long WARM_UP_BYTES = 64 << 10;
-    private static final int WARM_UP_CALLS = 2000;
 
     private final Benched operation;
     private final DataType type;
     private final ReduceOp op;
     private final ProcessGroup all;
+    private final int iters;
 
-    /** @param all ranks, for barriers and for finding the slowest */
-    Measurement(Benched operation, DataType type, ReduceOp op, ProcessGroup all) {
+    /**
+     * @param all ranks, for barriers and for finding the slowest
+     * @param iters samples of a turn; 0: as many as fill it
+     */
+    Measurement(Benched operation, DataType type, ReduceOp op, ProcessGroup all, int iters) {
         this.operation = operation;
         this.type = type;
         this.op = op;
         this.all = all;
+        this.iters = iters;
     }
 
     /** One peer at one size. */
     record Result(Peer peer, long bytes, long count, Samples samples, long errors) {}
 
     /** The first size would otherwise be measured while the code is still being compiled. */
-    void warmUp(List<Peer> peers, long maxBytes) {
+    void warmUp(List<Peer> peers, long maxBytes, int calls) {
         for (Peer peer : peers) {
             long largest = elements(Math.min(maxBytes, WARM_UP_BYTES));
-            double[] _ = time(cell(peer, elements(1)), WARM_UP_CALLS, 3);
-            double[] _ = time(cell(peer, largest), WARM_UP_CALLS, 1);
+            double[] _ = time(cell(peer, elements(1)), calls, 3);
+            double[] _ = time(cell(peer, largest), calls, 1);
         }
     }
 
@@ -59,15 +63,14 @@ final class Measurement {
     List<Result> measure(List<Peer> peers, long bytes) {
         long total = elements(bytes);
         long actualBytes = total * type.sizeBytes();
-        int batch = actualBytes <= BATCHED_BYTES ? BATCH : 1;
+        int batch = iters == 0 && actualBytes <= BATCHED_BYTES ? BATCH : 1;
         List<Long> errors = new ArrayList<>();
         List<double[]> nanos = new ArrayList<>();
         List<Integer> samplesPerTurn = new ArrayList<>();
         for (Peer peer : peers) {
             Cell cell = cell(peer, total);
             errors.add(wrongElements(cell));
-            double sampleNanos = batch * new Samples(time(cell, batch, MIN_SAMPLES_PER_TURN)).medianNanos();
-            int samples = (int) Math.clamp(TURN_NANOS / sampleNanos, MIN_SAMPLES_PER_TURN, MAX_SAMPLES_PER_TURN);
+            int samples = iters > 0 ? iters : samplesPerTurn(cell, batch);
             samplesPerTurn.add(samples);
             nanos.add(new double[TURNS * samples]);
         }
@@ -83,6 +86,11 @@ final class Measurement {
             results.add(new Result(peers.get(p), actualBytes, total, new Samples(nanos.get(p)), errors.get(p)));
         }
         return results;
+    }
+
+    private int samplesPerTurn(Cell cell, int batch) {
+        double sampleNanos = batch * new Samples(time(cell, batch, MIN_SAMPLES_PER_TURN)).medianNanos();
+        return (int) Math.clamp(TURN_NANOS / sampleNanos, MIN_SAMPLES_PER_TURN, MAX_SAMPLES_PER_TURN);
     }
 
     /** At least one element, or one for each rank's block, and whole blocks. */

@@ -5,6 +5,8 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.TensorMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
@@ -39,13 +41,15 @@ enum MemoryKind {
             Libtorch.load();
             try (TensorOptions options = new TensorOptions(torch.ScalarType.Byte)) {
                 Tensor tensor = torch.zeros(new long[] {bytes}, options);
-                tensor.retainReference(); // for the life of the process, like the other kinds
+                TENSORS.add(tensor); // a tensor that nobody refers to is freed
                 return TensorMemory.segment(tensor);
             }
         }
     };
 
     private static final long ALIGNMENT = 64;
+
+    private static final List<Tensor> TENSORS = new ArrayList<>();
 
     /** Memory for the life of the group, zeroed. Collective. */
     abstract MemorySegment allocate(ProcessGroup group, long bytes);
