@@ -26,6 +26,9 @@ record BenchArguments(List<String> own, List<String> programs) {
 
     /** Whether one of the backends to measure is MPI's. */
     boolean needsMpi() {
+        if (programs.stream().anyMatch(HELP::contains)) {
+            return false;
+        }
         for (int i = 0; i < programs.size(); i++) {
             String arg = programs.get(i);
             boolean hasValue = arg.equals(BACKEND) && i + 1 < programs.size();

@@ -18,7 +18,8 @@ public final class NativeBuffers implements AutoCloseable {
     private NativeBuffers(MemorySegment callersInput, long inputBytes, MemorySegment callersOutput, long outputBytes) {
         this.callersOutput =
                 callersOutput.equals(MemorySegment.NULL) ? MemorySegment.NULL : callersOutput.asSlice(0, outputBytes);
-        boolean inPlace = callersInput.equals(callersOutput);
+        // Segments of one address are equal whatever their sizes.
+        boolean inPlace = callersInput.equals(callersOutput) && inputBytes == outputBytes;
         this.input = brought(callersInput, inputBytes);
         this.output = inPlace ? input : brought(callersOutput, outputBytes);
     }

@@ -24,7 +24,10 @@ final class DeviceBuffers implements AutoCloseable {
     static DeviceBuffers of(Cuda cuda, NativeBuffers callers, MemorySegment stream) {
         DeviceBuffers buffers = new DeviceBuffers(cuda, callers, stream);
         buffers.input = buffers.brought(callers.input());
-        buffers.output = callers.output().equals(callers.input()) ? buffers.input : buffers.brought(callers.output());
+        // Segments of one address are equal whatever their sizes.
+        boolean inPlace = callers.output().equals(callers.input())
+                && callers.output().byteSize() == callers.input().byteSize();
+        buffers.output = inPlace ? buffers.input : buffers.brought(callers.output());
         return buffers;
     }
 
