@@ -47,7 +47,7 @@ class BenchIT extends RealJobs {
                 "--op=" + op,
                 "--min-bytes=4",
                 "--max-bytes=300K",
-                "--step-factor=512",
+                "--step-factor=40000",
                 "--iters=1",
                 "--warmup-iters=1",
                 "--json");
