@@ -32,7 +32,7 @@ public final class NcclProvider implements BackendProvider {
         Nccl nccl = Nccl.open();
         Cuda cuda = Cuda.open();
         // jrun shows each worker of a Java program its own GPU alone; where it shows all, they go by local rank.
-        int device = world.peers().get(world.rank()).localRank() % cuda.devices();
+        int device = world.localRank() % cuda.devices();
         return new Factory(nccl, cuda, device, rendezvous);
     }
 
