@@ -70,6 +70,9 @@ final class MpiBackend implements Backend {
         int count = (int) call.count();
         int root = call.root();
         boolean isRoot = group.rank() == root;
+        // Variables, since a condition among the arguments of invokeExact would be an Object.
+        MemorySegment gathered = isRoot ? ownOr(in, out, in) : in;
+        MemorySegment scattered = isRoot ? ownOr(out, in, out) : out;
         return switch (call.kind()) {
             case BROADCAST -> (int) mpi.broadcast.invokeExact(out, count, type, root, comm);
             case ALL_REDUCE ->
@@ -84,10 +87,10 @@ final class MpiBackend implements Backend {
             case REDUCE_SCATTER -> reduceScatter(call, buffers, comm);
             case GATHER ->
                 (int) mpi.gather.invokeExact(
-                        isRoot ? ownOr(in, out, in) : in, count, type, out, count, type, root, comm);
+                        gathered, count, type, out, count, type, root, comm);
             case SCATTER ->
                 (int) mpi.scatter.invokeExact(
-                        in, count, type, isRoot ? ownOr(out, in, out) : out, count, type, root, comm);
+                        in, count, type, scattered, count, type, root, comm);
             case ALL_TO_ALL -> (int) mpi.allToAll.invokeExact(in, count, type, out, count, type, comm);
             case SEND -> (int) mpi.send.invokeExact(in, count, type, root, TAG, comm);
             case RECV -> (int) mpi.receive.invokeExact(out, count, type, root, TAG, comm, MemorySegment.NULL);
