@@ -7,6 +7,7 @@ import io.jrun.launcher.cli.JobRequest;
 import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.doctor.Doctor;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.layout.LayoutException;
@@ -92,7 +93,8 @@ public final class JRunCommand {
                 help(rest)
                         ? print(FlightRequest.help())
                         : print(FlightRecorderCommand.run(FlightRequest.parse(rest, surroundings)));
-            case BENCH -> run(JobRequest.parseBench(rest, surroundings));
+            case DOCTOR -> help(rest) ? print(HelpText.full()) : doctor(rest);
+            case BENCH -> bench(JobRequest.parseBench(rest, surroundings));
             case AGENT ->
                 help(rest)
                         ? print(AgentRequest.help())
@@ -100,10 +102,24 @@ public final class JRunCommand {
         };
     }
 
+    private int bench(JobRequest request) throws IOException, InterruptedException {
+        if (request instanceof JobRequest.Run(JobSpec job)) {
+            BenchCheck.check(job, surroundings.home());
+        } else if (request instanceof JobRequest.RunUnderMpi(JobSpec job)) {
+            BenchCheck.check(job, surroundings.home());
+        }
+        return run(request);
+    }
+
     private int run(JobRequest request) throws IOException, InterruptedException {
         return switch (request) {
             case JobRequest.Help() -> print(HelpText.full());
             case JobRequest.Version() -> print(versionText());
+            case JobRequest.RunUnderMpi(JobSpec job) ->
+                MpiJobRun.run(
+                        job,
+                        surroundings.home(),
+                        System.getProperty("user.name", "").equals("root"));
             case JobRequest.Run(JobSpec job)
             when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, surroundings.home())));
             case JobRequest.Run(JobSpec job) -> new JobRun(job, surroundings.home(), terminal).run();
@@ -121,6 +137,15 @@ public final class JRunCommand {
                     + "' follows; 'jrun --help' shows what there is.");
         }
         return print(text.get());
+    }
+
+    private int doctor(List<String> args) throws InterruptedException {
+        if (!args.isEmpty() && !args.equals(List.of("--json"))) {
+            throw new UsageException("jrun doctor takes nothing but --json, but '" + args.getFirst() + "' follows.");
+        }
+        Doctor doctor = Doctor.examine(surroundings.home());
+        print(args.isEmpty() ? String.join("\n", doctor.lines()) : doctor.json());
+        return doctor.exitCode();
     }
 
     private static String versionText() {

@@ -1,29 +1,44 @@
 package io.jrun.launcher.cli;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
- * The arguments of {@code jrun bench}, parted: a benchmark has options of its own, so only these few of jrun's are taken,
- * wherever they stand.
+ * The arguments of {@code jrun bench}, parted: jrun's options are jrun's, wherever they stand, but for those few that a
+ * benchmark has itself.
  *
  * @param own jrun's
  * @param programs the benchmark's
  */
 record BenchArguments(List<String> own, List<String> programs) {
-    private static final Set<LaunchOption> TAKEN = Set.of(
-            LaunchOption.NPROC_PER_NODE,
-            LaunchOption.HOSTS,
-            LaunchOption.HOSTFILE,
-            LaunchOption.AGENT_PORT,
-            LaunchOption.SECRET_FILE,
-            LaunchOption.TIMEOUT,
-            LaunchOption.JVM_OPTS,
-            LaunchOption.ENV,
-            LaunchOption.LOG_DIR);
+    /** Options that the benchmark has under the same name, with a meaning of its own. */
+    private static final Set<LaunchOption> THE_BENCHMARKS = Set.of(LaunchOption.BACKEND, LaunchOption.JSON);
+
+    /** The benchmark's own option, not {@link LaunchOption#BACKEND}: it takes several. */
+    private static final String BACKEND = "--backend";
+
+    private static final String MPI = "mpi";
 
     private static final Set<String> HELP = Set.of("-h", "--help", "-V", "--version");
+
+    /** Whether one of the backends to measure is MPI's. */
+    boolean needsMpi() {
+        if (programs.stream().anyMatch(HELP::contains)) {
+            return false;
+        }
+        for (int i = 0; i < programs.size(); i++) {
+            String arg = programs.get(i);
+            boolean hasValue = arg.equals(BACKEND) && i + 1 < programs.size();
+            String value = hasValue ? programs.get(i + 1) : arg.startsWith(BACKEND + "=") ? arg : "";
+            if (List.of(value.replace(BACKEND + "=", "").split(",", -1)).contains(MPI)) {
+                return true;
+            }
+        }
+        return false;
+    }
 
     static BenchArguments split(List<String> args) {
         List<String> own = new ArrayList<>();
@@ -31,12 +46,16 @@ record BenchArguments(List<String> own, List<String> programs) {
         for (int i = 0; i < args.size(); i++) {
             String arg = args.get(i);
             String name = OptionScanner.dashed(arg.replaceFirst("(?s)=.*", ""));
-            if (TAKEN.stream().noneMatch(option -> option.names().contains(name))) {
+            Optional<LaunchOption> taken = Arrays.stream(LaunchOption.values())
+                    .filter(option ->
+                            !THE_BENCHMARKS.contains(option) && option.names().contains(name))
+                    .findFirst();
+            if (taken.isEmpty()) {
                 programs.add(arg);
                 continue;
             }
             own.add(arg);
-            if (!arg.contains("=") && i + 1 < args.size()) {
+            if (!taken.get().isSwitch() && !arg.contains("=") && i + 1 < args.size()) {
                 i++;
                 own.add(args.get(i));
             }

@@ -10,6 +10,9 @@ public sealed interface JobRequest {
     /** Run (or with --dry-run, show) this job. */
     record Run(JobSpec job) implements JobRequest {}
 
+    /** Run this job with mpirun, which starts the ranks itself. */
+    record RunUnderMpi(JobSpec job) implements JobRequest {}
+
     /** Show the help. */
     record Help() implements JobRequest {}
 
@@ -54,8 +57,8 @@ public sealed interface JobRequest {
         Settings settings = Settings.ofCommandLine(parsed.options());
         settings.addEnvironment(surroundings.environment());
         String jar = surroundings.home().resolve("lib/bench/bench.jar").toString();
-        return new Run(
-                new JobSpecBuilder(settings, surroundings).withoutPrefix().build(jar, bench.programs()));
+        JobSpec job = new JobSpecBuilder(settings, surroundings).withoutPrefix().build(jar, bench.programs());
+        return bench.needsMpi() ? new RunUnderMpi(job) : new Run(job);
     }
 
     private static void addFile(Settings settings, List<String> words, Surroundings surroundings) {

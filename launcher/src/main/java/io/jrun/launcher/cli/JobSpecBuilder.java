@@ -18,7 +18,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
@@ -26,6 +28,7 @@ import java.util.Set;
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
     private static final int MAX_WORKERS_PER_NODE = 4096;
+    private static final List<String> BACKENDS = List.of("jrun", "gloo", "nccl");
     private static final int MAX_PORT = 65535;
 
     private final Settings settings;
@@ -126,7 +129,7 @@ final class JobSpecBuilder {
                     + settings.text(LaunchOption.WORKDIR, ".") + ": no such folder.");
         }
         return new WorkerSettings(
-                settings.workerVariables(),
+                variables(),
                 directory,
                 gpuVisibility(program),
                 settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK),
@@ -138,6 +141,25 @@ final class JobSpecBuilder {
                                 0,
                                 MAX_PORT)
                         : 0);
+    }
+
+    private Map<String, String> variables() {
+        if (!settings.has(LaunchOption.BACKEND)) {
+            return settings.workerVariables();
+        }
+        String name = settings.name(LaunchOption.BACKEND);
+        String backend = settings.text(LaunchOption.BACKEND, "");
+        if (backend.equals("mpi")) {
+            throw new UsageException(
+                    name + ": mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2"
+                            + " java ..., or 'jrun bench --backend mpi'.");
+        }
+        if (!BACKENDS.contains(backend)) {
+            throw Values.refused(name, backend, String.join(", ", BACKENDS));
+        }
+        Map<String, String> variables = new HashMap<>(settings.workerVariables());
+        variables.put("JRUN_BACKEND", backend);
+        return variables;
     }
 
     private GpuVisibility gpuVisibility(Program program) {

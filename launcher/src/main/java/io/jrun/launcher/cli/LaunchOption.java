@@ -114,6 +114,14 @@ public enum LaunchOption {
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
             "JVM options of the workers, split like a shell does; they win over jrun's defaults. Repeatable."),
+    BACKEND(
+            "--backend",
+            "NAME",
+            "jrun",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "What moves the data of process groups: jrun (shared memory and TCP), gloo (libtorch's, over TCP) or nccl (GPUs)."
+                    + " mpi is for ranks that mpirun starts, see 'jrun bench' and docs/operations.md."),
     ENV(
             "--env",
             "NAME=VALUE",

@@ -17,6 +17,8 @@ public enum SubCommand {
     BENCH("measure collectives or DDP: 'jrun bench allreduce --nproc-per-node=2'"),
     /** Reads what the ranks of a failed job have left of their last collectives. */
     FLIGHT_RECORDER("say from a failed job's log folder which rank diverged and where"),
+    /** Looks at this machine. */
+    DOCTOR("say whether this machine has what jobs need: JDK, shared memory, GPUs, backends"),
     /** Prints the completion script. */
     COMPLETION("print a completion script: source <(jrun completion)");
 

@@ -173,6 +173,17 @@ class JobRequestTest {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {"--backend mpi", "--backend=mpi", "--backend jrun,gloo,mpi", "--backend=mpi,jrun --json"})
+    void benchOfMpiIsMpiruns(String line) {
+        List<String> args = new ArrayList<>(List.of("allreduce", "--nproc-per-node=4"));
+        args.addAll(List.of(line.split(" ")));
+        assertThat(JobRequest.parseBench(args, benchSurroundings()))
+                .isInstanceOfSatisfying(
+                        JobRequest.RunUnderMpi.class,
+                        request -> assertThat(request.job().workersPerNode()).hasToString("Exactly[count=4]"));
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"--help", "-h", "allreduce --help", "--version", ""})
     void benchExplainsItselfOnce(String line) {
         List<String> args = new ArrayList<>(List.of("--nproc-per-node=4"));

@@ -105,6 +105,12 @@ class LaunchOptionTest {
                         List.of("-Xmx2g", "-Da=b c"),
                         job -> java(job).jvmOptions()),
                 new Case(
+                        LaunchOption.BACKEND,
+                        Map.of(),
+                        "gloo",
+                        Map.of("JRUN_BACKEND", "gloo"),
+                        job -> job.workers().environment()),
+                new Case(
                         LaunchOption.ENV,
                         Map.of(),
                         "A=b=c",

@@ -85,8 +85,7 @@ class JobMachineTest {
                 ended(1, 0, 0));
         assertThat(actions.subList(1, actions.size()))
                 .containsExactly(
-                        new TellRankLeft(1, 2, "closed its world"),
-                        new TellRankLeft(1, 0, "exited with code 0"));
+                        new TellRankLeft(1, 2, "closed its world"), new TellRankLeft(1, 0, "exited with code 0"));
     }
 
     @Test

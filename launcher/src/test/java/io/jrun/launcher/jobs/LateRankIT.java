@@ -30,8 +30,7 @@ class LateRankIT extends RealJobs {
                     }
                 }
                 """.formatted(instead));
-        return jrun.with("JRUN_TRANSPORT", transport)
-                .run("--nproc-per-node=3", "--shutdown-timeout=1s", "job.jar");
+        return jrun.with("JRUN_TRANSPORT", transport).run("--nproc-per-node=3", "--shutdown-timeout=1s", "job.jar");
     }
 
     @ParameterizedTest
@@ -41,8 +40,9 @@ class LateRankIT extends RealJobs {
         Result result = run(transport, "Thread.sleep(1_000_000);");
         assertThat(result.exitCode()).isEqualTo(1);
         assertThat(result.err())
-                .containsPattern("jrun: rank 0: barrier #1 on group world waits, while:\n(.* )? {2}rank 1 \\(host .*, pid"
-                        + " \\d+\\) past barrier #0 on group world and in nothing of that group since\n")
+                .containsPattern(
+                        "jrun: rank 0: barrier #1 on group world waits, while:\n(.* )? {2}rank 1 \\(host .*, pid"
+                                + " \\d+\\) past barrier #0 on group world and in nothing of that group since\n")
                 .containsPattern("first failure: rank [02] on .* exited with code 1")
                 .contains("barrier #1 on group world", "at Job.instead(Job.java:15)", "in it as well: rank ");
     }
@@ -85,8 +85,7 @@ class LateRankIT extends RealJobs {
         for (String transport : new String[] {"shm", "tcp"}) {
             Result result = run(transport, "throw new IllegalStateException(\"out of luck\");");
             assertThat(result.exitCode()).isEqualTo(1);
-            assertThat(result.err())
-                    .contains("first failure: rank 1 on ", "IllegalStateException: out of luck");
+            assertThat(result.err()).contains("first failure: rank 1 on ", "IllegalStateException: out of luck");
         }
     }
 }

@@ -1,5 +1,7 @@
 package io.jrun.bench;
 
+import io.jrun.bench.collective.Benchmark;
+import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.ReduceOp;
@@ -29,7 +31,7 @@ import picocli.CommandLine.Spec;
         showDefaultValues = true,
         description =
                 "Times a training step of a 3.7M-parameter GPT: no communication, jrun's DDP, libtorch's over Gloo.")
-final class DdpBench implements Runnable {
+final class DdpBench implements Benchmark {
     private static final int BATCH_PER_RANK = 8;
     private static final int STEPS_PER_TURN = 5;
 
@@ -59,10 +61,15 @@ final class DdpBench implements Runnable {
     }
 
     @Override
-    public void run() {
+    public void check() {
         if (steps < 1) {
             throw new ParameterException(spec.commandLine(), "--steps=" + steps + " must be at least 1");
         }
+    }
+
+    @Override
+    public void run() {
+        check();
         try (World world = Distributed.init()) {
             Libtorch.setThreads(1);
             torch.manual_seed(100L + world.rank());

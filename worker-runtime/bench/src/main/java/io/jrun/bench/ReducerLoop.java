@@ -1,7 +1,11 @@
 package io.jrun.bench;
 
 import io.jrun.comm.World;
+import io.jrun.train.gloo.GlooMeeting;
+import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import java.util.stream.LongStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.BackendOptional;
@@ -25,6 +29,7 @@ import org.bytedeco.pytorch.global.torch;
  * buckets and torch's bucket sizes.
  */
 final class ReducerLoop implements TrainingLoop {
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
     private static final long FIRST_BUCKET_BYTES = 1 << 20;
     private static final long BUCKET_BYTES = 25 << 20;
 
@@ -35,14 +40,14 @@ final class ReducerLoop implements TrainingLoop {
 
     ReducerLoop(BenchGpt model, World world) {
         this.model = model;
-        TensorVector vector = GlooPeer.kept(model.parameters());
+        TensorVector vector = GlooMeeting.kept(model.parameters());
         parameters = LongStream.range(0, vector.size())
                 .mapToObj(i -> new Tensor(vector.get(i)))
                 .toList();
         optimizer = new SGD(vector, new SGDOptions(LEARNING_RATE));
-        GlooPeer.Connection gloo = GlooPeer.connect(world);
-        ProcessGroup group = GlooPeer.kept(
-                new ProcessGroup(GlooPeer.kept(new PrefixStore("reducer", gloo.store())), world.rank(), world.size()));
+        GlooMeeting gloo = meet(world);
+        ProcessGroup group = GlooMeeting.kept(new ProcessGroup(
+                GlooMeeting.kept(new PrefixStore("reducer", gloo.store())), world.rank(), world.size()));
         group.setBackend(torch.DeviceType.CPU, ProcessGroup.BackendType.GLOO, new BackendOptional(gloo.group()));
         group.setDefaultBackend(ProcessGroup.BackendType.GLOO);
         BoolVector sparse = new BoolVector(vector.size());
@@ -61,7 +66,7 @@ final class ReducerLoop implements TrainingLoop {
         for (long i = 0; i < buckets; i++) {
             reversed.put(i, inOrder.get(buckets - 1 - i));
         }
-        reducer = GlooPeer.kept(new Reducer(
+        reducer = GlooMeeting.kept(new Reducer(
                 vector,
                 reversed,
                 group,
@@ -73,6 +78,18 @@ final class ReducerLoop implements TrainingLoop {
                 FIRST_BUCKET_BYTES,
                 false,
                 false));
+    }
+
+    private static GlooMeeting meet(World world) {
+        String key = "bench/gloo-store-port";
+        UnaryOperator<byte[]> announce = mine -> {
+            if (world.rank() > 0) {
+                return world.store().get(key, TIMEOUT);
+            }
+            world.store().set(key, mine);
+            return mine;
+        };
+        return GlooMeeting.open(world.rank(), Collections.nCopies(world.size(), "127.0.0.1"), announce, TIMEOUT);
     }
 
     @Override

@@ -11,6 +11,7 @@ import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.local.LocalHub;
+import io.jrun.comm.mpi.MpiJob;
 import io.jrun.comm.record.OpenDumps;
 import io.jrun.comm.record.ThreadDump;
 import io.jrun.comm.tcp.TcpOptions;
@@ -30,7 +31,8 @@ public final class Distributed {
     private Distributed() {}
 
     /**
-     * Joins the job and returns when every rank has. A process that jrun did not start is a world of one.
+     * Joins the job and returns when every rank has. A process that jrun did not start is a world of one; unless MPI has
+     * started it (mpirun, srun --mpi=pmix): then the world is MPI's, without a store and without word of ranks that leave.
      *
      * <p>Call it once per process and close the world at the end. When this node's agent vanishes, the process says so on
      * stderr and halts with exit code 1: a worker does not outlive its job.
@@ -41,7 +43,10 @@ public final class Distributed {
      */
     public static World init() {
         WorkerEnvironment environment = WorkerEnvironment.of(System.getenv());
-        return environment == null ? alone() : join(environment);
+        if (environment != null) {
+            return join(environment);
+        }
+        return MpiJob.hasStarted(System.getenv()) ? MpiWorld.join(System.getenv()) : alone();
     }
 
     private static World alone() {
@@ -94,7 +99,7 @@ public final class Distributed {
         }
     }
 
-    private static ServerSocketChannel listen(boolean sameNode) {
+    static ServerSocketChannel listen(boolean sameNode) {
         try {
             ServerSocketChannel listener = ServerSocketChannel.open();
             InetAddress any = new InetSocketAddress(0).getAddress();
@@ -105,7 +110,7 @@ public final class Distributed {
         }
     }
 
-    private static int port(@Nullable ServerSocketChannel listener) {
+    static int port(@Nullable ServerSocketChannel listener) {
         return listener == null ? 0 : listener.socket().getLocalPort();
     }
 

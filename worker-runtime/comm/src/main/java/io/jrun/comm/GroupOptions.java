@@ -9,10 +9,16 @@ import java.time.Duration;
  * @param deterministic floating point results depend on the contributions and the group size only, not on transport,
  *     topology, or how data is split into operations
  * @param lateWarning an operation that has run for longer says on stderr which ranks it waits for, once, and goes on
+ * @param backend what moves the data: {@value #OWN_BACKEND}, or the name of a {@link io.jrun.comm.backend.BackendProvider}
+ *     (gloo, mpi, nccl); alike on all members
  */
-public record GroupOptions(Duration timeout, boolean deterministic, Duration lateWarning) {
+public record GroupOptions(Duration timeout, boolean deterministic, Duration lateWarning, String backend) {
+    /** jrun's own data planes: shared memory and TCP. */
+    public static final String OWN_BACKEND = "jrun";
+
     /** Ten minutes: longer than any checkpoint that one rank writes while the others wait. The warning after one. */
-    public static final GroupOptions DEFAULT = new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1));
+    public static final GroupOptions DEFAULT =
+            new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1), OWN_BACKEND);
 
     public GroupOptions {
         if (timeout.isZero() || timeout.isNegative()) {
@@ -26,16 +32,21 @@ public record GroupOptions(Duration timeout, boolean deterministic, Duration lat
 
     /** The same with another timeout. */
     public GroupOptions withTimeout(Duration newTimeout) {
-        return new GroupOptions(newTimeout, deterministic, lateWarning);
+        return new GroupOptions(newTimeout, deterministic, lateWarning, backend);
     }
 
     /** The same with another determinism. */
     public GroupOptions withDeterministic(boolean newDeterministic) {
-        return new GroupOptions(timeout, newDeterministic, lateWarning);
+        return new GroupOptions(timeout, newDeterministic, lateWarning, backend);
     }
 
     /** The same with another time before the warning. */
     public GroupOptions withLateWarning(Duration newLateWarning) {
-        return new GroupOptions(timeout, deterministic, newLateWarning);
+        return new GroupOptions(timeout, deterministic, newLateWarning, backend);
+    }
+
+    /** The same on another backend. */
+    public GroupOptions withBackend(String newBackend) {
+        return new GroupOptions(timeout, deterministic, lateWarning, newBackend);
     }
 }

@@ -4,6 +4,7 @@ import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.Rendezvous;
 import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.ControlListener;
@@ -19,8 +20,10 @@ import io.jrun.comm.record.ThreadDump;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -58,7 +61,8 @@ final class GroupRegistry implements ControlListener {
     private volatile @Nullable FlightDump dump;
     private @Nullable CommException cause;
     private @Nullable WorldContext context;
-    private @Nullable BackendFactory factory;
+    private @Nullable Rendezvous rendezvous;
+    private final Map<String, BackendFactory> factories = new LinkedHashMap<>();
 
     /** @param logFolder where the rank's flight recorder is dumped when it fails; empty: nowhere */
     GroupRegistry(FactorySource source, Optional<Path> logFolder) {
@@ -77,8 +81,9 @@ final class GroupRegistry implements ControlListener {
     }
 
     /** The first group; sets the context of all that follow. */
-    synchronized ProcessGroup openWorld(WorldContext worldContext, GroupOptions options) {
+    synchronized ProcessGroup openWorld(WorldContext worldContext, Rendezvous meetingPlace, GroupOptions options) {
         context = worldContext;
+        rendezvous = meetingPlace;
         logFolder.map(folder -> new FlightDump(recorder, worldContext, folder)).ifPresent(made -> {
             OpenDumps.add(made);
             dump = made;
@@ -86,9 +91,16 @@ final class GroupRegistry implements ControlListener {
         return open("world", worldContext.peers(), options);
     }
 
-    /** A group of {@code members}, this rank among them. */
+    /**
+     * A group of {@code members}, this rank among them.
+     *
+     * @throws CommException USAGE if there is no such backend as the options name
+     */
     synchronized ProcessGroup open(String name, List<Peer> members, GroupOptions options) {
         WorldContext world = world();
+        if (!options.backend().equals(GroupOptions.OWN_BACKEND)) {
+            factory(members.size(), options.backend());
+        }
         int groupRank = 0;
         while (members.get(groupRank).rank() != world.rank()) {
             groupRank++;
@@ -104,7 +116,7 @@ final class GroupRegistry implements ControlListener {
                 options.lateWarning(),
                 new GroupHealth(),
                 record.waits());
-        GroupRuntime opened = new GroupRuntime(group, this, record);
+        GroupRuntime opened = new GroupRuntime(group, this, record, options.backend());
         groups.add(opened);
         departures.forEach(opened::worldRankLeft);
         if (cause != null) {
@@ -117,16 +129,23 @@ final class GroupRegistry implements ControlListener {
         groups.remove(group);
     }
 
-    synchronized BackendFactory factory(int groupSize) {
+    synchronized BackendFactory factory(int groupSize, String backend) {
         if (groupSize == 1) {
             return SOLO;
         }
-        BackendFactory current = factory;
+        BackendFactory current = factories.get(backend);
         if (current == null) {
-            current = source.create(world());
-            factory = current;
+            current = create(backend);
+            factories.put(backend, current);
         }
         return current;
+    }
+
+    private BackendFactory create(String backend) {
+        WorldContext world = world();
+        return backend.equals(GroupOptions.OWN_BACKEND)
+                ? source.create(world)
+                : Backends.require(backend).create(world, Objects.requireNonNull(rendezvous));
     }
 
     /** A group of this rank has failed. */
@@ -151,14 +170,15 @@ final class GroupRegistry implements ControlListener {
         for (GroupRuntime group : snapshot().reversed()) {
             group.close(grace);
         }
-        BackendFactory current;
+        List<BackendFactory> current;
+        boolean listenerHasOwner;
         synchronized (this) {
-            current = factory;
-            factory = null;
+            current = List.copyOf(factories.values());
+            listenerHasOwner = factories.containsKey(GroupOptions.OWN_BACKEND);
+            factories.clear();
         }
-        if (current != null) {
-            current.close();
-        } else {
+        current.forEach(BackendFactory::close);
+        if (!listenerHasOwner) {
             Transports.close(world().listener().orElse(null));
         }
     }

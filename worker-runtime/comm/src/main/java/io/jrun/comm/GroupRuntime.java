@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 final class GroupRuntime {
     private final GroupContext context;
     private final GroupRegistry registry;
+    private final String backendName;
     private final @Nullable GroupRuntime parent;
     private final FlightRecorder recorder;
     private final RecordedGroup recorded;
@@ -34,15 +35,20 @@ final class GroupRuntime {
     private int splits;
 
     /** A group as it is opened. */
-    GroupRuntime(GroupContext context, GroupRegistry registry, RecordedGroup recorded) {
-        this(context, registry, recorded, null);
+    GroupRuntime(GroupContext context, GroupRegistry registry, RecordedGroup recorded, String backendName) {
+        this(context, registry, recorded, backendName, null);
     }
 
     /** @param parent the group whose urgent operations this is for; null: none, a group of its own */
     private GroupRuntime(
-            GroupContext context, GroupRegistry registry, RecordedGroup recorded, @Nullable GroupRuntime parent) {
+            GroupContext context,
+            GroupRegistry registry,
+            RecordedGroup recorded,
+            String backendName,
+            @Nullable GroupRuntime parent) {
         this.context = context;
         this.registry = registry;
+        this.backendName = backendName;
         this.parent = parent;
         this.recorder = registry.recorder();
         this.recorded = recorded;
@@ -89,7 +95,7 @@ final class GroupRuntime {
                 String name = context.name() + ".urgent";
                 RecordedGroup record = recorder.group(
                         name, context.members().stream().map(Peer::rank).toList());
-                made = new GroupRuntime(context.withName(name, record.waits()), registry, record, this);
+                made = new GroupRuntime(context.withName(name, record.waits()), registry, record, backendName, this);
                 urgent = made;
             }
             return made;
@@ -147,7 +153,7 @@ final class GroupRuntime {
             }
             Backend current = backend;
             if (current == null) {
-                current = registry.factory(context.size()).create(context);
+                current = registry.factory(context.size(), backendName).create(context);
                 backend = current;
                 current.healthChanged();
             }

@@ -63,7 +63,8 @@ record WorkerEnvironment(
                         .map(Path::of));
     }
 
-    private record Reader(Map<String, String> variables) {
+    /** Reads single variables. */
+    record Reader(Map<String, String> variables) {
         void refuseForeignLauncher() {
             String size = variables.getOrDefault("WORLD_SIZE", "1").strip();
             if (!size.equals("1") && !size.isEmpty()) {
@@ -136,6 +137,10 @@ record WorkerEnvironment(
         GroupOptions groupOptions() {
             GroupOptions options = GroupOptions.DEFAULT.withDeterministic(
                     variables.getOrDefault("JRUN_DETERMINISTIC", "0").equals("1"));
+            String backend = variables.getOrDefault("JRUN_BACKEND", "");
+            if (!backend.isEmpty()) {
+                options = options.withBackend(backend);
+            }
             if (variables.containsKey("JRUN_TIMEOUT_SECONDS")) {
                 options = options.withTimeout(Duration.ofSeconds(number("JRUN_TIMEOUT_SECONDS")));
             }

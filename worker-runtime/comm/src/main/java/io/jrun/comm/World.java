@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.Rendezvous;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.store.StoreClient;
@@ -16,11 +17,22 @@ public final class World implements AutoCloseable {
     private final Store store;
 
     World(WorldIdentity identity, WorldContext context, Control control, GroupRegistry registry, GroupOptions options) {
+        this(identity, context, control, new StoreRendezvous(new StoreClient(control)), registry, options);
+    }
+
+    /** @param rendezvous for backends that do not use the store */
+    World(
+            WorldIdentity identity,
+            WorldContext context,
+            Control control,
+            Rendezvous rendezvous,
+            GroupRegistry registry,
+            GroupOptions options) {
         this.identity = identity;
         this.control = control;
         this.registry = registry;
-        this.group = registry.openWorld(context, options);
         this.store = new StoreClient(control);
+        this.group = registry.openWorld(context, rendezvous, options);
     }
 
     /** This rank's number in the job, 0 to size-1. */

@@ -51,6 +51,11 @@ public record GroupContext(
         return members.size();
     }
 
+    /** Where each member is reached, by group rank; numeric. */
+    public List<String> addresses() {
+        return members.stream().map(Peer::address).toList();
+    }
+
     /** How messages name a member: {@code rank 3 (host node1, pid 4711)}. */
     public String describe(int groupRank) {
         Peer peer = members.get(groupRank);

@@ -42,6 +42,11 @@ public record WorldContext(
         return localRanks() <= Runtime.getRuntime().availableProcessors();
     }
 
+    /** This rank's number on its node. */
+    public int localRank() {
+        return peers.get(rank).localRank();
+    }
+
     /** How many ranks this node has, of whatever groups. */
     int localRanks() {
         int node = peers.get(rank).nodeRank();

@@ -1,4 +1,4 @@
-package io.jrun.bench;
+package io.jrun.bench.collective;
 
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;

@@ -1,4 +1,4 @@
-package io.jrun.bench;
+package io.jrun.train.gloo;
 
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -17,26 +17,48 @@ final class NativeStdout {
     private static final MethodHandle CLOSE =
             handle("close", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT));
 
+    private static int inside;
+    private static int saved;
+
     private NativeStdout() {}
 
-    /** Runs {@code action} with stdout sent to stderr; the whole process sees it, so nothing else may print meanwhile. */
+    /**
+     * Runs {@code action} with stdout sent to stderr; the whole process sees it. May run on several threads at once: the
+     * first one in changes stdout, the last one out changes it back.
+     */
     static <T> T toStderr(Supplier<T> action) {
-        System.out.flush();
+        enter();
         try {
-            int saved = (int) DUP.invokeExact(STDOUT);
-            if (saved < 0 || (int) DUP2.invokeExact(STDERR, STDOUT) < 0) {
-                return action.get();
-            }
-            try {
-                return action.get();
-            } finally {
-                int _ = (int) DUP2.invokeExact(saved, STDOUT);
-                int _ = (int) CLOSE.invokeExact(saved);
-            }
-        } catch (RuntimeException | Error e) {
-            throw e;
+            return action.get();
+        } finally {
+            leave();
+        }
+    }
+
+    private static synchronized void enter() {
+        if (inside++ > 0) {
+            return;
+        }
+        System.out.flush();
+        saved = call(DUP, STDOUT);
+        if (saved >= 0) {
+            int _ = call(DUP2, STDERR, STDOUT);
+        }
+    }
+
+    private static synchronized void leave() {
+        if (--inside > 0 || saved < 0) {
+            return;
+        }
+        int _ = call(DUP2, saved, STDOUT);
+        int _ = call(CLOSE, saved);
+    }
+
+    private static int call(MethodHandle function, Object... arguments) {
+        try {
+            return (int) function.invokeWithArguments(arguments);
         } catch (Throwable e) {
-            throw new IllegalStateException("dup failed", e);
+            throw new AssertionError(e);
         }
     }
 

@@ -1,0 +1,77 @@
+package io.jrun.launcher.doctor;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jrun.agent.node.Node;
+import io.jrun.agent.node.NodeProbe;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Runs the checks one after another and tells what they found. */
+public final class Doctor {
+    private final List<Finding> findings;
+
+    Doctor(List<Finding> findings) {
+        this.findings = List.copyOf(findings);
+    }
+
+    /** Looks at this machine and the installation in {@code home}. */
+    public static Doctor examine(Path home) throws InterruptedException {
+        Node node = NodeProbe.probeHere();
+        return examine(List.of(
+                MachineChecks::jdk,
+                () -> MachineChecks.cores(node),
+                () -> MachineChecks.gpus(node),
+                () -> MachineChecks.sharedMemory(Path.of("/dev/shm")),
+                () -> MachineChecks.openFiles(Path.of("/proc/self/limits")),
+                new BackendsCheck(home)));
+    }
+
+    static Doctor examine(List<Check> checks) throws InterruptedException {
+        List<Finding> findings = new ArrayList<>();
+        for (Check check : checks) {
+            try {
+                findings.addAll(check.look());
+            } catch (IOException e) {
+                findings.add(Finding.problem("check", "cannot look: " + e));
+            }
+        }
+        return new Doctor(findings);
+    }
+
+    /** 0, or 1 if there is a problem. */
+    public int exitCode() {
+        return findings.stream().anyMatch(finding -> finding.state() == Finding.State.PROBLEM) ? 1 : 0;
+    }
+
+    /** A line for each finding. */
+    public List<String> lines() {
+        return findings.stream()
+                .map(finding -> "%-8s %-14s %s".formatted(finding.state().word(), finding.what(), finding.text()))
+                .toList();
+    }
+
+    /** The same as one JSON object on one line. */
+    public String json() {
+        List<Map<String, Object>> checks = new ArrayList<>();
+        for (Finding finding : findings) {
+            Map<String, Object> check = new LinkedHashMap<>();
+            check.put("what", finding.what());
+            check.put("state", finding.state().word());
+            check.put("text", finding.text());
+            checks.add(check);
+        }
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("ok", exitCode() == 0);
+        json.put("checks", checks);
+        try {
+            return JsonMapper.builder().build().writeValueAsString(json);
+        } catch (JsonProcessingException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

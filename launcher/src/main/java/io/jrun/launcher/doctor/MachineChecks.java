@@ -1,0 +1,88 @@
+package io.jrun.launcher.doctor;
+
+import io.jrun.agent.node.Node;
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The machine itself. */
+final class MachineChecks {
+    private static final int NEWEST_NEEDED = 25;
+
+    /** Registered memory lives there: a few hundred megabytes of gradients for each of some ranks. */
+    private static final long SHARED_MEMORY_BYTES = 1L << 30;
+
+    /** A rank has a connection to each other rank, and each class path entry is a file. */
+    private static final long FILES = 1024;
+
+    private static final Pattern OPEN_FILES = Pattern.compile("Max open files +(\\S+)");
+
+    private MachineChecks() {}
+
+    static List<Finding> jdk() {
+        int version = Runtime.version().feature();
+        String text = "Java " + Runtime.version() + " in " + System.getProperty("java.home");
+        return List.of(
+                version >= NEWEST_NEEDED
+                        ? Finding.ok("jdk", text)
+                        : Finding.problem("jdk", text + "; jrun needs " + NEWEST_NEEDED + ": set JRUN_JAVA_HOME"));
+    }
+
+    /** @param directory /dev/shm */
+    static List<Finding> sharedMemory(Path directory) throws IOException {
+        String what = directory.toString();
+        if (!Files.isWritable(directory)) {
+            return List.of(
+                    Finding.problem(
+                            what,
+                            "not writable; ranks of one node move data through it. Mount a tmpfs there, or JRUN_TRANSPORT=tcp"));
+        }
+        FileStore store = Files.getFileStore(directory);
+        long free = store.getUsableSpace();
+        String text = megabytes(free) + " MiB free of " + megabytes(store.getTotalSpace());
+        return List.of(
+                free >= SHARED_MEMORY_BYTES
+                        ? Finding.ok(what, text)
+                        : Finding.problem(
+                                what,
+                                text + "; registered memory needs more: mount -o remount,size=50% " + directory
+                                        + " (containers: --shm-size)"));
+    }
+
+    static List<Finding> cores(Node node) {
+        return List.of(Finding.ok("cores", node.cores() + " usable, " + megabytes(node.memoryBytes()) + " MiB memory"));
+    }
+
+    static List<Finding> gpus(Node node) {
+        if (node.gpus().isEmpty()) {
+            return List.of(
+                    Finding.absent(
+                            "gpus",
+                            "none visible (no /dev/nvidia*, or nvidia-smi does not answer); --nproc-per-node=gpu will not work"));
+        }
+        return List.of(Finding.ok("gpus", node.gpus().size() + " visible: " + String.join(", ", node.gpus())));
+    }
+
+    /** @param limits /proc/self/limits */
+    static List<Finding> openFiles(Path limits) throws IOException {
+        Matcher line = OPEN_FILES.matcher(Files.readString(limits));
+        if (!line.find()) {
+            return List.of(Finding.absent("open files", "no limit is named in " + limits));
+        }
+        String limit = line.group(1);
+        boolean enough = limit.equals("unlimited") || Long.parseLong(limit) >= FILES;
+        return List.of(
+                enough
+                        ? Finding.ok("open files", "at most " + limit + " in a process")
+                        : Finding.problem(
+                                "open files", "at most " + limit + " in a process; raise it: ulimit -n 65536"));
+    }
+
+    private static long megabytes(long bytes) {
+        return bytes >> 20;
+    }
+}

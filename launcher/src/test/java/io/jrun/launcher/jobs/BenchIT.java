@@ -1,0 +1,112 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jrun.launcher.jobs.JRun.Result;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** jrun bench with real ranks: every operation's data is right on every backend that this machine has. */
+class BenchIT extends RealJobs {
+    @ParameterizedTest
+    @CsvSource({
+        "allreduce, i64, max",
+        "allgather, i8, sum",
+        "reducescatter, f64, avg",
+        "broadcast, bool, sum",
+        "reduce, f32, prod",
+        "gather, i32, sum",
+        "scatter, u8, sum",
+        "alltoall, f32, sum",
+        "sendrecv, f32, sum",
+        "barrier, f32, sum"
+    })
+    void everyBackendMovesTheRightData(String operation, String type, String op) throws IOException {
+        String backends = hasMpi() ? "jrun,gloo,mpi" : "jrun,gloo";
+        if (!hasMpi()) {
+            System.out.println("BenchIT: mpirun is not on the PATH, so the mpi backend is left out");
+        }
+        Result result = jrun.run(
+                "bench",
+                operation,
+                "--nproc-per-node=2",
+                "--backend=" + backends,
+                "--memory=registered,heap,direct,tensor",
+                "--type=" + type,
+                "--op=" + op,
+                "--min-bytes=4",
+                "--max-bytes=300K",
+                "--step-factor=40000",
+                "--iters=1",
+                "--warmup-iters=1",
+                "--json");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        List<JsonNode> rows = new ArrayList<>();
+        for (String line : result.out().lines().toList()) {
+            rows.add(new JsonMapper().readTree(line));
+        }
+        int peers = 3 + backends.split(",").length;
+        int sizes = operation.equals("barrier") ? 1 : 2;
+        assertThat(rows).as(result.out()).hasSize(peers * sizes);
+        assertThat(rows).allSatisfy(row -> {
+            assertThat(row.get("op").asText()).isEqualTo(operation);
+            assertThat(row.get("type").asText()).isEqualTo(type);
+            assertThat(row.get("ranks").asInt()).isEqualTo(2);
+            assertThat(row.get("nodes").asInt()).isEqualTo(1);
+            assertThat(row.get("errors").asLong()).as(row.toString()).isZero();
+            assertThat(row.get("medianMicros").asDouble()).isPositive();
+            assertThat(row.has("minMicros") && row.has("algGBps") && row.has("busGBps"))
+                    .isTrue();
+        });
+        assertThat(rows.stream().map(row -> row.get("backend").asText()).distinct())
+                .containsExactly(backends.split(","));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "allreduce --type=x",
+                "allreduce --backend=mvapich",
+                "allreduce --step-factor=1",
+                "allreduce --min-bytes=8 --max-bytes=4",
+                "allreduce --op=avg --type=bool",
+                "allredux",
+                "ddp --steps=0"
+            })
+    void wrongArgumentsAreOneLine(String arguments) {
+        List<String> words = new ArrayList<>(List.of("bench", "--nproc-per-node=2"));
+        words.addAll(List.of(arguments.split(" ")));
+        Result result = jrun.run(words.toArray(String[]::new));
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.out()).isEmpty();
+        assertThat(result.err().lines()).hasSize(1);
+        assertThat(result.err()).startsWith("jrun: bench: ");
+    }
+
+    @Test
+    void doctorNamesEveryBackend() {
+        Result result = jrun.run("doctor");
+        assertThat(result.out().lines().map(line -> line.substring(9)))
+                .anyMatch(line -> line.startsWith("backend jrun"))
+                .anyMatch(line -> line.startsWith("backend gloo   available"))
+                .anyMatch(line -> line.startsWith("backend mpi"))
+                .anyMatch(line -> line.startsWith("backend nccl"))
+                .anyMatch(line -> line.startsWith("jdk"));
+    }
+
+    private static boolean hasMpi() {
+        return Stream.of(System.getenv("PATH").split(File.pathSeparator, -1))
+                .anyMatch(folder -> Files.isExecutable(Path.of(folder, "mpirun")));
+    }
+}

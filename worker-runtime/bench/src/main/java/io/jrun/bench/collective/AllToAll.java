@@ -1,0 +1,31 @@
+package io.jrun.bench.collective;
+
+/** Everybody gets its block of everybody's input. */
+final class AllToAll implements Benched {
+    @Override
+    public String name() {
+        return "alltoall";
+    }
+
+    @Override
+    public double busFactor(int ranks) {
+        return (ranks - 1.0) / ranks;
+    }
+
+    @Override
+    public boolean hasBlocks() {
+        return true;
+    }
+
+    @Override
+    public void run(Cell cell) {
+        cell.group().allToAll(cell.input(), cell.result(), cell.type(), cell.block());
+    }
+
+    @Override
+    public Expected expected(Cell cell) {
+        long block = cell.block();
+        long first = cell.rank() * block;
+        return new Expected(block * cell.group().size(), i -> cell.value(i / block, first + i % block));
+    }
+}

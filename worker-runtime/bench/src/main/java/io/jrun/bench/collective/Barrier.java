@@ -1,0 +1,29 @@
+package io.jrun.bench.collective;
+
+/** Nobody leaves before everybody has entered. */
+final class Barrier implements Benched {
+    @Override
+    public String name() {
+        return "barrier";
+    }
+
+    @Override
+    public double busFactor(int ranks) {
+        return 0;
+    }
+
+    @Override
+    public boolean hasSize() {
+        return false;
+    }
+
+    @Override
+    public void run(Cell cell) {
+        cell.group().barrier();
+    }
+
+    @Override
+    public Expected expected(Cell cell) {
+        return new Expected(0, i -> 0);
+    }
+}

@@ -1,0 +1,24 @@
+package io.jrun.bench.collective;
+
+/** Everybody gets rank 0's buffer, in place. */
+final class Broadcast implements Benched {
+    @Override
+    public String name() {
+        return "broadcast";
+    }
+
+    @Override
+    public double busFactor(int ranks) {
+        return 1;
+    }
+
+    @Override
+    public void run(Cell cell) {
+        cell.group().broadcast(cell.input(), cell.type(), cell.total(), 0);
+    }
+
+    @Override
+    public Expected expected(Cell cell) {
+        return new Expected(cell.total(), i -> cell.value(0, i));
+    }
+}

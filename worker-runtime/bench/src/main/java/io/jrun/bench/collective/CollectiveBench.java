@@ -1,0 +1,211 @@
+package io.jrun.bench.collective;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.Distributed;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.World;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** One operation over a range of sizes, on one backend or several that take turns within each size. */
+@Command(mixinStandardHelpOptions = true, showDefaultValues = true)
+public final class CollectiveBench implements Benchmark {
+    /** In the order of the help. */
+    private static final List<Benched> OPERATIONS = List.of(
+            new AllReduce(),
+            new AllGather(),
+            new ReduceScatter(),
+            new Broadcast(),
+            new Reduce(),
+            new Gather(),
+            new Scatter(),
+            new AllToAll(),
+            new SendRecv(),
+            new Barrier());
+
+    private final Benched operation;
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    @Option(
+            names = "--backend",
+            split = ",",
+            defaultValue = "jrun",
+            description = "one or several that take turns: ${COMPLETION-CANDIDATES}; with mpi, mpirun starts the ranks")
+    private List<BackendName> backends = List.of();
+
+    @Option(
+            names = "--memory",
+            split = ",",
+            defaultValue = "registered",
+            description =
+                    "jrun's buffers, one kind or several: ${COMPLETION-CANDIDATES}; the others have what suits them")
+    private List<MemoryKind> memories = List.of();
+
+    @Option(names = "--type", defaultValue = "f32", description = "f16, bf16, f32, f64, i8, u8, i32, i64 or bool")
+    private TypeName type = TypeName.f32;
+
+    @Option(names = "--op", defaultValue = "sum", description = "of reductions: ${COMPLETION-CANDIDATES}")
+    private OpName op = OpName.sum;
+
+    @Option(names = "--min-bytes", defaultValue = "4", converter = ByteSize.Converter.class, description = "first size")
+    private ByteSize minBytes = new ByteSize(4);
+
+    @Option(
+            names = "--max-bytes",
+            defaultValue = "64M",
+            converter = ByteSize.Converter.class,
+            description = "last size")
+    private ByteSize maxBytes = new ByteSize(64 << 20);
+
+    @Option(names = "--step-factor", defaultValue = "4", description = "from one size to the next")
+    private int stepFactor = 4;
+
+    @Option(names = "--iters", defaultValue = "0", description = "samples of a turn; 0: as many as fill 0.2 s, 3 to 60")
+    private int iters;
+
+    @Option(names = "--warmup-iters", defaultValue = "2000", description = "calls before the first size")
+    private int warmupIters = 2000;
+
+    @Option(names = "--json", description = "one JSON object a line instead of the table")
+    private boolean json;
+
+    /** The words of {@code --backend}, each with the memory that its users have. */
+    private enum BackendName {
+        jrun(MemoryKind.registered),
+        gloo(MemoryKind.tensor),
+        nccl(MemoryKind.registered),
+        mpi(MemoryKind.direct);
+
+        private final MemoryKind usual;
+
+        BackendName(MemoryKind usual) {
+            this.usual = usual;
+        }
+    }
+
+    /** The words of {@code --type}. */
+    private enum TypeName {
+        f16(DataType.F16),
+        bf16(DataType.BF16),
+        f32(DataType.F32),
+        f64(DataType.F64),
+        i8(DataType.I8),
+        u8(DataType.U8),
+        i32(DataType.I32),
+        i64(DataType.I64),
+        bool(DataType.BOOL);
+
+        private final DataType type;
+
+        TypeName(DataType type) {
+            this.type = type;
+        }
+    }
+
+    /** The words of {@code --op}. */
+    private enum OpName {
+        sum(ReduceOp.SUM),
+        avg(ReduceOp.AVG),
+        min(ReduceOp.MIN),
+        max(ReduceOp.MAX),
+        prod(ReduceOp.PROD),
+        band(ReduceOp.BAND),
+        bor(ReduceOp.BOR),
+        bxor(ReduceOp.BXOR);
+
+        private final ReduceOp op;
+
+        OpName(ReduceOp op) {
+            this.op = op;
+        }
+    }
+
+    private CollectiveBench(Benched operation) {
+        this.operation = operation;
+    }
+
+    /** Adds a sub-command for each operation. */
+    public static void addTo(CommandLine parent) {
+        for (Benched operation : OPERATIONS) {
+            CommandLine command = new CommandLine(new CollectiveBench(operation));
+            command.getCommandSpec()
+                    .usageMessage()
+                    .description("Times and checks " + operation.name()
+                            + " (jrun bench " + operation.name()
+                            + " --nproc-per-node=N): time, bandwidth and errors for each"
+                            + " size and backend, and the ratios of the times.");
+            parent.addSubcommand(operation.name(), command);
+        }
+    }
+
+    @Override
+    public void run() {
+        check();
+        try (World world = Distributed.init()) {
+            List<Peer> peers = peers(world);
+            Measurement measurement = new Measurement(operation, type.type, op.op, world.group(), iters);
+            Report report = new Report(System.out, json, operation, type.type, op.op, world);
+            measurement.warmUp(peers, maxBytes.bytes(), warmupIters);
+            if (world.rank() == 0) {
+                report.begin(peers);
+            }
+            long wrong = 0;
+            long last = operation.hasSize() ? maxBytes.bytes() : minBytes.bytes();
+            for (long bytes = minBytes.bytes(); bytes <= last; bytes *= stepFactor) {
+                List<Measurement.Result> results = measurement.measure(peers, bytes);
+                wrong += results.stream().mapToLong(Measurement.Result::errors).sum();
+                if (world.rank() == 0) {
+                    report.add(results);
+                }
+            }
+            world.group().barrier();
+            peers.forEach(Peer::close);
+            if (wrong > 0) {
+                throw new IllegalStateException(wrong + " wrong elements; the column errors says where");
+            }
+        }
+    }
+
+    @Override
+    public void check() {
+        if (stepFactor < 2) {
+            throw wrong("--step-factor=" + stepFactor + " must be at least 2");
+        }
+        if (minBytes.bytes() > maxBytes.bytes()) {
+            throw wrong("--min-bytes=" + minBytes.bytes() + " is more than --max-bytes=" + maxBytes.bytes());
+        }
+        if (iters < 0 || warmupIters < 1) {
+            throw wrong("--iters=" + iters + " and --warmup-iters=" + warmupIters + " must be at least 0 and 1");
+        }
+        if (operation.reduces() && !op.op.supports(type.type)) {
+            throw wrong("--op=" + op + " has no meaning for --type=" + type);
+        }
+    }
+
+    private ParameterException wrong(String what) {
+        return new ParameterException(spec.commandLine(), what);
+    }
+
+    private List<Peer> peers(World world) {
+        boolean hasResult = operation.hasBlocks() || operation instanceof SendRecv;
+        // A block more: sizes are rounded up to whole blocks.
+        long bytes = maxBytes.bytes() + (long) world.size() * type.type.sizeBytes();
+        List<Peer> peers = new ArrayList<>();
+        for (BackendName backend : new LinkedHashSet<>(backends)) {
+            List<MemoryKind> kinds = backend == BackendName.jrun ? memories : List.of(backend.usual);
+            for (MemoryKind memory : new LinkedHashSet<>(kinds)) {
+                peers.add(new Peer(world, backend.name(), memory, bytes, hasResult));
+            }
+        }
+        return peers;
+    }
+}

@@ -1,0 +1,140 @@
+package io.jrun.bench.collective;
+
+import io.jrun.bench.collective.Benched.Expected;
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Times one operation on several peers by turns, and checks each on integer-valued data. A call's time is the slowest rank's.
+ * Every rank runs the same calls in the same order.
+ */
+final class Measurement {
+    /** A size's calls are measured in this many turns, the peers alternating. */
+    private static final int TURNS = 5;
+
+    /** How long one peer's turn should take: long enough for a median, short enough for a slow machine. */
+    private static final double TURN_NANOS = 200e6;
+
+    private static final int MIN_SAMPLES_PER_TURN = 3;
+    private static final int MAX_SAMPLES_PER_TURN = 60;
+
+    /** Up to here one sample is the mean of a batch of calls: a single call is near the clock's resolution. */
+    private static final long BATCHED_BYTES = 16 << 10;
+
+    private static final int BATCH = 200;
+
+    private static final long WARM_UP_BYTES = 64 << 10;
+
+    private final Benched operation;
+    private final DataType type;
+    private final ReduceOp op;
+    private final ProcessGroup all;
+    private final int iters;
+
+    /**
+     * @param all ranks, for barriers and for finding the slowest
+     * @param iters samples of a turn; 0: as many as fill it
+     */
+    Measurement(Benched operation, DataType type, ReduceOp op, ProcessGroup all, int iters) {
+        this.operation = operation;
+        this.type = type;
+        this.op = op;
+        this.all = all;
+        this.iters = iters;
+    }
+
+    /** One peer at one size. */
+    record Result(Peer peer, long bytes, long count, Samples samples, long errors) {}
+
+    /** The first size would otherwise be measured while the code is still being compiled. */
+    void warmUp(List<Peer> peers, long maxBytes, int calls) {
+        for (Peer peer : peers) {
+            long largest = elements(Math.min(maxBytes, WARM_UP_BYTES));
+            double[] _ = time(cell(peer, elements(1)), calls, 3);
+            double[] _ = time(cell(peer, largest), calls, 1);
+        }
+    }
+
+    /** All peers at a size of about {@code bytes}. */
+    List<Result> measure(List<Peer> peers, long bytes) {
+        long total = elements(bytes);
+        long actualBytes = total * type.sizeBytes();
+        int batch = iters == 0 && actualBytes <= BATCHED_BYTES ? BATCH : 1;
+        List<Long> errors = new ArrayList<>();
+        List<double[]> nanos = new ArrayList<>();
+        List<Integer> samplesPerTurn = new ArrayList<>();
+        for (Peer peer : peers) {
+            Cell cell = cell(peer, total);
+            errors.add(wrongElements(cell));
+            int samples = iters > 0 ? iters : samplesPerTurn(cell, batch);
+            samplesPerTurn.add(samples);
+            nanos.add(new double[TURNS * samples]);
+        }
+        for (int turn = 0; turn < TURNS; turn++) {
+            for (int p = 0; p < peers.size(); p++) {
+                int samples = samplesPerTurn.get(p);
+                double[] slowest = time(cell(peers.get(p), total), batch, samples);
+                System.arraycopy(slowest, 0, nanos.get(p), turn * samples, samples);
+            }
+        }
+        List<Result> results = new ArrayList<>();
+        for (int p = 0; p < peers.size(); p++) {
+            results.add(new Result(peers.get(p), actualBytes, total, new Samples(nanos.get(p)), errors.get(p)));
+        }
+        return results;
+    }
+
+    private int samplesPerTurn(Cell cell, int batch) {
+        double sampleNanos = batch * new Samples(time(cell, batch, MIN_SAMPLES_PER_TURN)).medianNanos();
+        return (int) Math.clamp(TURN_NANOS / sampleNanos, MIN_SAMPLES_PER_TURN, MAX_SAMPLES_PER_TURN);
+    }
+
+    /** At least one element, or one for each rank's block, and whole blocks. */
+    private long elements(long bytes) {
+        int parts = operation.hasBlocks() ? all.size() : 1;
+        return operation.hasSize() ? Math.max(1, bytes / type.sizeBytes() / parts) * parts : 0;
+    }
+
+    private Cell cell(Peer peer, long total) {
+        return peer.cell(type, op, total);
+    }
+
+    /** Nanoseconds of each sample on the slowest rank. Zeros are reduced, so that repeated sums in place stay finite. */
+    private double[] time(Cell cell, int batch, int samples) {
+        cell.input().asSlice(0, cell.total() * type.sizeBytes()).fill((byte) 0);
+        double[] nanos = new double[samples];
+        for (int s = 0; s < samples; s++) {
+            all.barrier();
+            long start = System.nanoTime();
+            for (int call = 0; call < batch; call++) {
+                operation.run(cell);
+            }
+            nanos[s] = (double) (System.nanoTime() - start) / batch;
+        }
+        all.allReduce(MemorySegment.ofArray(nanos), DataType.F64, samples, ReduceOp.MAX);
+        return nanos;
+    }
+
+    /** Number of wrong elements over all ranks after one call. */
+    private long wrongElements(Cell cell) {
+        for (long i = 0; i < cell.total(); i++) {
+            Values.set(cell.input(), type, i, cell.value(cell.rank(), i));
+        }
+        operation.run(cell);
+        Expected expected = operation.expected(cell);
+        int divisor = operation.reduces() && op == ReduceOp.AVG ? all.size() : 1;
+        long wrong = 0;
+        for (long i = 0; i < expected.count(); i++) {
+            if (!Values.equal(cell.result(), type, i, expected.element().applyAsLong(i), divisor)) {
+                wrong++;
+            }
+        }
+        long[] total = {wrong};
+        all.allReduce(MemorySegment.ofArray(total), DataType.I64, 1, ReduceOp.SUM);
+        return total[0];
+    }
+}

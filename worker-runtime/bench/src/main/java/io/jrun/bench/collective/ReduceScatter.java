@@ -1,0 +1,35 @@
+package io.jrun.bench.collective;
+
+/** Everybody gets its block of the reduction. */
+final class ReduceScatter implements Benched {
+    @Override
+    public String name() {
+        return "reducescatter";
+    }
+
+    @Override
+    public double busFactor(int ranks) {
+        return (ranks - 1.0) / ranks;
+    }
+
+    @Override
+    public boolean reduces() {
+        return true;
+    }
+
+    @Override
+    public boolean hasBlocks() {
+        return true;
+    }
+
+    @Override
+    public void run(Cell cell) {
+        cell.group().reduceScatter(cell.input(), cell.result(), cell.type(), cell.block(), cell.op());
+    }
+
+    @Override
+    public Expected expected(Cell cell) {
+        long first = cell.rank() * cell.block();
+        return new Expected(cell.block(), i -> cell.reduced(first + i));
+    }
+}

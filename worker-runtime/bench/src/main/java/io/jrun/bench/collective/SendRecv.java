@@ -1,0 +1,42 @@
+package io.jrun.bench.collective;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.Work;
+import java.time.Duration;
+
+/** Everybody sends to its successor while it receives from its predecessor. */
+final class SendRecv implements Benched {
+    private static final Duration DEADLINE = Duration.ofMinutes(1);
+
+    @Override
+    public String name() {
+        return "sendrecv";
+    }
+
+    @Override
+    public double busFactor(int ranks) {
+        return 1;
+    }
+
+    @Override
+    public void run(Cell cell) {
+        ProcessGroup group = cell.group();
+        if (group.size() == 1) {
+            return;
+        }
+        int successor = (group.rank() + 1) % group.size();
+        Work sent = group.sendAsync(cell.input(), cell.type(), cell.total(), successor);
+        group.recv(cell.result(), cell.type(), cell.total(), predecessor(group));
+        sent.await(DEADLINE);
+    }
+
+    @Override
+    public Expected expected(Cell cell) {
+        int predecessor = predecessor(cell.group());
+        return new Expected(cell.group().size() == 1 ? 0 : cell.total(), i -> cell.value(predecessor, i));
+    }
+
+    private static int predecessor(ProcessGroup group) {
+        return (group.rank() + group.size() - 1) % group.size();
+    }
+}

@@ -1,0 +1,41 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.Rendezvous;
+import java.time.Duration;
+import java.util.function.Supplier;
+
+/** Members of a group meet in the job's store. Thread-safe. */
+record StoreRendezvous(Store store) implements Rendezvous {
+    /** How soon a waiting member sees that the group is poisoned. */
+    private static final Duration TURN = Duration.ofSeconds(1);
+
+    @Override
+    public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {
+        String key = "jrun/rendezvous/" + group.world().round() + "/" + group.name();
+        if (group.rank() == 0) {
+            byte[] offered = offer.get();
+            store.set(key, offered);
+            return offered;
+        }
+        while (true) {
+            group.health().check();
+            try {
+                return store.get(key, TURN);
+            } catch (CommException notYet) {
+                if (notYet.code() != ErrorCode.RENDEZVOUS_TIMEOUT) {
+                    throw notYet;
+                }
+                if (deadline.passed()) {
+                    throw new CommException(
+                            ErrorCode.COLLECTIVE_TIMEOUT,
+                            "group " + group.name() + " was not opened within "
+                                    + deadline.timeout().toSeconds() + " s: " + group.describe(0)
+                                    + " has not begun an operation on it. See what that rank does.",
+                            notYet);
+                }
+            }
+        }
+    }
+}

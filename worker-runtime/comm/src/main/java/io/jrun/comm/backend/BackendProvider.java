@@ -1,0 +1,24 @@
+package io.jrun.comm.backend;
+
+import java.util.Optional;
+
+/**
+ * A backend beside jrun's own, found with {@link java.util.ServiceLoader} when a group asks for it by name ({@code --backend},
+ * JRUN_BACKEND, {@link io.jrun.comm.GroupOptions#withBackend}). Has a public constructor without arguments that loads nothing.
+ *
+ * <p>Such a backend runs another library's protocol, so it does not compare fingerprints: what ranks that disagree get is
+ * that library's affair.
+ */
+public interface BackendProvider {
+    /** The name that users choose it by; lower case. */
+    String name();
+
+    /**
+     * Why no group of this process can use it, and what to do about that: a sentence without an end, for messages. Empty if
+     * it can be used. May load the library.
+     */
+    Optional<String> obstacle();
+
+    /** Makes the factory for this process's world; called once, and only where there is no {@link #obstacle}. */
+    BackendFactory create(WorldContext world, Rendezvous rendezvous);
+}

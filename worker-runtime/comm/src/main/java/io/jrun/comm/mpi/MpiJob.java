@@ -1,0 +1,156 @@
+package io.jrun.comm.mpi;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.Rendezvous;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+
+/**
+ * The MPI job that this process belongs to: how its ranks find each other without jrun's agent. There is one per process,
+ * as MPI has it. Thread-safe.
+ */
+public final class MpiJob implements Rendezvous {
+    /** Room for one rank's line in {@link #exchange}, and for what {@link #fromFirst} carries. */
+    private static final int LINE_BYTES = 1024;
+
+    private static final int RENDEZVOUS_TAG = 0x7ffe;
+
+    private static final AtomicReference<Optional<MpiJob>> CURRENT = new AtomicReference<>(Optional.empty());
+
+    private final MpiFunctions mpi;
+    private final int rank;
+    private final int size;
+
+    private MpiJob(MpiFunctions mpi) {
+        this.mpi = mpi;
+        this.rank = number("MPI_Comm_rank");
+        this.size = number("MPI_Comm_size");
+    }
+
+    /** Whether these variables are of a process that mpirun or srun --mpi=pmix has started. */
+    public static boolean hasStarted(Map<String, String> variables) {
+        return variables.containsKey("OMPI_COMM_WORLD_RANK") || variables.containsKey("PMIX_RANK");
+    }
+
+    /**
+     * Joins the MPI job, once per process.
+     *
+     * @throws CommException USAGE if MPI is not installed; SYSTEM if it refuses
+     */
+    public static MpiJob join() {
+        obstacle().ifPresent(missing -> {
+            throw new CommException(ErrorCode.USAGE, "this process was started by MPI, but " + missing);
+        });
+        MpiJob job = new MpiJob(MpiFunctions.begin());
+        CURRENT.set(Optional.of(job));
+        return job;
+    }
+
+    /** Why MPI cannot be used on this machine; empty if it can. */
+    static Optional<String> obstacle() {
+        try {
+            MpiLibrary _ = new MpiLibrary();
+            return Optional.empty();
+        } catch (IllegalArgumentException notFound) {
+            return Optional.of("Open MPI 4's " + MpiLibrary.FILE
+                    + " is not installed. Install it (Debian: apt install openmpi-bin), or set LD_LIBRARY_PATH");
+        }
+    }
+
+    /** The one that {@link #join} has joined. */
+    static Optional<MpiJob> current() {
+        return CURRENT.get();
+    }
+
+    MpiFunctions functions() {
+        return mpi;
+    }
+
+    /** This process's number. */
+    public int rank() {
+        return rank;
+    }
+
+    /** Number of processes. */
+    public int size() {
+        return size;
+    }
+
+    /** Collective over the job: everybody's line, by rank. A line has at most {@value #LINE_BYTES} bytes. */
+    public List<String> exchange(String mine) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment line = arena.allocate(LINE_BYTES);
+            line.setString(0, mine);
+            MemorySegment all = arena.allocate((long) LINE_BYTES * size);
+            MemorySegment bytes = mpi.library.constant("ompi_mpi_byte");
+            mpi.library.check(
+                    (int) mpi.allGather.invokeExact(line, LINE_BYTES, bytes, all, LINE_BYTES, bytes, mpi.world),
+                    "MPI_Allgather of addresses");
+            List<String> lines = new ArrayList<>();
+            for (int r = 0; r < size; r++) {
+                lines.add(all.getString((long) LINE_BYTES * r, StandardCharsets.UTF_8));
+            }
+            return lines;
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** As {@link Rendezvous}, over a communicator of the group's members; MPI knows no deadline here. */
+    @Override
+    public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {
+        byte[] offered = group.rank() == 0 ? offer.get() : new byte[0];
+        MemorySegment members = mpi.communicator(MpiBackend.worldRanks(group), RENDEZVOUS_TAG);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment message = arena.allocate(Integer.BYTES + LINE_BYTES);
+            message.set(JAVA_INT, 0, offered.length);
+            MemorySegment.copy(MemorySegment.ofArray(offered), 0, message, Integer.BYTES, offered.length);
+            int length = (int) message.byteSize();
+            mpi.library.check(
+                    (int) mpi.broadcast.invokeExact(message, length, mpi.library.constant("ompi_mpi_byte"), 0, members),
+                    "MPI_Bcast for group " + group.name());
+            return message.asSlice(Integer.BYTES, message.get(JAVA_INT, 0)).toArray(JAVA_BYTE);
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        } finally {
+            mpi.free(members);
+        }
+    }
+
+    /** Collective over the job: ends MPI; nothing here may be called any more. */
+    public void end() {
+        CURRENT.set(Optional.empty());
+        mpi.end();
+    }
+
+    private int number(String function) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment value = arena.allocate(JAVA_INT);
+            mpi.library.check(
+                    (int) mpi.library.function(function, ADDRESS, ADDRESS).invokeExact(mpi.world, value), function);
+            return value.get(JAVA_INT, 0);
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+}

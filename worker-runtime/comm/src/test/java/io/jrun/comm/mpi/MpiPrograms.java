@@ -1,0 +1,113 @@
+package io.jrun.comm.mpi;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.DataType;
+import io.jrun.comm.Distributed;
+import io.jrun.comm.GroupOptions;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Work;
+import io.jrun.comm.World;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.CountDownLatch;
+
+/** What the ranks of {@link MpiWorldTest} run; what is wrong ends them with an exception. */
+public final class MpiPrograms {
+    private MpiPrograms() {}
+
+    /** The first argument chooses. */
+    public static void main(String[] args) throws InterruptedException {
+        try (World world = Distributed.init()) {
+            switch (args[0]) {
+                case "groups" -> groups(world);
+                case "refusals" -> refusals(world);
+                case "absent" -> absent(world);
+                default -> throw new IllegalArgumentException(args[0]);
+            }
+            System.out.println("rank " + world.rank() + " of " + world.size() + " is done, local rank "
+                    + world.localRank() + " of " + world.localSize() + ", node " + world.nodeRank() + " of "
+                    + world.nodeCount());
+        }
+    }
+
+    /** The world, a part of it in reverse order, and jrun's own backend beside MPI's. */
+    private static void groups(World world) {
+        GroupOptions mpi = world.group().options().withBackend("mpi");
+        try (ProcessGroup all = world.group().split(0, world.rank(), mpi);
+                ProcessGroup reversed = all.split(world.rank() == 1 ? 1 : 0, -world.rank());
+                ProcessGroup own = all.split(0, world.rank(), mpi.withBackend("jrun"))) {
+            for (ProcessGroup group : new ProcessGroup[] {all, own}) {
+                double[] sum = {world.rank() + 1, 10};
+                group.allReduce(MemorySegment.ofArray(sum), DataType.F64, 2, ReduceOp.AVG);
+                check(group.name() + " average", sum, new double[] {2, 10});
+            }
+            if (reversed.size() == 2) {
+                long[] mine = {world.rank()};
+                long[] both = new long[2];
+                reversed.allGather(MemorySegment.ofArray(mine), MemorySegment.ofArray(both), DataType.I64, 1);
+                check("order", both, new long[] {2, 0});
+                MemorySegment pair = MemorySegment.ofArray(new int[] {world.rank(), 7, 3, 9});
+                MemorySegment own2 = pair.asSlice(reversed.rank() * 8L, 8);
+                reversed.reduceScatter(pair, own2, DataType.I32, 2, ReduceOp.MAX);
+                check(
+                        "in place",
+                        own2.toArray(ValueLayout.JAVA_INT),
+                        reversed.rank() == 0 ? new int[] {2, 7} : new int[] {3, 9});
+            }
+            int next = (world.rank() + 1) % world.size();
+            byte[] got = new byte[1];
+            Work sent = all.sendAsync(MemorySegment.ofArray(new byte[] {(byte) world.rank()}), DataType.BOOL, 1, next);
+            all.recv(MemorySegment.ofArray(got), DataType.BOOL, 1, (world.rank() + 2) % world.size());
+            sent.await(Duration.ofSeconds(30));
+            check("message", got, new byte[] {(byte) ((world.rank() + 2) % world.size())});
+            all.barrier();
+        }
+    }
+
+    private static void refusals(World world) {
+        refused(
+                "store",
+                "no store in a job that MPI has started",
+                () -> world.store().set("k", new byte[1]));
+        GroupOptions mpi = world.group().options().withBackend("mpi");
+        try (ProcessGroup all = world.group().split(0, world.rank(), mpi)) {
+            refused(
+                    "half",
+                    "MPI has no arithmetic for f16",
+                    () -> all.allReduce(MemorySegment.ofArray(new short[1]), DataType.F16, 1, ReduceOp.SUM));
+        }
+    }
+
+    /** Rank 0 never comes. */
+    private static void absent(World world) throws InterruptedException {
+        GroupOptions mpi = world.group().options().withBackend("mpi");
+        try (ProcessGroup all = world.group().split(0, world.rank(), mpi)) {
+            all.barrier();
+            if (world.rank() == 0) {
+                new CountDownLatch(1).await();
+            }
+            all.barrier();
+        }
+    }
+
+    private static void refused(String what, String why, Runnable call) {
+        try {
+            call.run();
+        } catch (CommException expected) {
+            if (String.valueOf(expected.getMessage()).contains(why)) {
+                return;
+            }
+            throw expected;
+        }
+        throw new AssertionError(what + " was not refused");
+    }
+
+    private static void check(String what, Object actual, Object expected) {
+        if (!Arrays.deepEquals(new Object[] {actual}, new Object[] {expected})) {
+            throw new AssertionError(what + ": " + Arrays.deepToString(new Object[] {actual}));
+        }
+    }
+}

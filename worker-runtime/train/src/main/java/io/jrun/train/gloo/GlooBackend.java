@@ -1,0 +1,243 @@
+package io.jrun.train.gloo;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.NativeBuffers;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.Rendezvous;
+import io.jrun.train.TensorMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import org.bytedeco.javacpp.BytePointer;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.javacpp.chrono.Milliseconds;
+import org.bytedeco.pytorch.AllToAllOptions;
+import org.bytedeco.pytorch.AllgatherOptions;
+import org.bytedeco.pytorch.AllreduceOptions;
+import org.bytedeco.pytorch.BarrierOptions;
+import org.bytedeco.pytorch.BroadcastOptions;
+import org.bytedeco.pytorch.GatherOptions;
+import org.bytedeco.pytorch.LongVector;
+import org.bytedeco.pytorch.ProcessGroupGloo;
+import org.bytedeco.pytorch.ReduceOptions;
+import org.bytedeco.pytorch.ReduceScatterOptions;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.ScatterOptions;
+import org.bytedeco.pytorch.StringViewOptional;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.Work;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A group on a ProcessGroupGloo. Gloo moves native memory in place; it folds f16 and bf16 in their own precision. An
+ * operation that is given up (a poisoned group) still holds its buffers until Gloo's own timeout, which is the operation's.
+ */
+final class GlooBackend implements Backend {
+    /** How soon a waiting operation sees that its group is poisoned. */
+    private static final Duration TURN = Duration.ofSeconds(1);
+
+    private static final long ALIGNMENT = 64;
+    private static final int TAG = 0;
+
+    private final GroupContext context;
+    private final Rendezvous rendezvous;
+    private final Arena memory = Arena.ofShared();
+    private volatile @Nullable ProcessGroupGloo group;
+
+    GlooBackend(GroupContext context, Rendezvous rendezvous) {
+        this.context = context;
+        this.rendezvous = rendezvous;
+    }
+
+    @Override
+    public void run(Call call) {
+        try (PointerScope _ = new PointerScope();
+                NativeBuffers buffers = NativeBuffers.of(call, context.size())) {
+            ProcessGroupGloo connected = connected(call);
+            await(begin(call, connected, buffers), call);
+            finish(call, buffers);
+            buffers.deliver();
+        } catch (CommException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            throw failed(call, e);
+        }
+    }
+
+    private Work begin(Call call, ProcessGroupGloo gloo, NativeBuffers buffers) {
+        long count = call.count();
+        long all = count * context.size();
+        MemorySegment in = buffers.input();
+        MemorySegment out = buffers.output();
+        Milliseconds timeout = new Milliseconds(Math.max(1, call.deadline().remainingNanos() / 1_000_000));
+        boolean isRoot = context.rank() == call.root();
+        return switch (call.kind()) {
+            case BROADCAST -> {
+                BroadcastOptions options = new BroadcastOptions();
+                options.rootRank(call.root());
+                options.timeout(timeout);
+                yield gloo.broadcast(new TensorVector(tensor(call, out, count)), options);
+            }
+            case ALL_REDUCE -> {
+                AllreduceOptions options = new AllreduceOptions();
+                options.reduceOp(GlooTypes.reduceOp(call));
+                options.timeout(timeout);
+                yield gloo.allreduce(new TensorVector(tensor(call, out, count)), options);
+            }
+            case REDUCE -> {
+                ReduceOptions options = new ReduceOptions();
+                options.reduceOp(GlooTypes.reduceOp(call));
+                options.rootRank(call.root());
+                options.timeout(timeout);
+                Tensor data = tensor(call, out, count);
+                // Gloo leaves partial sums in every rank's buffer.
+                yield gloo.reduce(new TensorVector(isRoot ? data : data.clone()), options);
+            }
+            case ALL_GATHER -> {
+                AllgatherOptions options = new AllgatherOptions();
+                options.timeout(timeout);
+                yield gloo._allgather_base(tensor(call, out, all), tensor(call, in, count), options);
+            }
+            case REDUCE_SCATTER -> {
+                ReduceScatterOptions options = new ReduceScatterOptions();
+                options.reduceOp(GlooTypes.reduceOp(call));
+                options.timeout(timeout);
+                yield gloo._reduce_scatter_base(tensor(call, out, count), tensor(call, in, all), options);
+            }
+            case GATHER -> {
+                GatherOptions options = new GatherOptions();
+                options.rootRank(call.root());
+                options.timeout(timeout);
+                TensorVector mine = new TensorVector(tensor(call, in, count));
+                yield gloo.gather(isRoot ? blocks(call, out) : none(), mine, options);
+            }
+            case SCATTER -> {
+                ScatterOptions options = new ScatterOptions();
+                options.rootRank(call.root());
+                options.timeout(timeout);
+                TensorVector mine = new TensorVector(tensor(call, out, count));
+                yield gloo.scatter(mine, isRoot ? blocks(call, in) : none(), options);
+            }
+            case ALL_TO_ALL -> {
+                AllToAllOptions options = new AllToAllOptions();
+                options.timeout(timeout);
+                yield gloo.alltoall_base(
+                        tensor(call, out, all), tensor(call, in, all), new LongVector(), new LongVector(), options);
+            }
+            case SEND -> gloo.send(new TensorVector(tensor(call, in, count)), call.root(), TAG);
+            case RECV -> gloo.recv(new TensorVector(tensor(call, out, count)), call.root(), TAG);
+            case BARRIER -> {
+                BarrierOptions options = new BarrierOptions();
+                options.timeout(timeout);
+                yield gloo.barrier(options);
+            }
+            default ->
+                throw new CommException(
+                        ErrorCode.USAGE,
+                        call.describe() + ": the gloo backend does not have this operation. Use another backend.");
+        };
+    }
+
+    private void finish(Call call, NativeBuffers buffers) {
+        boolean hasResult = call.kind() != OpKind.REDUCE || context.rank() == call.root();
+        if (call.op() != ReduceOp.AVG || !hasResult) {
+            return;
+        }
+        Tensor sum = tensor(call, buffers.output(), call.count());
+        if (call.type().isFloat()) {
+            sum.div_(new Scalar(context.size()));
+        } else {
+            sum.div_(new Scalar(context.size()), new StringViewOptional(new BytePointer("trunc")));
+        }
+    }
+
+    private void await(Work work, Call call) {
+        Milliseconds turn = new Milliseconds(TURN.toMillis());
+        while (true) {
+            try {
+                work._wait(turn);
+                return;
+            } catch (RuntimeException failure) {
+                if (work.isCompleted()) {
+                    throw failure;
+                }
+                context.health().check();
+                if (call.deadline().passed()) {
+                    throw new CommException(
+                            ErrorCode.COLLECTIVE_TIMEOUT,
+                            call.describe() + " on group " + context.name() + " was not done within "
+                                    + call.deadline().timeout().toSeconds()
+                                    + " s over Gloo, which does not say which rank is missing. Compare the ranks' logs,"
+                                    + " or run with --backend jrun.",
+                            failure);
+                }
+            }
+        }
+    }
+
+    private CommException failed(Call call, RuntimeException failure) {
+        context.health().check();
+        String said = String.valueOf(failure.getMessage()).lines().findFirst().orElse("");
+        boolean lost = said.contains("closed by peer") || said.contains("reset by peer");
+        return new CommException(
+                lost ? ErrorCode.PEER_LOST : ErrorCode.SYSTEM,
+                call.describe() + " on group " + context.name() + " failed in Gloo: " + said,
+                failure);
+    }
+
+    private Tensor tensor(Call call, MemorySegment memory, long count) {
+        return TensorMemory.tensor(memory, GlooTypes.scalar(call.type()), count);
+    }
+
+    private TensorVector blocks(Call call, MemorySegment whole) {
+        Tensor[] blocks = new Tensor[context.size()];
+        for (int r = 0; r < blocks.length; r++) {
+            blocks[r] = tensor(call, whole.asSlice(r * call.bytes(), call.bytes()), call.count());
+        }
+        return new TensorVector(blocks);
+    }
+
+    /** An empty list of lists; null would crash. */
+    private static TensorVector none() {
+        return (TensorVector) new TensorVector().limit(0);
+    }
+
+    private ProcessGroupGloo connected(Call call) {
+        ProcessGroupGloo current = group;
+        return current != null ? current : connect(call);
+    }
+
+    private synchronized ProcessGroupGloo connect(Call call) {
+        ProcessGroupGloo current = group;
+        if (current == null) {
+            current = GlooMeeting.open(
+                            context.rank(),
+                            context.addresses(),
+                            mine -> rendezvous.fromFirst(context, () -> mine, call.deadline()),
+                            call.deadline().timeout())
+                    .group();
+            group = current;
+        }
+        return current;
+    }
+
+    @Override
+    public MemorySegment allocate(Call call) {
+        return memory.allocate(call.bytes(), ALIGNMENT);
+    }
+
+    @Override
+    public void healthChanged() {}
+
+    /** The libtorch object stays, see {@link GlooMeeting#kept}. */
+    @Override
+    public void close() {
+        memory.close();
+    }
+}

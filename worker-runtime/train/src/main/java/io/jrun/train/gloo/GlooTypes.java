@@ -1,0 +1,53 @@
+package io.jrun.train.gloo;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.DataType;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Call;
+import org.bytedeco.pytorch.ReduceOp;
+import org.bytedeco.pytorch.global.torch;
+
+/** libtorch's names for our types and reductions. Stateless. */
+final class GlooTypes {
+    private GlooTypes() {}
+
+    /** The element type; a truth value is a byte, since Gloo does not know it. */
+    static torch.ScalarType scalar(DataType type) {
+        return switch (type) {
+            case F16 -> torch.ScalarType.Half;
+            case BF16 -> torch.ScalarType.BFloat16;
+            case F32 -> torch.ScalarType.Float;
+            case F64 -> torch.ScalarType.Double;
+            case I8 -> torch.ScalarType.Char;
+            case U8, BOOL -> torch.ScalarType.Byte;
+            case I32 -> torch.ScalarType.Int;
+            case I64 -> torch.ScalarType.Long;
+        };
+    }
+
+    /** The reduction; AVG is a sum that the caller divides. */
+    static ReduceOp reduceOp(Call call) {
+        return new ReduceOp(call.type() == DataType.BOOL ? logical(call) : numeric(call));
+    }
+
+    private static ReduceOp.RedOpType numeric(Call call) {
+        return switch (call.op()) {
+            case SUM, AVG -> ReduceOp.RedOpType.SUM;
+            case MIN -> ReduceOp.RedOpType.MIN;
+            case MAX -> ReduceOp.RedOpType.MAX;
+            case PROD -> ReduceOp.RedOpType.PRODUCT;
+            case BAND -> ReduceOp.RedOpType.BAND;
+            case BOR -> ReduceOp.RedOpType.BOR;
+            case BXOR -> ReduceOp.RedOpType.BXOR;
+        };
+    }
+
+    private static ReduceOp.RedOpType logical(Call call) {
+        return switch (call.op()) {
+            case SUM, MAX, BOR -> ReduceOp.RedOpType.MAX;
+            case PROD, MIN, BAND -> ReduceOp.RedOpType.MIN;
+            case BXOR -> ReduceOp.RedOpType.BXOR;
+            case AVG -> throw new CommException(ErrorCode.USAGE, call.describe() + ": truth values have no average");
+        };
+    }
+}

@@ -1,0 +1,152 @@
+package io.jrun.train.nccl;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.List;
+
+/** The few functions of the CUDA runtime that a group needs. Failures are IllegalStateException. */
+final class Cuda {
+    static final int SUCCESS = 0;
+    static final int NOT_READY = 600;
+    static final int HOST_TO_DEVICE = 1;
+    static final int DEVICE_TO_HOST = 2;
+
+    /** cudaPointerAttributes, whose type 0 is host memory that CUDA does not know. */
+    static final StructLayout POINTER_ATTRIBUTES = MemoryLayout.structLayout(
+            JAVA_INT.withName("type"),
+            JAVA_INT.withName("device"),
+            ADDRESS.withName("devicePointer"),
+            ADDRESS.withName("hostPointer"),
+            MemoryLayout.sequenceLayout(8, JAVA_LONG).withName("reserved"));
+
+    private static final List<String> FILES = List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so");
+    private static final int NON_BLOCKING_STREAM = 1;
+    private static final int PORTABLE_AND_MAPPED = 1 | 2;
+
+    private final MethodHandle deviceCount;
+    private final MethodHandle setDevice;
+    private final MethodHandle createStream;
+    private final MethodHandle destroyStream;
+    private final MethodHandle queryStream;
+    private final MethodHandle allocateDevice;
+    private final MethodHandle freeDevice;
+    private final MethodHandle allocatePinned;
+    private final MethodHandle freePinned;
+    private final MethodHandle copy;
+    private final MethodHandle attributes;
+
+    private Cuda(NativeLibrary library) {
+        this.deviceCount = library.function("cudaGetDeviceCount", ADDRESS);
+        this.setDevice = library.function("cudaSetDevice", JAVA_INT);
+        this.createStream = library.function("cudaStreamCreateWithFlags", ADDRESS, JAVA_INT);
+        this.destroyStream = library.function("cudaStreamDestroy", ADDRESS);
+        this.queryStream = library.function("cudaStreamQuery", ADDRESS);
+        this.allocateDevice = library.function("cudaMalloc", ADDRESS, JAVA_LONG);
+        this.freeDevice = library.function("cudaFree", ADDRESS);
+        this.allocatePinned = library.function("cudaHostAlloc", ADDRESS, JAVA_LONG, JAVA_INT);
+        this.freePinned = library.function("cudaFreeHost", ADDRESS);
+        this.copy = library.function("cudaMemcpyAsync", ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS);
+        this.attributes = library.function("cudaPointerGetAttributes", ADDRESS, ADDRESS);
+    }
+
+    /** @throws NcclMissingException if there is no CUDA runtime */
+    static Cuda open() {
+        return new Cuda(NativeLibrary.open(FILES)
+                .orElseThrow(
+                        () -> new NcclMissingException("the CUDA runtime is not installed (" + String.join(", ", FILES)
+                                + "). Install CUDA 12 or 13, or put its folder on LD_LIBRARY_PATH")));
+    }
+
+    /** GPUs of this process; 0 where there is no driver either. */
+    int devices() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment count = arena.allocate(JAVA_INT);
+            return call(deviceCount, count) == SUCCESS ? count.get(JAVA_INT, 0) : 0;
+        }
+    }
+
+    void use(int device) {
+        check(call(setDevice, device), "cudaSetDevice(" + device + ")");
+    }
+
+    MemorySegment stream() {
+        return made(createStream, "cudaStreamCreateWithFlags", NON_BLOCKING_STREAM);
+    }
+
+    void destroyStream(MemorySegment stream) {
+        int _ = call(destroyStream, stream);
+    }
+
+    /** Whether everything on the stream is done. */
+    boolean isDone(MemorySegment stream) {
+        int code = call(queryStream, stream);
+        if (code == NOT_READY) {
+            return false;
+        }
+        check(code, "cudaStreamQuery");
+        return true;
+    }
+
+    MemorySegment device(long bytes) {
+        return made(allocateDevice, "cudaMalloc of " + bytes + " bytes", bytes);
+    }
+
+    void freeDevice(MemorySegment memory) {
+        int _ = call(freeDevice, memory);
+    }
+
+    /** Host memory that GPUs reach. */
+    MemorySegment pinned(long bytes) {
+        return made(allocatePinned, "cudaHostAlloc of " + bytes + " bytes", bytes, PORTABLE_AND_MAPPED)
+                .reinterpret(bytes);
+    }
+
+    void freePinned(MemorySegment memory) {
+        int _ = call(freePinned, memory);
+    }
+
+    /** Queues a copy. */
+    void copy(MemorySegment to, MemorySegment from, long bytes, int direction, MemorySegment stream) {
+        check(call(copy, to, from, bytes, direction, stream), "cudaMemcpyAsync of " + bytes + " bytes");
+    }
+
+    /** Whether a GPU can reach the memory at this address. */
+    boolean isReachable(MemorySegment memory) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment found = arena.allocate(POINTER_ATTRIBUTES);
+            return call(attributes, found, memory) == SUCCESS && found.get(JAVA_INT, 0) != 0;
+        }
+    }
+
+    private static MemorySegment made(MethodHandle maker, String what, Object... arguments) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment place = arena.allocate(ADDRESS);
+            Object[] all = new Object[arguments.length + 1];
+            all[0] = place;
+            System.arraycopy(arguments, 0, all, 1, arguments.length);
+            check(call(maker, all), what);
+            return place.get(ADDRESS, 0);
+        }
+    }
+
+    private static void check(int code, String what) {
+        if (code != SUCCESS) {
+            throw new IllegalStateException(what + " failed with CUDA error " + code);
+        }
+    }
+
+    private static int call(MethodHandle function, Object... arguments) {
+        try {
+            return (int) function.invokeWithArguments(arguments);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+package io.jrun.train.nccl;
+
+import io.jrun.comm.backend.NativeBuffers;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A call's buffers where GPUs reach them: as they are, or as copies in device memory. Confined to the calling thread. */
+final class DeviceBuffers implements AutoCloseable {
+    private final Cuda cuda;
+    private final MemorySegment stream;
+    private final List<MemorySegment> copies = new ArrayList<>();
+    private final NativeBuffers callers;
+    private MemorySegment input = MemorySegment.NULL;
+    private MemorySegment output = MemorySegment.NULL;
+
+    private DeviceBuffers(Cuda cuda, NativeBuffers callers, MemorySegment stream) {
+        this.cuda = cuda;
+        this.callers = callers;
+        this.stream = stream;
+    }
+
+    /** Queues the copies that are needed. */
+    static DeviceBuffers of(Cuda cuda, NativeBuffers callers, MemorySegment stream) {
+        DeviceBuffers buffers = new DeviceBuffers(cuda, callers, stream);
+        buffers.input = buffers.brought(callers.input());
+        // Segments of one address are equal whatever their sizes.
+        boolean inPlace = callers.output().equals(callers.input())
+                && callers.output().byteSize() == callers.input().byteSize();
+        buffers.output = inPlace ? buffers.input : buffers.brought(callers.output());
+        return buffers;
+    }
+
+    private MemorySegment brought(MemorySegment buffer) {
+        if (buffer.byteSize() == 0 || cuda.isReachable(buffer)) {
+            return buffer;
+        }
+        MemorySegment copy = cuda.device(buffer.byteSize()).reinterpret(buffer.byteSize());
+        copies.add(copy);
+        cuda.copy(copy, buffer, buffer.byteSize(), Cuda.HOST_TO_DEVICE, stream);
+        return copy;
+    }
+
+    MemorySegment input() {
+        return input;
+    }
+
+    MemorySegment output() {
+        return output;
+    }
+
+    /** A byte of device memory. */
+    MemorySegment word() {
+        MemorySegment word = cuda.device(1);
+        copies.add(word);
+        return word;
+    }
+
+    /** Queues the copy of the result. */
+    void bringBack() {
+        if (!output.equals(callers.output())) {
+            cuda.copy(callers.output(), output, output.byteSize(), Cuda.DEVICE_TO_HOST, stream);
+        }
+    }
+
+    @Override
+    public void close() {
+        copies.forEach(cuda::freeDevice);
+    }
+}

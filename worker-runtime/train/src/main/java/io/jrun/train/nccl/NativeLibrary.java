@@ -1,0 +1,49 @@
+package io.jrun.train.nccl;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.util.List;
+import java.util.Optional;
+
+/** A shared library whose functions return error codes. Immutable. */
+final class NativeLibrary {
+    private final String file;
+    private final SymbolLookup symbols;
+
+    private NativeLibrary(String file, SymbolLookup symbols) {
+        this.file = file;
+        this.symbols = symbols;
+    }
+
+    /** The first of {@code files} that the dynamic linker finds. */
+    static Optional<NativeLibrary> open(List<String> files) {
+        for (String file : files) {
+            try {
+                return Optional.of(new NativeLibrary(file, SymbolLookup.libraryLookup(file, Arena.global())));
+            } catch (IllegalArgumentException notThere) {
+                // the next one
+            }
+        }
+        return Optional.empty();
+    }
+
+    /**
+     * A function.
+     *
+     * @throws NcclMissingException if this version of the library has none of that name
+     */
+    MethodHandle function(String name, MemoryLayout... arguments) {
+        return Linker.nativeLinker()
+                .downcallHandle(
+                        symbols.find(name)
+                                .orElseThrow(() -> new NcclMissingException(
+                                        file + " has no function " + name + ". Install a newer one")),
+                        FunctionDescriptor.of(JAVA_INT, arguments));
+    }
+}

@@ -1,0 +1,83 @@
+package io.jrun.train.nccl;
+
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.Rendezvous;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * A group on NCCL: a communicator for its collectives and one for each direction between two members that exchange
+ * messages, made when first used. On one communicator two ranks that send to each other would wait for each other.
+ */
+final class NcclBackend implements Backend {
+    private final Nccl nccl;
+    private final Cuda cuda;
+    private final int device;
+    private final GroupContext group;
+    private final Rendezvous rendezvous;
+    private final NcclChannel collectives;
+    private final ConcurrentHashMap<String, NcclChannel> messages = new ConcurrentHashMap<>();
+    private final List<MemorySegment> pinned = new ArrayList<>();
+
+    NcclBackend(Nccl nccl, Cuda cuda, int device, GroupContext group, Rendezvous rendezvous) {
+        this.nccl = nccl;
+        this.cuda = cuda;
+        this.device = device;
+        this.group = group;
+        this.rendezvous = rendezvous;
+        this.collectives = channel(group);
+    }
+
+    @Override
+    public void run(Call call) {
+        if (call.kind() == OpKind.SEND) {
+            between(group.rank(), call.root()).run(call);
+        } else if (call.kind() == OpKind.RECV) {
+            between(call.root(), group.rank()).run(call);
+        } else {
+            collectives.run(call);
+        }
+    }
+
+    private NcclChannel between(int sender, int receiver) {
+        String name = group.name() + "." + sender + "to" + receiver;
+        return messages.computeIfAbsent(
+                name,
+                _ -> channel(new GroupContext(
+                        group.world(),
+                        name,
+                        group.rank() == sender ? 0 : 1,
+                        List.of(group.members().get(sender), group.members().get(receiver)),
+                        group.deterministic(),
+                        group.lateWarning(),
+                        group.health())));
+    }
+
+    private NcclChannel channel(GroupContext members) {
+        return new NcclChannel(nccl, cuda, device, members, rendezvous);
+    }
+
+    @Override
+    public synchronized MemorySegment allocate(Call call) {
+        cuda.use(device);
+        MemorySegment memory = cuda.pinned(Math.max(1, call.bytes()));
+        pinned.add(memory);
+        return memory.asSlice(0, call.bytes()).fill((byte) 0);
+    }
+
+    @Override
+    public void healthChanged() {}
+
+    @Override
+    public synchronized void close() {
+        collectives.close();
+        messages.values().forEach(NcclChannel::close);
+        pinned.forEach(cuda::freePinned);
+        pinned.clear();
+    }
+}

@@ -1,0 +1,13 @@
+package io.jrun.train.nccl;
+
+import java.io.Serial;
+
+/** NCCL, CUDA or a GPU is not there; the message says what to do. */
+final class NcclMissingException extends RuntimeException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    NcclMissingException(String message) {
+        super(message);
+    }
+}

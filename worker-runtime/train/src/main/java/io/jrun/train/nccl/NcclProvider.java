@@ -1,0 +1,48 @@
+package io.jrun.train.nccl;
+
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.BackendFactory;
+import io.jrun.comm.backend.BackendProvider;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.Rendezvous;
+import io.jrun.comm.backend.WorldContext;
+import java.util.Optional;
+
+/** The backend {@code nccl}. */
+public final class NcclProvider implements BackendProvider {
+    @Override
+    public String name() {
+        return "nccl";
+    }
+
+    @Override
+    public Optional<String> obstacle() {
+        try {
+            Nccl _ = Nccl.open();
+            return Cuda.open().devices() > 0
+                    ? Optional.empty()
+                    : Optional.of("this process sees no GPU. Look at nvidia-smi and CUDA_VISIBLE_DEVICES");
+        } catch (NcclMissingException missing) {
+            return Optional.of(String.valueOf(missing.getMessage()));
+        }
+    }
+
+    @Override
+    public BackendFactory create(WorldContext world, Rendezvous rendezvous) {
+        Nccl nccl = Nccl.open();
+        Cuda cuda = Cuda.open();
+        // jrun shows each worker of a Java program its own GPU alone; where it shows all, they go by local rank.
+        int device = world.localRank() % cuda.devices();
+        return new Factory(nccl, cuda, device, rendezvous);
+    }
+
+    private record Factory(Nccl nccl, Cuda cuda, int device, Rendezvous rendezvous) implements BackendFactory {
+        @Override
+        public Backend create(GroupContext group) {
+            return new NcclBackend(nccl, cuda, device, group, rendezvous);
+        }
+
+        @Override
+        public void close() {}
+    }
+}
