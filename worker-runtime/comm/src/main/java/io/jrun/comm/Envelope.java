@@ -1,7 +1,6 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.Call;
-import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
 
@@ -27,12 +26,12 @@ record Envelope(int tag, DataType type, long count, boolean isObject) {
     @SuppressWarnings("EnumOrdinal") // Whoever reads it runs the same classes.
     Call sentWith(Call message) {
         long[] words = {tag, type.ordinal(), count, isObject ? 1 : 0};
-        return call(message.sequence(), OpKind.SEND, message.root(), words, message.deadline());
+        return call(message.sequence(), OpKind.SEND, message.root(), words, message);
     }
 
-    /** The call that receives the next one into {@code words}. */
-    static Call receivedFrom(int source, long sequence, long[] words, Deadline deadline) {
-        return call(sequence, OpKind.RECV, source, words, deadline);
+    /** The call that receives the next one into {@code words}, for the sake of {@code receive}. */
+    static Call receivedFrom(int source, long sequence, long[] words, Call receive) {
+        return call(sequence, OpKind.RECV, source, words, receive);
     }
 
     static long[] words() {
@@ -43,9 +42,21 @@ record Envelope(int tag, DataType type, long count, boolean isObject) {
         return new Envelope((int) words[0], TYPES[(int) words[1]], words[2], words[3] != 0);
     }
 
-    private static Call call(long sequence, OpKind kind, int peer, long[] words, Deadline deadline) {
+    private static Call call(long sequence, OpKind kind, int peer, long[] words, Call whole) {
         MemorySegment memory = MemorySegment.ofArray(words);
-        return new Call(sequence, kind, DataType.I64, ReduceOp.SUM, WORDS, peer, memory, memory, deadline);
+        return new Call(
+                sequence,
+                kind,
+                DataType.I64,
+                ReduceOp.SUM,
+                WORDS,
+                peer,
+                memory,
+                memory,
+                whole.deadline(),
+                null,
+                null,
+                whole);
     }
 
     long bytes() {

@@ -292,7 +292,7 @@ final class Inbox implements Queue {
     private @Nullable Posted readMessage(Backend backend, Call call, int source) {
         long sequence = received[source]++;
         long[] words = Envelope.words();
-        backend.run(Envelope.receivedFrom(source, sequence, words, call.deadline()));
+        backend.run(Envelope.receivedFrom(source, sequence, words, call));
         Envelope envelope = Envelope.of(words);
         Posted receive = take(source, sequence, envelope);
         MemorySegment target =
@@ -307,7 +307,10 @@ final class Inbox implements Queue {
                     source,
                     target,
                     target,
-                    call.deadline()));
+                    call.deadline(),
+                    null,
+                    null,
+                    call));
         }
         if (receive == null) {
             keep(new Early(source, sequence, envelope, target));

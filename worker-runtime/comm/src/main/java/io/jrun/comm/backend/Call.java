@@ -70,6 +70,11 @@ public record Call(
         return whole == null ? this : whole;
     }
 
+    /** What ranks compare: the program's call; of messages, of which the program's may take several, the message itself. */
+    public Call compared() {
+        return kind.isMessage() ? this : asCalled();
+    }
+
     /** A step of this call that some of the ranks take among themselves; of the same type, with the same deadline. */
     public Call part(
             long partSequence,

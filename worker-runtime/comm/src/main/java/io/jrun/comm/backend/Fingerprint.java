@@ -15,7 +15,7 @@ public final class Fingerprint {
 
     /** The word of a call, as the program made it. */
     public static long of(Call part) {
-        Call call = part.asCalled();
+        Call call = part.compared();
         return call.kind().ordinal()
                 | (long) call.type().ordinal() << 8
                 | (long) call.op().ordinal() << 16

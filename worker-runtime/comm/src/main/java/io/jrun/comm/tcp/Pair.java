@@ -88,6 +88,12 @@ final class Pair {
         wantReads(true);
     }
 
+    /** Whether bytes have come; {@code isReadable} is what the selector says. */
+    boolean hasInput(boolean isReadable) throws IOException {
+        Connection open = connection;
+        return open != null && open.hasInput(isReadable);
+    }
+
     /** Takes the connection over; {@code newKey} is registered without interests. */
     void open(Connection newConnection, SelectionKey newKey) {
         connection = newConnection;

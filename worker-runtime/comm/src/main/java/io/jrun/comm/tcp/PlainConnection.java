@@ -19,6 +19,11 @@ record PlainConnection(SocketChannel socket) implements Connection {
     }
 
     @Override
+    public boolean hasInput(boolean isReadable) {
+        return isReadable;
+    }
+
+    @Override
     public int interest(int wanted) {
         return wanted;
     }

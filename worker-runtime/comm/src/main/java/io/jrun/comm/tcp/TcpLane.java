@@ -71,7 +71,7 @@ final class TcpLane implements Links, AutoCloseable {
         call = newCall;
         waitedNanos = 0;
         waitedFor = null;
-        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall.asCalled(), algorithm, rank());
+        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall.compared(), algorithm, rank());
         header = newHeader;
         newHeader.encode(headerTemplate);
         involved.forEach(pair -> pair.involve(false));
@@ -155,7 +155,8 @@ final class TcpLane implements Links, AutoCloseable {
         takeDeliveries();
         pair.listen();
         try {
-            return pair.isOpen() && selector.selectNow(_ -> {}) > 0;
+            boolean isReadable = selector.selectNow(_ -> {}) > 0;
+            return pair.hasInput(isReadable);
         } catch (IOException e) {
             throw lost(peer, reason(e));
         }

@@ -247,6 +247,16 @@ final class TlsConnection implements Connection {
         }
     }
 
+    /** The socket may be readable for TLS's own sake only, and not readable any more when a record is here already. */
+    @Override
+    public boolean hasInput(boolean isReadable) throws IOException {
+        boolean progress = isReady();
+        while (progress && !decrypted.hasRemaining()) {
+            progress = unwrap(null);
+        }
+        return decrypted.hasRemaining() || ended;
+    }
+
     @Override
     public int interest(int wanted) {
         if (outgoing.hasRemaining()) {

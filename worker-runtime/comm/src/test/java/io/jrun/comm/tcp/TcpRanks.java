@@ -38,6 +38,7 @@ final class TcpRanks implements AutoCloseable {
     static final Duration HANDSHAKE_TIMEOUT = Duration.ofSeconds(3);
 
     private static final long HANG_SECONDS = 60;
+    private static final int BACKLOG = 4096;
 
     /** What one rank does. */
     interface Body {
@@ -96,7 +97,7 @@ final class TcpRanks implements AutoCloseable {
         try {
             for (int rank = 0; rank < size; rank++) {
                 ServerSocketChannel listener = ServerSocketChannel.open();
-                listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+                listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), BACKLOG);
                 world.listeners.add(listener);
                 int port = front.portBefore(rank, listener.socket().getLocalPort());
                 world.peers.add(new Peer(rank, 0, rank, "testhost", "127.0.0.1", port, 4000 + rank));
