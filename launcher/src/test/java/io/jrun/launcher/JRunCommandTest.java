@@ -46,7 +46,7 @@ class JRunCommandTest {
     @Test
     void helpOfTheAgentNamesItsOptions() {
         assertThat(run("agent", "-h")).isZero();
-        assertThat(out.toString(StandardCharsets.UTF_8)).contains("--secret-file=PATH", "--port=PORT");
+        assertThat(out.toString(StandardCharsets.UTF_8)).contains("--secret-file=PATH", "--listen=ADDRESS:PORT");
     }
 
     private int run(String... args) {
