@@ -85,11 +85,12 @@ final class Job {
     void open() throws IOException {
         ParentDeath parentDeath = ParentDeath.find();
         Node node = NodeProbe.probeHere();
+        Path logDir = Path.of(request.getLogDir()); // Before anything is taken that would have to be given back.
         ControlSocket socket = ControlSocket.bind();
         Guard guard = startGuard(socket);
         MasterPort masterPort = request.getReserveMasterPort() ? reservePort(socket, guard) : null;
-        LaunchContext context = new LaunchContext(
-                node, options, request.getRunId(), Path.of(request.getLogDir()), socket.path(), System.getenv());
+        LaunchContext context =
+                new LaunchContext(node, options, request.getRunId(), logDir, socket.path(), System.getenv());
         Bytes secret = Bytes.of(request.getJobSecret().toByteArray());
         resources = new Resources(
                 socket,
