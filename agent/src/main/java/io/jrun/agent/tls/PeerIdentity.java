@@ -1,5 +1,6 @@
 package io.jrun.agent.tls;
 
+import io.jrun.comm.tls.SelfSigned;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
@@ -38,7 +39,8 @@ public final class PeerIdentity {
     public static PeerIdentity of(byte[] secret) {
         try {
             KeyPair keys = P256.keyPair(derive(secret, "jrun agent key 1", KEY_BYTES));
-            return new PeerIdentity(keys, SelfSigned.of(keys), derive(secret, "jrun agent call 1", TOKEN_BYTES));
+            return new PeerIdentity(
+                    keys, SelfSigned.of(keys, "jrun agent"), derive(secret, "jrun agent call 1", TOKEN_BYTES));
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException("this JDK lacks HKDF-SHA256, P-256 or ECDSA", e);
         }

@@ -1,4 +1,4 @@
-package io.jrun.agent.tls;
+package io.jrun.comm.tls;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -13,7 +13,7 @@ import java.security.cert.X509Certificate;
  * A certificate that carries a public key and says nothing else: TLS wants one, the JDK has no way to make one, and peers
  * compare only the key in it. Valid for ever, since no clock takes part in that. Source: RFC 5280, 4.1; X.690 (DER).
  */
-final class SelfSigned {
+public final class SelfSigned {
     private static final int SEQUENCE = 0x30;
     private static final int SET = 0x31;
     private static final int INTEGER = 0x02;
@@ -27,11 +27,15 @@ final class SelfSigned {
 
     private SelfSigned() {}
 
-    /** A certificate of the public key of {@code pair}, an EC key, signed with its private one. */
-    static X509Certificate of(KeyPair pair) throws GeneralSecurityException {
+    /**
+     * A certificate of the public key of {@code pair}, an EC key, signed with its private one.
+     *
+     * @param name who it is of, in ASCII; told to whom it may concern, checked by nobody
+     */
+    public static X509Certificate of(KeyPair pair, String name) throws GeneralSecurityException {
         byte[] algorithm = der(SEQUENCE, der(OBJECT_ID, ECDSA_WITH_SHA256));
-        byte[] name = der(
-                SEQUENCE, der(SET, der(SEQUENCE, der(OBJECT_ID, COMMON_NAME), der(UTF8_STRING, ascii("jrun agent")))));
+        byte[] subject =
+                der(SEQUENCE, der(SET, der(SEQUENCE, der(OBJECT_ID, COMMON_NAME), der(UTF8_STRING, ascii(name)))));
         byte[] validity = der(
                 SEQUENCE,
                 der(GENERALIZED_TIME, ascii("20200101000000Z")),
@@ -40,9 +44,9 @@ final class SelfSigned {
                 SEQUENCE,
                 der(INTEGER, new byte[] {1}),
                 algorithm,
-                name,
+                subject,
                 validity,
-                name,
+                subject,
                 pair.getPublic().getEncoded());
         Signature signature = Signature.getInstance("SHA256withECDSA");
         signature.initSign(pair.getPrivate());
