@@ -108,12 +108,19 @@ record WorkerEnvironment(
         }
 
         TcpOptions tcpOptions() {
-            TcpOptions options = TcpOptions.DEFAULT
-                    .withSelector(algorithms())
-                    .withEncrypted(variables.getOrDefault("JRUN_ENCRYPT", "0").equals("1"));
+            TcpOptions options = TcpOptions.DEFAULT.withSelector(algorithms()).withEncrypted(flag("JRUN_ENCRYPT"));
             return variables.containsKey("JRUN_CONNECTIONS")
                     ? options.withConnections(number("JRUN_CONNECTIONS"))
                     : options;
+        }
+
+        private boolean flag(String name) {
+            String value = variables.getOrDefault(name, "0");
+            return switch (value) {
+                case "1" -> true;
+                case "0", "" -> false;
+                default -> throw new CommException(ErrorCode.USAGE, name + " is '" + value + "' (expected 0 or 1)");
+            };
         }
 
         private AlgorithmSelector algorithms() {
@@ -135,8 +142,7 @@ record WorkerEnvironment(
         }
 
         GroupOptions groupOptions() {
-            GroupOptions options = GroupOptions.DEFAULT.withDeterministic(
-                    variables.getOrDefault("JRUN_DETERMINISTIC", "0").equals("1"));
+            GroupOptions options = GroupOptions.DEFAULT.withDeterministic(flag("JRUN_DETERMINISTIC"));
             String backend = variables.getOrDefault("JRUN_BACKEND", "");
             if (!backend.isEmpty()) {
                 options = options.withBackend(backend);

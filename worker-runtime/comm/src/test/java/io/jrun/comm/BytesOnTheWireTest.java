@@ -28,7 +28,7 @@ class BytesOnTheWireTest {
     /** What a packet of 1500 bytes carries; TCP probes with one when an acknowledgement is late, as on a busy machine. */
     private static final long MAX_SEGMENT = 1448;
 
-    private static final long FRAME_HEADER = 56;
+    private static final long FRAME_HEADER = 64;
 
     /** Of all ranks of a host in all repetitions: up to 8 steps of up to 3 segments each. */
     private static final long MAX_FRAMES = 24 * REPETITIONS;

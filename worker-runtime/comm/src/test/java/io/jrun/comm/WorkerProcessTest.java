@@ -10,6 +10,7 @@ import io.jrun.comm.WorkerPrograms.InstanceMain;
 import io.jrun.comm.WorkerPrograms.JoinTwice;
 import io.jrun.comm.WorkerPrograms.LeaveEarly;
 import io.jrun.comm.WorkerPrograms.ReduceForever;
+import io.jrun.comm.WorkerPrograms.ReduceMuch;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -38,6 +39,23 @@ class WorkerProcessTest {
                 assertThat(TestAgent.exitCode(process)).as(agent.output(0)).isZero();
             }
             assertThat(agent.output(size - 1)).contains("rank " + (size - 1) + " of " + size + " did everything");
+        }
+    }
+
+    /** TLS changes its keys in between, here after every mebibyte, while both ranks' sockets are full of what they send. */
+    @Test
+    void newKeysDoNotHoldUpWhatIsOnItsWay() throws Exception {
+        try (TestAgent agent = new TestAgent(2, TransportKind.TCP)) {
+            Path limits = agent.directory().resolve("limits");
+            Files.writeString(limits, "jdk.tls.keyLimits=AES/GCM/NoPadding KeyUpdate 2^20\n");
+            agent.setVariable("JRUN_ENCRYPT", "1");
+            List<Process> processes = agent.start(ReduceMuch.class, List.of("-Djava.security.properties=" + limits));
+            for (int rank = 0; rank < processes.size(); rank++) {
+                assertThat(TestAgent.exitCode(processes.get(rank)))
+                        .as(agent.output(rank))
+                        .isZero();
+                assertThat(agent.output(rank)).contains("all sums are right");
+            }
         }
     }
 

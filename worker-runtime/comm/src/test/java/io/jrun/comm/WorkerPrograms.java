@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 
 /** Main classes of the worker processes that tests start. */
@@ -33,6 +34,30 @@ final class WorkerPrograms {
                 while (true) {
                     world.group().allReduce(buffer, DataType.F32, 1 << 18, ReduceOp.SUM);
                 }
+            }
+        }
+    }
+
+    /** Ten sums of 16 MiB. */
+    public static final class ReduceMuch {
+        private static final int COUNT = 4 << 20;
+
+        private ReduceMuch() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                float[] data = new float[COUNT];
+                for (int call = 0; call < 10; call++) {
+                    Arrays.fill(data, call + world.rank());
+                    world.group().allReduce(MemorySegment.ofArray(data), DataType.F32, COUNT, ReduceOp.SUM);
+                    for (float sum : data) {
+                        if (sum != 2 * call + 1) {
+                            throw new IllegalStateException("call " + call + " gave " + sum);
+                        }
+                    }
+                }
+                System.out.println("all sums are right");
             }
         }
     }

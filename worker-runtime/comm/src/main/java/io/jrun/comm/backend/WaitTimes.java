@@ -16,6 +16,8 @@ public final class WaitTimes {
     /** Four buckets for each power of two of nanoseconds: a quantile is at most a quarter too large. */
     private static final int BUCKETS = 4 * Long.SIZE;
 
+    private static final long NONE = -1;
+
     /**
      * The waits for one rank.
      *
@@ -71,20 +73,44 @@ public final class WaitTimes {
 
     private final Map<Integer, Waits> byRank = new TreeMap<>();
     private long totalNanos;
+    private long sequence = -1;
+    private int lastRank;
+    private long longestNanos = NONE;
 
-    /** This rank has waited {@code nanos} for all to come, {@code worldRank} being the last. */
-    public synchronized void add(int worldRank, long nanos) {
-        byRank.computeIfAbsent(worldRank, _ -> new Waits()).add(nanos);
-        totalNanos += nanos;
+    /**
+     * This rank has waited {@code nanos} for all to come, {@code worldRank} being the last. Of a collective that has several
+     * parts, the longest wait counts.
+     *
+     * @param collective its number, never less than before
+     */
+    public synchronized void add(long collective, int worldRank, long nanos) {
+        if (collective > sequence) {
+            settle();
+            sequence = collective;
+        } else if (nanos <= longestNanos) {
+            return;
+        }
+        lastRank = worldRank;
+        longestNanos = nanos;
+    }
+
+    private void settle() {
+        if (longestNanos != NONE) {
+            byRank.computeIfAbsent(lastRank, _ -> new Waits()).add(longestNanos);
+            totalNanos += longestNanos;
+            longestNanos = NONE;
+        }
     }
 
     /** All waits together. */
     public synchronized Duration total() {
+        settle();
         return Duration.ofNanos(totalNanos);
     }
 
     /** The waits by rank, the rank that cost most first. */
     public synchronized List<Lag> lags() {
+        settle();
         List<Lag> lags = new ArrayList<>();
         byRank.forEach((rank, waits) -> lags.add(waits.lag(rank)));
         lags.sort(Comparator.comparing(Lag::total).reversed());

@@ -87,7 +87,8 @@ final class TcpLane implements Links, AutoCloseable {
         }
         Pair last = waitedFor;
         if (last != null) {
-            group.waits().add(group.members().get(last.peer()).rank(), waitedNanos);
+            long collective = currentCall().asCalled().sequence();
+            group.waits().add(collective, group.members().get(last.peer()).rank(), waitedNanos);
         }
     }
 

@@ -37,6 +37,8 @@ final class TlsConnection implements Connection {
     private long pending;
 
     private boolean ended;
+    /** The first handshake is over: what TLS wants afterwards goes out with what is written, and holds up no reading. */
+    private boolean established;
 
     /** @param engine fresh; its handshake goes on with every read and write until it is over */
     TlsConnection(SocketChannel socket, SSLEngine engine) throws SSLException {
@@ -57,7 +59,7 @@ final class TlsConnection implements Connection {
 
     @Override
     public long read(ByteBuffer... into) throws IOException {
-        if (!isReady()) {
+        if (!established && !isReady()) {
             return 0;
         }
         long read = 0;
@@ -107,7 +109,7 @@ final class TlsConnection implements Connection {
             switch (result.getStatus()) {
                 case OK -> {
                     serve(result.getHandshakeStatus());
-                    return true;
+                    return result.bytesConsumed() > 0 || result.bytesProduced() > 0;
                 }
                 case CLOSED -> ended = true;
                 case BUFFER_OVERFLOW -> throw new RefusedException("it sent a TLS record longer than agreed");
@@ -210,6 +212,7 @@ final class TlsConnection implements Connection {
             HandshakeStatus status = engine.getHandshakeStatus();
             switch (status) {
                 case NOT_HANDSHAKING, FINISHED -> {
+                    established = true;
                     return true;
                 }
                 case NEED_UNWRAP, NEED_UNWRAP_AGAIN -> {
@@ -250,7 +253,7 @@ final class TlsConnection implements Connection {
     /** The socket may be readable for TLS's own sake only, and not readable any more when a record is here already. */
     @Override
     public boolean hasInput(boolean isReadable) throws IOException {
-        boolean progress = isReady();
+        boolean progress = established || isReady();
         while (progress && !decrypted.hasRemaining()) {
             progress = unwrap(null);
         }

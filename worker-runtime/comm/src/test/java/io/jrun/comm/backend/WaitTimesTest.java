@@ -1,6 +1,7 @@
 package io.jrun.comm.backend;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -11,7 +12,7 @@ class WaitTimesTest {
     @Test
     void quantilesAreExactToAQuarter() {
         for (int micros = 1; micros <= 1000; micros++) {
-            waits.add(3, micros * 1000L);
+            waits.add(micros, 3, micros * 1000L);
         }
         assertThat(waits.lags()).singleElement().satisfies(lag -> {
             assertThat(lag.rank()).isEqualTo(3);
@@ -25,11 +26,23 @@ class WaitTimesTest {
 
     @Test
     void theRankThatCostsMostComesFirst() {
-        waits.add(1, 10);
-        waits.add(2, 0);
-        waits.add(0, 5);
-        waits.add(7, Long.MAX_VALUE / 4);
+        waits.add(0, 1, 10);
+        waits.add(1, 2, 0);
+        waits.add(2, 0, 5);
+        waits.add(3, 7, Long.MAX_VALUE / 4);
         assertThat(waits.lags()).extracting(WaitTimes.Lag::rank).containsExactly(7, 1, 0, 2);
         assertThat(waits.total()).isEqualTo(Duration.ofNanos(Long.MAX_VALUE / 4 + 15));
+    }
+
+    @Test
+    void ofTheWaitsInOneCollectiveTheLongestCounts() {
+        waits.add(0, 1, 10);
+        waits.add(0, 2, 30);
+        waits.add(0, 3, 20);
+        waits.add(1, 3, 5);
+        assertThat(waits.lags())
+                .extracting(WaitTimes.Lag::rank, WaitTimes.Lag::count)
+                .containsExactly(tuple(2, 1L), tuple(3, 1L));
+        assertThat(waits.total()).isEqualTo(Duration.ofNanos(35));
     }
 }

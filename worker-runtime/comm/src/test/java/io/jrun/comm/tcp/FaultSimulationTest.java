@@ -41,7 +41,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * {@code -Djrun.seed=N}: that one.
  */
 class FaultSimulationTest {
-    private static final int SEEDS = 40;
+    private static final int SEEDS = 100;
     private static final int SOAK_SEEDS = 1000;
     private static final int CALLS = 8;
     private static final int[] COUNTS = {0, 1, 100, 5000, 70_000};

@@ -57,12 +57,15 @@ final class GlooBackend implements Backend {
 
     @Override
     public void run(Call call) {
-        try (PointerScope _ = new PointerScope();
-                NativeBuffers buffers = NativeBuffers.of(call, context.size())) {
+        try (PointerScope _ = new PointerScope()) {
             ProcessGroupGloo connected = connected(call);
+            NativeBuffers buffers = NativeBuffers.of(call, context.size());
             await(begin(call, connected, buffers), call);
             finish(call, buffers);
             buffers.deliver();
+            // Not after a failure: an operation that was given up goes on in Gloo, and works on them until its own
+            // timeout.
+            buffers.close();
         } catch (CommException e) {
             throw e;
         } catch (RuntimeException e) {
