@@ -48,7 +48,12 @@ class FaultSimulationTest {
     private static final int CALLS = 8;
     private static final int[] COUNTS = {0, 1, 100, 5000, 70_000};
     private static final OpKind[] KINDS = {
-        OpKind.ALL_REDUCE, OpKind.BROADCAST, OpKind.ALL_GATHER, OpKind.REDUCE_SCATTER, OpKind.ALL_TO_ALL, OpKind.BARRIER,
+        OpKind.ALL_REDUCE,
+        OpKind.BROADCAST,
+        OpKind.ALL_GATHER,
+        OpKind.REDUCE_SCATTER,
+        OpKind.ALL_TO_ALL,
+        OpKind.BARRIER,
         OpKind.SEND
     };
     private static final Duration PATIENT = Duration.ofSeconds(30);
@@ -136,7 +141,8 @@ class FaultSimulationTest {
                         comm -> assertThat(comm.code())
                                 .isIn(ErrorCode.PEER_LOST, ErrorCode.COLLECTIVE_TIMEOUT, ErrorCode.COLLECTIVE_MISMATCH))
                 .hasMessageMatching(A_RANK)
-                .hasMessageMatching("(?s).*(allReduce|broadcast|allGather|reduceScatter|allToAll|barrier|send|recv) #\\d.*");
+                .hasMessageMatching(
+                        "(?s).*(allReduce|broadcast|allGather|reduceScatter|allToAll|barrier|send|recv) #\\d.*");
     }
 
     private static void awaitNoThread(String name) throws InterruptedException {
