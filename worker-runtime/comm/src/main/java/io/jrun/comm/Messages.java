@@ -1,13 +1,11 @@
 package io.jrun.comm;
 
-import io.jrun.comm.Inbox.Posted;
 import io.jrun.comm.backend.Backend;
-import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.BiConsumer;
 
 /**
  * Messages between two ranks of a group. A message has a tag, a number that says what it is for; a receive takes messages of
@@ -15,7 +13,7 @@ import java.util.function.BiConsumer;
  *
  * <p>Order, as MPI has it: messages of one rank to another with one tag arrive in the order in which they were sent, and a
  * message goes to the receive that was posted first among those that fit it. A receive waits only for a message that fits
- * it. Messages that arrive before those that are waited for are kept, up to {@value Inbox#MAX_EARLY_BYTES} bytes in all.
+ * it. Messages that arrive before those that are waited for are kept, up to {@value Matches#MAX_EARLY_BYTES} bytes in all.
  *
  * <p>A receive states type and count; a message of another type or count is a COLLECTIVE_MISMATCH that names both. A rank
  * that leaves while another waits for a message from any source is lost to it, PEER_LOST: end such work with a barrier.
@@ -34,30 +32,6 @@ public final class Messages {
         this.runtime = runtime;
         this.options = options;
         this.requests = requests;
-    }
-
-    /**
-     * A message that has been received.
-     *
-     * @param source group rank of the sender
-     * @param tag of the message
-     * @param count elements
-     */
-    public record Received(int source, int tag, long count) {}
-
-    /** An asynchronous receive. */
-    public interface Receipt extends Work {
-        /** Waits as {@link #await()}, and says what has arrived. */
-        Received received();
-    }
-
-    /** One of the messages of {@link #exchange}. */
-    public sealed interface Transfer {
-        /** A message to {@code destination}. */
-        record Send(MemorySegment buffer, DataType type, long count, int destination, int tag) implements Transfer {}
-
-        /** A message from {@code source}, which may be {@link #ANY_SOURCE}. */
-        record Recv(MemorySegment buffer, DataType type, long count, int source, int tag) implements Transfer {}
     }
 
     /** Sends {@code count} elements; may return before they are received, but large messages wait for the receiver. */
@@ -136,7 +110,7 @@ public final class Messages {
         }
         Request request =
                 requests.message(OpKind.SEND, MemorySegment.ofArray(bytes), DataType.U8, bytes.length, destination);
-        runtime.sends(destination).run(sending(request, Envelope.ofObject(tag, bytes.length)));
+        runtime.sends(destination).run(sending(request, new Envelope(tag, DataType.U8, bytes.length, true)));
     }
 
     /**
@@ -185,17 +159,11 @@ public final class Messages {
     }
 
     private GroupTask sending(Request request, int tag) {
-        return sending(request, Envelope.of(tag, request));
+        return sending(request, new Envelope(tag, request.type(), request.count(), false));
     }
 
     private GroupTask sending(Request request, Envelope envelope) {
-        BiConsumer<Backend, Call> body = (backend, call) -> {
-            backend.run(envelope.sentWith(call));
-            if (call.count() > 0) {
-                backend.run(call);
-            }
-        };
-        return new GroupTask(runtime, request, options.timeout(), body);
+        return new GroupTask(runtime, request.withLabel(envelope.label()), options.timeout(), Backend::send);
     }
 
     /** Waits for a message on a progress thread. */

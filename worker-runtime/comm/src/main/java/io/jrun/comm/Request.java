@@ -18,12 +18,13 @@ record Request(
         MemorySegment input,
         MemorySegment output,
         @Nullable Blocks uneven,
-        @Nullable Blocks unevenIncoming) {
+        @Nullable Blocks unevenIncoming,
+        long label) {
 
     /** A request whose blocks, if it has any, are equal. */
     static Request of(
             OpKind kind, DataType type, ReduceOp op, long count, int root, MemorySegment input, MemorySegment output) {
-        return new Request(kind, type, op, count, root, input, output, null, null);
+        return new Request(kind, type, op, count, root, input, output, null, null, 0);
     }
 
     /** A request that moves no data. */
@@ -41,10 +42,16 @@ record Request(
 
     /** The same for elements of another type. */
     Request withType(DataType newType) {
-        return new Request(kind, newType, op, count, root, input, output, uneven, unevenIncoming);
+        return new Request(kind, newType, op, count, root, input, output, uneven, unevenIncoming, label);
+    }
+
+    /** The same message with a tag, or one that is an object. */
+    Request withLabel(long newLabel) {
+        return new Request(kind, type, op, count, root, input, output, uneven, unevenIncoming, newLabel);
     }
 
     Call numbered(long sequence, Deadline deadline) {
-        return new Call(sequence, kind, type, op, count, root, input, output, deadline, uneven, unevenIncoming, null);
+        return new Call(
+                sequence, kind, type, op, count, root, input, output, deadline, uneven, unevenIncoming, label, null);
     }
 }

@@ -28,7 +28,7 @@ record Requests(int rank, int size) {
         }
 
         Request request(OpKind kind, ReduceOp op, int root, MemorySegment input, MemorySegment output) {
-            return new Request(kind, type, op, count, root, input, output, uneven, null);
+            return new Request(kind, type, op, count, root, input, output, uneven, null, 0);
         }
     }
 
@@ -159,7 +159,7 @@ record Requests(int rank, int size) {
                             + " elements to itself but expects " + incoming[rank]);
         }
         checkAllToAll(input, sent, output, received);
-        return new Request(kind, type, ReduceOp.SUM, 0, 0, input, output, sent.blocks(), received.blocks());
+        return new Request(kind, type, ReduceOp.SUM, 0, 0, input, output, sent.blocks(), received.blocks(), 0);
     }
 
     private static void checkAllToAll(MemorySegment input, Division sent, MemorySegment output, Division received) {

@@ -2,7 +2,6 @@ package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.comm.Messages.Transfer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;

@@ -3,9 +3,6 @@ package io.jrun.comm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.comm.Messages.Receipt;
-import io.jrun.comm.Messages.Received;
-import io.jrun.comm.Messages.Transfer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;

@@ -35,7 +35,7 @@ class ObjectCollectivesTest {
     @CsvSource({"SHM, 1", "SHM, 4", "TCP, 3"})
     void objectsOfAnySizesArrive(TransportKind transport, int size) {
         List<String> words = IntStream.range(0, size)
-                .mapToObj(rank -> "w\u00f6rd".repeat(rank * 5000))
+                .mapToObj(rank -> ("w\u00f6rd" + rank).repeat(rank * 5000))
                 .toList();
         run(transport, size, world -> {
             ObjectCollectives objects = world.group().objects();

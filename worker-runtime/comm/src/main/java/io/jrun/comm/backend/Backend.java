@@ -45,6 +45,41 @@ public interface Backend extends AutoCloseable {
                 ErrorCode.USAGE, "this backend cannot receive from any source: name the rank to receive from.");
     }
 
+    /**
+     * Runs a SEND of which the receiver need not know type, count and label beforehand: its envelope travels with it. By
+     * default as a message of its own before it.
+     *
+     * @throws CommException as {@link #run}
+     */
+    default void send(Call call) {
+        run(Envelope.ahead(call));
+        if (call.count() > 0) {
+            run(call);
+        }
+    }
+
+    /**
+     * Waits for the next message of {@code receive.root()}, which {@link #receive} then takes; its memory is not touched.
+     *
+     * @throws CommException as {@link #run}
+     */
+    default Envelope next(Call receive) {
+        long[] words = Envelope.words();
+        run(Envelope.into(words, receive));
+        return Envelope.of(words);
+    }
+
+    /**
+     * Runs the RECV of the message that {@link #next} has found, of its type, count and label.
+     *
+     * @throws CommException as {@link #run}
+     */
+    default void receive(Call call) {
+        if (call.count() > 0) {
+            run(call);
+        }
+    }
+
     /** The group's {@link GroupHealth} has changed: a waiting {@link #run} must look at it. Returns quickly, never throws. */
     void healthChanged();
 

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param uneven the blocks of the buffer that has one for each rank (ALL_TO_ALL: of the input), alike on all ranks but for
  *     ALL_TO_ALL; null: all of {@code count} elements
  * @param unevenIncoming of an uneven ALL_TO_ALL, the blocks of the output; else null
+ * @param label of a message what it is besides type and count, as {@link Envelope#label} has it; else 0
  * @param whole the program's call that this one is a part of, which messages name and ranks compare; null if this is it
  */
 public record Call(
@@ -37,6 +38,7 @@ public record Call(
         Deadline deadline,
         @Nullable Blocks uneven,
         @Nullable Blocks unevenIncoming,
+        long label,
         @Nullable Call whole) {
 
     /** A call that a program makes, whose blocks, if it has any, are all of {@code count} elements. */
@@ -50,19 +52,43 @@ public record Call(
             MemorySegment input,
             MemorySegment output,
             Deadline deadline) {
-        this(sequence, kind, type, op, count, root, input, output, deadline, null, null, null);
+        this(sequence, kind, type, op, count, root, input, output, deadline, null, null, 0, null);
     }
 
     /** The same with another deadline. */
     public Call withDeadline(Deadline newDeadline) {
         return new Call(
-                sequence, kind, type, op, count, root, input, output, newDeadline, uneven, unevenIncoming, whole);
+                sequence,
+                kind,
+                type,
+                op,
+                count,
+                root,
+                input,
+                output,
+                newDeadline,
+                uneven,
+                unevenIncoming,
+                label,
+                whole);
     }
 
     /** The same on other memory. */
     public Call withBuffers(MemorySegment newInput, MemorySegment newOutput) {
         return new Call(
-                sequence, kind, type, op, count, root, newInput, newOutput, deadline, uneven, unevenIncoming, whole);
+                sequence,
+                kind,
+                type,
+                op,
+                count,
+                root,
+                newInput,
+                newOutput,
+                deadline,
+                uneven,
+                unevenIncoming,
+                label,
+                whole);
     }
 
     /** The call as the program made it: this one, or the one that it is a part of. */
@@ -96,6 +122,25 @@ public record Call(
                 deadline,
                 null,
                 null,
+                label,
+                asCalled());
+    }
+
+    /** Of a receive that waits for {@code source}: the call that receives its next message. */
+    public Call receiving(long messageSequence, int source, Envelope envelope, MemorySegment memory) {
+        return new Call(
+                messageSequence,
+                OpKind.RECV,
+                envelope.type(),
+                ReduceOp.SUM,
+                envelope.count(),
+                source,
+                memory,
+                memory,
+                deadline,
+                null,
+                null,
+                envelope.label(),
                 asCalled());
     }
 

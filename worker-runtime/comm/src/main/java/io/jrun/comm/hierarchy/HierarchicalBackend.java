@@ -4,6 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.backend.SoloBackend;
@@ -108,6 +109,22 @@ final class HierarchicalBackend implements Backend {
         } else {
             flat.run(call);
         }
+    }
+
+    @Override
+    public void send(Call call) {
+        run(call);
+    }
+
+    @Override
+    public Envelope next(Call receive) {
+        int source = receive.root();
+        return topology.isLocal(source) ? node.next(receive, topology.placeOf(source)) : flat.next(receive);
+    }
+
+    @Override
+    public void receive(Call call) {
+        run(call);
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.jrun.comm.hierarchy;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
 
@@ -52,8 +53,16 @@ final class NodePlane {
 
     /** A message to or from the member at {@code place}. Any thread, as the group's own messages. */
     void message(Call call, int place) {
-        backend.run(
-                call.part(call.sequence(), call.kind(), call.op(), call.count(), place, call.input(), call.output()));
+        backend.run(messagePart(call, place));
+    }
+
+    /** The next message of the member at {@code place}. */
+    Envelope next(Call receive, int place) {
+        return backend.next(messagePart(receive, place));
+    }
+
+    private static Call messagePart(Call call, int place) {
+        return call.part(call.sequence(), call.kind(), call.op(), call.count(), place, call.input(), call.output());
     }
 
     boolean hasMessage(int place) {

@@ -102,6 +102,11 @@ final class ControlBlock {
         return entry + 24;
     }
 
+    /** In the place of the location, of a chunk: what the message is besides type and count. */
+    static long label(long chunk) {
+        return chunk + 24;
+    }
+
     /** The operation's number as the program counts: the entry's own is that of a part where operations have parts. */
     static long calledAs(long entry) {
         return entry + 32;

@@ -1,6 +1,8 @@
 package io.jrun.comm.shm;
 
+import io.jrun.comm.DataType;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.MemorySegment;
@@ -53,6 +55,7 @@ final class Mailboxes {
             Words.plain(chunk, call.sequence());
             Words.plain(ControlBlock.fingerprint(chunk), Fingerprint.of(call));
             Words.plain(ControlBlock.count(chunk), call.count());
+            Words.plain(ControlBlock.label(chunk), call.label());
             MemorySegment.copy(call.input(), offset, Memory.ALL, chunk + CHUNK_HEADER_BYTES, length);
             written++;
             Waiting.publish(block.written(self, peer), written, waiters);
@@ -77,6 +80,20 @@ final class Mailboxes {
         } while (offset < call.bytes());
     }
 
+    /** Waits for the next message of {@code call.root()} and leaves it where it is. */
+    Envelope next(Call call) {
+        int peer = call.root();
+        long read = Words.acquire(block.read(peer, self));
+        boolean _ = waiting.until(block.written(peer, self), read + 1, block.mailboxWaiters(peer, self), peer, call);
+        long chunk = block.ring(peer, self) + read % CHUNKS * CHUNK_BYTES;
+        return envelope(chunk);
+    }
+
+    private static Envelope envelope(long chunk) {
+        DataType type = Fingerprint.type(Words.plain(ControlBlock.fingerprint(chunk)));
+        return Envelope.of(Words.plain(ControlBlock.label(chunk)), type, Words.plain(ControlBlock.count(chunk)));
+    }
+
     /** Whether there is a chunk of {@code source} that has not been read. */
     boolean hasMessage(int source) {
         return Words.acquire(block.written(source, self)) > Words.acquire(block.read(source, self));
@@ -94,14 +111,13 @@ final class Mailboxes {
         }
     }
 
-    /** The two name each other as root, so of the fingerprints only the type is comparable. */
+    /** The two name each other as root, so of the fingerprints only the type is compared. */
     private void compare(long chunk, Call call) {
         long fingerprint = Words.plain(ControlBlock.fingerprint(chunk));
-        long count = Words.plain(ControlBlock.count(chunk));
         long sequence = Words.plain(chunk);
-        boolean sameType = Fingerprint.type(fingerprint) == call.type();
-        if (!sameType || count != call.count() || sequence != call.sequence()) {
-            throw mismatch.mismatch(call.root(), Fingerprint.describe(sequence, fingerprint, count), call);
+        Envelope envelope = envelope(chunk);
+        if (!envelope.equals(Envelope.of(call.label(), call.type(), call.count())) || sequence != call.sequence()) {
+            throw mismatch.mismatch(call.root(), Fingerprint.describe(sequence, fingerprint, envelope.amount()), call);
         }
     }
 }

@@ -4,6 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.LateWatch;
 import io.jrun.comm.backend.PausePoint;
@@ -66,6 +67,21 @@ final class ShmBackend implements Backend {
                 collectives.run(call);
             case ALLOCATE -> throw new IllegalArgumentException("allocate has a method of its own");
         }
+    }
+
+    @Override
+    public void send(Call call) {
+        run(call);
+    }
+
+    @Override
+    public Envelope next(Call receive) {
+        return mailboxes.next(receive);
+    }
+
+    @Override
+    public void receive(Call call) {
+        run(call);
     }
 
     @Override

@@ -4,6 +4,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.collective.Algorithm;
 import java.nio.ByteBuffer;
@@ -14,10 +15,11 @@ import java.nio.ByteBuffer;
  *
  * <pre>
  *  0 magic  4 round  8 lane  16 sequence  24 kind, type, op, algorithm  28 root  32 count
- * 40 sender (group rank)  44 step  48 length  56 checksum of uneven blocks, else 0   (big endian)
+ * 40 sender (group rank)  44 step  48 length  56 detail   (big endian)
  * </pre>
  *
  * @param root group rank; for messages of the receiver
+ * @param detail a checksum of uneven blocks; for messages {@link Call#label}; else 0
  */
 record FrameHeader(
         int round,
@@ -32,7 +34,7 @@ record FrameHeader(
         int sender,
         int step,
         long length,
-        long blocks) {
+        long detail) {
     static final int BYTES = 64;
 
     /** Where every rank divides its data in its own way, the lengths of the frames are what must agree. */
@@ -57,17 +59,20 @@ record FrameHeader(
                 ownRank,
                 0,
                 0,
-                blocks(call));
+                detail(call));
     }
 
-    private static long blocks(Call call) {
+    private static long detail(Call call) {
+        if (call.kind().isMessage()) {
+            return call.label();
+        }
         Blocks uneven = call.uneven();
         return uneven == null ? 0 : call.unevenIncoming() != null ? OF_EACH_RANK : uneven.checksum();
     }
 
     FrameHeader withFrame(int newSender, int newStep, long newLength) {
         return new FrameHeader(
-                round, lane, sequence, kind, type, op, algorithm, root, count, newSender, newStep, newLength, blocks);
+                round, lane, sequence, kind, type, op, algorithm, root, count, newSender, newStep, newLength, detail);
     }
 
     /** Writes {@link #BYTES} bytes from position 0 and leaves the buffer ready to be read. */
@@ -77,7 +82,7 @@ record FrameHeader(
         target.put(WireEnum.code(kind)).put(WireEnum.code(type));
         target.put(WireEnum.code(op)).put(WireEnum.code(algorithm));
         target.putInt(root).putLong(count);
-        target.putLong(56, blocks);
+        target.putLong(56, detail);
         encodeFrame(target, sender, step, length);
         target.flip();
     }
@@ -118,16 +123,24 @@ record FrameHeader(
         return equals(that.withFrame(sender, step, length));
     }
 
+    /** What a message is. */
+    Envelope envelope() {
+        return Envelope.of(detail, type, count);
+    }
+
     /** How messages name the call: {@code allReduce #12(f32, 100, SUM)}. */
     String describe() {
         return Call.describe(sequence, kind, type, op, amount(), root);
     }
 
     private String amount() {
-        return blocks == 0
+        if (kind.isMessage()) {
+            return envelope().amount();
+        }
+        return detail == 0
                 ? Long.toString(count)
-                : blocks == OF_EACH_RANK
+                : detail == OF_EACH_RANK
                         ? "uneven blocks"
-                        : count + " in uneven blocks of checksum " + Long.toHexString(blocks);
+                        : count + " in uneven blocks of checksum " + Long.toHexString(detail);
     }
 }

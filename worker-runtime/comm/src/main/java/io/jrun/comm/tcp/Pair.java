@@ -83,6 +83,19 @@ final class Pair {
         return transfer;
     }
 
+    /** A receive of the next frame's header alone, which leaves the rest to the next receive. */
+    TcpTransfer postHeader() {
+        TcpTransfer transfer = TcpTransfer.ofHeader(this);
+        receives.add(transfer);
+        wantReads(true);
+        return transfer;
+    }
+
+    /** What {@link #postHeader} has received. */
+    FrameHeader header() throws RefusedException {
+        return FrameHeader.decode(receiveHeader);
+    }
+
     /** The selector is to tell of bytes that arrive. */
     void listen() {
         wantReads(true);
@@ -164,13 +177,18 @@ final class Pair {
                 headerChecked = false;
             }
             ByteBuffer window = transfer.incoming(receiveStaging);
-            long read = receiveHeader.hasRemaining() ? read(open, receiveHeader, window) : open.read(window);
+            long read = read(open, receiveHeader, window);
             if (read < 0) {
                 throw new EOFException();
             }
             moved |= read > 0;
             if (receiveHeader.hasRemaining()) {
                 return moved;
+            }
+            if (transfer.isHeader()) {
+                receives.remove();
+                transfer.markDone();
+                return true;
             }
             if (!headerChecked) {
                 lane.checkHeader(receiveHeader, peer, transfer.step(), transfer.length());
@@ -184,6 +202,7 @@ final class Pair {
                 receives.remove();
                 transfer.markDone();
                 receiveBegun = false;
+                moved = true;
             }
         }
         return moved;
@@ -196,6 +215,10 @@ final class Pair {
     }
 
     private long read(Connection open, ByteBuffer header, ByteBuffer window) throws IOException {
+        if (!header.hasRemaining()) {
+            // Of a message of no bytes, the header may have come alone.
+            return window.hasRemaining() ? open.read(window) : 0;
+        }
         gather[0] = header;
         gather[1] = window;
         return window.hasRemaining() ? open.read(gather) : open.read(header);

@@ -4,6 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.PausePoint;
@@ -87,16 +88,38 @@ final class TcpBackend implements Backend {
     }
 
     private void runMessage(Call call) {
-        TcpLane lane = messages.computeIfAbsent(new Direction(call.root(), call.kind()), this::openMessages);
+        TcpLane lane = messages(call.root(), call.kind());
         lane.begin(call, Algorithm.DIRECT);
         MemorySegment buffer = call.input().asSlice(0, call.bytes());
         lane.await(call.kind() == OpKind.SEND ? lane.send(call.root(), buffer) : lane.receive(call.root(), buffer));
     }
 
     @Override
+    public void send(Call call) {
+        run(call);
+    }
+
+    @Override
+    public Envelope next(Call receive) {
+        try {
+            TcpLane lane = messages(receive.root(), OpKind.RECV);
+            lane.begin(receive, Algorithm.DIRECT);
+            return lane.next(receive.root());
+        } catch (CommException failure) {
+            failed(failure);
+            awaitFarewell();
+            throw failure;
+        }
+    }
+
+    @Override
+    public void receive(Call call) {
+        run(call);
+    }
+
+    @Override
     public boolean hasMessage(int source) {
-        return messages.computeIfAbsent(new Direction(source, OpKind.RECV), this::openMessages)
-                .hasInput(source);
+        return messages(source, OpKind.RECV).hasInput(source);
     }
 
     @Override
@@ -148,6 +171,10 @@ final class TcpBackend implements Backend {
             stripes.add(new Stripe(group, options.selector(), lane, arena, pause));
         }
         return new Stripes(stripes, "rank-" + group.world().rank() + " " + group.name() + " stripe", this::failed);
+    }
+
+    private TcpLane messages(int peer, OpKind kind) {
+        return messages.computeIfAbsent(new Direction(peer, kind), this::openMessages);
     }
 
     private TcpLane openMessages(Direction direction) {

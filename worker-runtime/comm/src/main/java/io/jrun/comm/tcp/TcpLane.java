@@ -3,6 +3,7 @@ package io.jrun.comm.tcp;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
 import io.jrun.comm.backend.LateWatch;
@@ -148,6 +149,21 @@ final class TcpLane implements Links, AutoCloseable {
             scratch = Arena.ofAuto().allocate(Math.max(bytes, Math.min(2 * scratch.byteSize(), 1 << 24)), 64);
         }
         return scratch;
+    }
+
+    /** Waits for the next message of a peer, of which the call's receive has not been posted. */
+    Envelope next(int peer) {
+        Pair pair = involve(peer);
+        await(pair.postHeader());
+        try {
+            FrameHeader found = pair.header();
+            if (!found.kind().isMessage() || found.length() != found.envelope().bytes()) {
+                throw new RefusedException("a frame that is no message: " + found.describe());
+            }
+            return found.envelope();
+        } catch (RefusedException e) {
+            throw lost(peer, reason(e));
+        }
     }
 
     /** Whether the peer has sent something, or ended its stream, since the last call. Between calls of a lane of one peer. */

@@ -16,14 +16,30 @@ final class TcpTransfer implements Links.Transfer {
     private final Pair pair;
     private final MemorySegment memory;
     private final int step;
+    private final boolean isHeader;
     private long windowStart;
     private ByteBuffer window = EMPTY;
     private boolean done;
 
     TcpTransfer(Pair pair, MemorySegment memory, int step) {
+        this(pair, memory, step, false);
+    }
+
+    private TcpTransfer(Pair pair, MemorySegment memory, int step, boolean isHeader) {
         this.pair = pair;
         this.memory = memory;
         this.step = step;
+        this.isHeader = isHeader;
+    }
+
+    /** A receive that is done with the header of the next frame. */
+    static TcpTransfer ofHeader(Pair pair) {
+        return new TcpTransfer(pair, MemorySegment.NULL, 0, true);
+    }
+
+    /** Whether this is done with the header, and leaves the rest to the next receive. */
+    boolean isHeader() {
+        return isHeader;
     }
 
     @Override

@@ -212,6 +212,7 @@ class AlgorithmMatrixTest {
                     Deadline.after(Calls.TIMEOUT),
                     blocks,
                     null,
+                    0,
                     null);
         }
 

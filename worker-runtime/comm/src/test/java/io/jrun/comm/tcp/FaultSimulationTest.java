@@ -11,6 +11,7 @@ import io.jrun.comm.Seeds;
 import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.tcp.Fault.Direction;
 import io.jrun.comm.tcp.TcpRanks.Rank;
@@ -20,6 +21,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -46,7 +48,13 @@ class FaultSimulationTest {
     private static final int CALLS = 8;
     private static final int[] COUNTS = {0, 1, 100, 5000, 70_000};
     private static final OpKind[] KINDS = {
-        OpKind.ALL_REDUCE, OpKind.BROADCAST, OpKind.ALL_GATHER, OpKind.REDUCE_SCATTER, OpKind.ALL_TO_ALL, OpKind.BARRIER
+        OpKind.ALL_REDUCE,
+        OpKind.BROADCAST,
+        OpKind.ALL_GATHER,
+        OpKind.REDUCE_SCATTER,
+        OpKind.ALL_TO_ALL,
+        OpKind.BARRIER,
+        OpKind.SEND
     };
     private static final Duration PATIENT = Duration.ofSeconds(30);
     private static final Duration SHORT = Duration.ofMillis(1500);
@@ -133,7 +141,8 @@ class FaultSimulationTest {
                         comm -> assertThat(comm.code())
                                 .isIn(ErrorCode.PEER_LOST, ErrorCode.COLLECTIVE_TIMEOUT, ErrorCode.COLLECTIVE_MISMATCH))
                 .hasMessageMatching(A_RANK)
-                .hasMessageMatching("(?s).*(allReduce|broadcast|allGather|reduceScatter|allToAll|barrier) #\\d.*");
+                .hasMessageMatching(
+                        "(?s).*(allReduce|broadcast|allGather|reduceScatter|allToAll|barrier|send|recv) #\\d.*");
     }
 
     private static void awaitNoThread(String name) throws InterruptedException {
@@ -151,6 +160,8 @@ class FaultSimulationTest {
         private final Rank rank;
         private final int size;
         private final Duration timeout;
+        private final Map<Integer, Long> messages = new HashMap<>();
+        private int collectives;
 
         Program(long seed, Rank rank, Duration timeout) {
             this.random = new SplittableRandom(~seed);
@@ -164,8 +175,59 @@ class FaultSimulationTest {
             for (int sequence = 0; sequence < calls; sequence++) {
                 OpKind kind = KINDS[random.nextInt(KINDS.length)];
                 int count = kind == OpKind.BARRIER ? 0 : COUNTS[random.nextInt(COUNTS.length)];
-                call(sequence, kind, count, random.nextInt(size));
+                int root = random.nextInt(size);
+                if (kind == OpKind.SEND) {
+                    message(sequence, count, root, (root + 1 + random.nextInt(size - 1)) % size);
+                } else {
+                    call(collectives++, kind, count, root);
+                }
             }
+        }
+
+        /** One rank tells another what no other knows: the latter learns its size and tag from the message. */
+        private void message(int turn, int count, int source, int destination) {
+            int self = rank.rank();
+            if (self != source && self != destination) {
+                return;
+            }
+            long sequence = messages.merge(source * size + destination, 1L, Long::sum) - 1;
+            int[] expected =
+                    IntStream.range(0, count).map(i -> value(source, turn, i)).toArray();
+            Envelope envelope = new Envelope(turn * 1000 - 3, DataType.I32, count, turn % 2 == 0);
+            long start = System.nanoTime();
+            try {
+                if (self == source) {
+                    rank.backend().send(message(OpKind.SEND, sequence, destination, envelope, expected));
+                    return;
+                }
+                int[] received = new int[count];
+                Call receive = message(OpKind.RECV, sequence, source, envelope, received);
+                assertThat(rank.backend().next(receive)).isEqualTo(envelope);
+                rank.backend().receive(receive);
+                assertThat(received).isEqualTo(expected);
+            } finally {
+                assertThat(Duration.ofNanos(System.nanoTime() - start))
+                        .as("message #%d", sequence)
+                        .isLessThan(timeout.multipliedBy(2).plus(SLACK));
+            }
+        }
+
+        private Call message(OpKind kind, long sequence, int peer, Envelope envelope, int[] data) {
+            MemorySegment memory = MemorySegment.ofArray(data);
+            return new Call(
+                    sequence,
+                    kind,
+                    envelope.type(),
+                    ReduceOp.SUM,
+                    envelope.count(),
+                    peer,
+                    memory,
+                    memory,
+                    Deadline.after(timeout),
+                    null,
+                    null,
+                    envelope.label(),
+                    null);
         }
 
         private void call(int sequence, OpKind kind, int count, int root) {
@@ -197,6 +259,7 @@ class FaultSimulationTest {
                                 Deadline.after(timeout),
                                 isUneven ? outgoing : null,
                                 ofEachRank ? outgoing : null,
+                                0,
                                 null));
             } finally {
                 assertThat(Duration.ofNanos(System.nanoTime() - start))

@@ -1,0 +1,116 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.Envelope;
+import io.jrun.comm.backend.GroupContext;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which message goes to which receive: the first that was posted among those that it fits, the first that came among those
+ * that fit it. Not thread-safe.
+ */
+final class Matches {
+    /** A bound on messages that nobody has asked for yet; beyond it, probably nobody ever will. */
+    static final long MAX_EARLY_BYTES = 256 << 20;
+
+    private final GroupContext group;
+    private final List<Posted> posted = new ArrayList<>();
+    private final List<Early> early = new ArrayList<>();
+    private long earlyBytes;
+
+    Matches(GroupContext group) {
+        this.group = group;
+    }
+
+    /** A receive gets the first message that has come for it, or waits for one. */
+    void post(Posted receive) {
+        for (Iterator<Early> kept = early.iterator(); kept.hasNext(); ) {
+            Early message = kept.next();
+            if (receive.fits(message.source(), message.envelope())) {
+                kept.remove();
+                deliver(message, receive);
+                return;
+            }
+        }
+        posted.add(receive);
+    }
+
+    /** A receive waits no more. */
+    void forget(Posted receive) {
+        posted.remove(receive);
+    }
+
+    /**
+     * Takes the receive out of those that wait to which a message goes that begins to arrive; null if it came early, and
+     * is to be kept.
+     */
+    @Nullable
+    Posted take(int source, long sequence, Envelope envelope) {
+        Posted receive = takeFirst(source, envelope);
+        if (receive != null) {
+            if (!receive.agrees(envelope)) {
+                throw mismatch(source, sequence, envelope, receive);
+            }
+            return receive;
+        }
+        if (earlyBytes + envelope.bytes() > MAX_EARLY_BYTES) {
+            throw new CommException(
+                    ErrorCode.COLLECTIVE_MISMATCH,
+                    describe(source) + " called " + envelope.describe(sequence, group.rank()) + " on group "
+                            + group.name() + ", but " + describe(group.rank())
+                            + " has called no recv for it, and the messages it has not asked for have "
+                            + earlyBytes + " bytes already (expected at most " + MAX_EARLY_BYTES
+                            + " in all). Call the receives earlier, or in the order of the sends.");
+        }
+        earlyBytes += envelope.bytes();
+        return null;
+    }
+
+    /** A message that came early has arrived; a receive for it may have been posted meanwhile. */
+    void keep(Early message) {
+        Posted receive = takeFirst(message.source(), message.envelope());
+        if (receive == null) {
+            early.add(message);
+        } else {
+            deliver(message, receive);
+        }
+    }
+
+    private @Nullable Posted takeFirst(int source, Envelope envelope) {
+        for (Iterator<Posted> waiting = posted.iterator(); waiting.hasNext(); ) {
+            Posted receive = waiting.next();
+            if (receive.fits(source, envelope)) {
+                waiting.remove();
+                return receive;
+            }
+        }
+        return null;
+    }
+
+    private void deliver(Early message, Posted receive) {
+        Envelope envelope = message.envelope();
+        earlyBytes -= envelope.bytes();
+        if (receive.agrees(envelope)) {
+            MemorySegment.copy(message.data(), 0, receive.target(envelope), 0, envelope.bytes());
+            receive.arrive(message.source(), envelope);
+            receive.complete();
+        } else {
+            receive.refuse(mismatch(message.source(), message.sequence(), envelope, receive));
+        }
+    }
+
+    private CommException mismatch(int source, long sequence, Envelope envelope, Posted receive) {
+        return new CommException(
+                ErrorCode.COLLECTIVE_MISMATCH,
+                describe(source) + " called " + envelope.describe(sequence, group.rank()) + ", "
+                        + describe(group.rank()) + " called " + receive.describe() + " on group " + group.name()
+                        + ". A message and its receive must have the same type and count.");
+    }
+
+    private String describe(int groupRank) {
+        return "rank " + group.members().get(groupRank).rank();
+    }
+}

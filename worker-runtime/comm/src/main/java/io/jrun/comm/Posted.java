@@ -1,0 +1,139 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
+import io.jrun.comm.backend.OpKind;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** A receive from when it is called. Thread-safe where {@link Inbox} uses it so. */
+final class Posted implements Receipt {
+    private final Request request;
+    private final int tag;
+    private final boolean isObject;
+    private final long sequence;
+    private final Pending work = new Pending();
+    private byte[] object = {};
+    private volatile @Nullable Received arrived;
+    private volatile @Nullable CommException mismatch;
+
+    Posted(Request request, int tag, boolean isObject, long sequence) {
+        this.request = request;
+        this.tag = tag;
+        this.isObject = isObject;
+        this.sequence = sequence;
+    }
+
+    /** Its number among the receives from the same source. */
+    long sequence() {
+        return sequence;
+    }
+
+    /** The bytes of an object that has arrived. */
+    byte[] object() {
+        return object;
+    }
+
+    Received arrived() {
+        Received result = arrived;
+        if (result == null) {
+            throw new IllegalStateException("nothing has arrived");
+        }
+        return result;
+    }
+
+    boolean hasArrived() {
+        return arrived != null;
+    }
+
+    /** The message is in its place; {@link #complete} tells those who wait. */
+    void arrive(int source, Envelope envelope) {
+        arrived = new Received(source, envelope.tag(), envelope.count());
+    }
+
+    /** A message fits that does not agree: the receive fails with this. */
+    void refuse(CommException why) {
+        mismatch = why;
+    }
+
+    /** Throws what it was refused with, if it was. */
+    void checkRefused() {
+        CommException why = mismatch;
+        if (why != null) {
+            throw why;
+        }
+    }
+
+    /** Group rank that it receives from, or {@link Messages#ANY_SOURCE}. */
+    int source() {
+        return request.root();
+    }
+
+    void complete() {
+        work.complete();
+    }
+
+    void fail(Throwable failure) {
+        work.fail(failure);
+    }
+
+    /** Whether the message may go here. */
+    boolean fits(int source, Envelope envelope) {
+        return tag == envelope.tag() && (request.root() == source || request.root() == Messages.ANY_SOURCE);
+    }
+
+    /** Whether a message that fits is also of the size that this receive has said. */
+    boolean agrees(Envelope envelope) {
+        return isObject == envelope.isObject()
+                && (isObject || (request.type() == envelope.type() && request.count() == envelope.count()));
+    }
+
+    /** Where the message goes, which {@link #agrees}. */
+    MemorySegment target(Envelope envelope) {
+        if (isObject) {
+            object = new byte[(int) envelope.count()];
+            return MemorySegment.ofArray(object);
+        }
+        return request.output();
+    }
+
+    /** How messages name the receive. */
+    String describe() {
+        String amount = (isObject ? "an object" : Long.toString(request.count())) + (tag == 0 ? "" : ", tag " + tag);
+        return Call.describe(sequence, OpKind.RECV, request.type(), ReduceOp.SUM, amount, request.root());
+    }
+
+    @Override
+    public Received received() {
+        await();
+        return arrived();
+    }
+
+    @Override
+    public void await() {
+        work.await();
+    }
+
+    @Override
+    public void await(Duration timeout) {
+        work.await(timeout);
+    }
+
+    @Override
+    public boolean isDone() {
+        return work.isDone();
+    }
+
+    @Override
+    public Optional<Throwable> exception() {
+        return work.exception();
+    }
+
+    @Override
+    public CompletableFuture<Void> future() {
+        return work.future();
+    }
+}
