@@ -91,6 +91,28 @@ final class Pair {
         return transfer;
     }
 
+    /**
+     * The header of the next frame, if that is here and no receive has been posted for it; the next one finds it as it was.
+     *
+     * @return null if there is none
+     */
+    @Nullable
+    FrameHeader peek() throws IOException {
+        Connection open = connection;
+        if (open == null || hasReceives()) {
+            return null;
+        }
+        if (!receiveBegun) {
+            receiveHeader.clear();
+            receiveBegun = true;
+            headerChecked = false;
+        }
+        if (receiveHeader.hasRemaining()) {
+            long _ = open.read(receiveHeader); // The end of the stream is for whoever waits for more of it.
+        }
+        return receiveHeader.hasRemaining() ? null : header();
+    }
+
     /** What {@link #postHeader} has received. */
     FrameHeader header() throws RefusedException {
         return FrameHeader.decode(receiveHeader);

@@ -41,6 +41,9 @@ final class TcpLane implements Links, AutoCloseable {
      */
     private static final int SPINS = 32;
 
+    /** A collective that has waited for so long looks at what comes from those it does not wait for. */
+    private static final long LOOK_AROUND_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
     private final GroupContext group;
     private final LaneDoor door;
     private final ConnectionSetup setup;
@@ -327,9 +330,14 @@ final class TcpLane implements Links, AutoCloseable {
         String departure = group.health().departure(pair.peer());
         long wait =
                 departure != null ? Math.min(left, DEPARTURE_GRACE_NANOS) : late.untilNextNanos(currentCall(), left);
+        boolean looksAround = departure == null && !currentCall().kind().isMessage();
+        long turn = looksAround ? Math.min(wait, LOOK_AROUND_NANOS) : wait;
         long start = System.nanoTime();
         try {
-            int ready = selector.select(this::ready, Math.max(1, Math.ceilDiv(wait, 1_000_000L)));
+            int ready = selector.select(this::ready, Math.max(1, Math.ceilDiv(turn, 1_000_000L)));
+            if (ready == 0 && looksAround) {
+                lookAround();
+            }
             if (ready == 0 && departure != null && System.nanoTime() - start >= wait) {
                 throw lost(pair.peer(), departure);
             }
@@ -339,6 +347,32 @@ final class TcpLane implements Links, AutoCloseable {
         if (Thread.currentThread().isInterrupted()) {
             throw new CommException(
                     ErrorCode.ABORTED, where() + "the thread of " + group.describe(rank()) + " was interrupted");
+        }
+    }
+
+    /**
+     * Ranks that have called different things may wait for each other round a circle, each for one that sends to another:
+     * what they have sent lies unread, and says what they called.
+     */
+    private void lookAround() {
+        FrameHeader ours = currentHeader();
+        for (Pair pair : pairs) {
+            FrameHeader theirs = pair == null ? null : peek(pair);
+            if (pair != null
+                    && theirs != null
+                    && theirs.sequence() == ours.sequence()
+                    && theirs.round() == ours.round()
+                    && !ours.isSameCall(theirs)) {
+                throw mismatch(theirs, pair.peer(), theirs.step(), theirs.length());
+            }
+        }
+    }
+
+    private static @Nullable FrameHeader peek(Pair pair) {
+        try {
+            return pair.peek();
+        } catch (IOException _) {
+            return null; // For whoever waits for this peer to tell.
         }
     }
 

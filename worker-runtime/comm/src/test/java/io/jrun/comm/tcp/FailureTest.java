@@ -137,6 +137,25 @@ class FailureTest {
         }
     }
 
+    /** Rank 2 waits for the root only, which waits for rank 1, which waits for rank 2: nobody reads what tells them apart. */
+    @Test
+    void aMismatchIsToldWhereRanksWaitForEachOtherInACircle() throws Exception {
+        try (TcpRanks world = TcpRanks.start(3)) {
+            List<Optional<Throwable>> outcomes = world.outcomes(rank -> {
+                MemorySegment buffer = MemorySegment.ofArray(new float[100]);
+                Call broadcast = Calls.of(0, OpKind.BROADCAST, DataType.F32, 100, 0, buffer, buffer);
+                rank.backend().run(rank.rank() == 2 ? broadcast : sum(0, 100));
+            });
+
+            for (Optional<Throwable> outcome : outcomes) {
+                assertThat(failure(outcome).code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH);
+                assertThat(failure(outcome))
+                        .hasMessageContaining("allReduce #0")
+                        .hasMessageContaining("broadcast #0");
+            }
+        }
+    }
+
     @Test
     void aPassedDeadlineNamesTheRanksWaitedForAndEndsTheOthersWaits() throws Exception {
         try (TcpRanks world = TcpRanks.start(3)) {
