@@ -28,7 +28,8 @@ import java.util.Set;
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
     private static final int MAX_WORKERS_PER_NODE = 4096;
-    private static final List<String> BACKENDS = List.of("jrun", "gloo", "nccl");
+    private static final String OWN_BACKEND = "jrun";
+    private static final List<String> BACKENDS = List.of(OWN_BACKEND, "gloo", "nccl");
     private static final int MAX_PORT = 65535;
 
     private final Settings settings;
@@ -144,9 +145,17 @@ final class JobSpecBuilder {
     }
 
     private Map<String, String> variables() {
-        if (!settings.has(LaunchOption.BACKEND)) {
-            return settings.workerVariables();
+        Map<String, String> variables = new HashMap<>(settings.workerVariables());
+        if (settings.has(LaunchOption.BACKEND)) {
+            variables.put("JRUN_BACKEND", backend());
         }
+        if (settings.has(LaunchOption.ENCRYPT)) {
+            variables.put("JRUN_ENCRYPT", settings.isOn(LaunchOption.ENCRYPT) ? "1" : "0");
+        }
+        return variables;
+    }
+
+    private String backend() {
         String name = settings.name(LaunchOption.BACKEND);
         String backend = settings.text(LaunchOption.BACKEND, "");
         if (backend.equals("mpi")) {
@@ -157,9 +166,11 @@ final class JobSpecBuilder {
         if (!BACKENDS.contains(backend)) {
             throw Values.refused(name, backend, String.join(", ", BACKENDS));
         }
-        Map<String, String> variables = new HashMap<>(settings.workerVariables());
-        variables.put("JRUN_BACKEND", backend);
-        return variables;
+        if (!backend.equals(OWN_BACKEND) && settings.isOn(LaunchOption.ENCRYPT)) {
+            throw new UsageException(settings.name(LaunchOption.ENCRYPT) + ": " + backend
+                    + " sends its data in plain text; use --backend=" + OWN_BACKEND + ", or leave --encrypt out.");
+        }
+        return backend;
     }
 
     private GpuVisibility gpuVisibility(Program program) {

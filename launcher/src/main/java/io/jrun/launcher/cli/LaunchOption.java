@@ -122,6 +122,14 @@ public enum LaunchOption {
             OptionGroup.PROGRAM,
             "What moves the data of process groups: jrun (shared memory and TCP), gloo (libtorch's, over TCP) or nccl (GPUs)."
                     + " mpi is for ranks that mpirun starts, see 'jrun bench' and docs/operations.md."),
+    ENCRYPT(
+            "--encrypt",
+            "",
+            "",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "Encrypt what the workers send each other over TCP (TLS 1.3, bound to the job's secret). Shared memory needs"
+                    + " none; gloo and nccl cannot, and are refused. What it costs: docs/security.md."),
     ENV(
             "--env",
             "NAME=VALUE",

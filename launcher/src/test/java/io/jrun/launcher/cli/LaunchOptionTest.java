@@ -111,6 +111,12 @@ class LaunchOptionTest {
                         Map.of("JRUN_BACKEND", "gloo"),
                         job -> job.workers().environment()),
                 new Case(
+                        LaunchOption.ENCRYPT,
+                        Map.of(),
+                        "true",
+                        Map.of("JRUN_ENCRYPT", "1"),
+                        job -> job.workers().environment()),
+                new Case(
                         LaunchOption.ENV,
                         Map.of(),
                         "A=b=c",

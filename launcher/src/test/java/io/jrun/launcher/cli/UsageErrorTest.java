@@ -58,6 +58,7 @@ class UsageErrorTest {
         --run-id=a/b train.jar           | --run-id: 'a/b' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
         --backend=mvapich train.jar      | --backend: 'mvapich' is not usable; give jrun, gloo, nccl.
         --backend=mpi train.jar          | --backend: mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2 java ..., or 'jrun bench --backend mpi'.
+        --encrypt --backend=gloo train.jar | --encrypt: gloo sends its data in plain text; use --backend=jrun, or leave --encrypt out.
         --env=A train.jar                | --env: 'A' is not usable; give NAME=VALUE.
         -r=4 train.jar                   | --redirects: '4' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
         -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.

@@ -17,32 +17,40 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** jrun bench with real ranks: every operation's data is right on every backend that this machine has. */
+/** jrun bench with real ranks. That every backend moves every operation's data is tested beside the backends. */
 class BenchIT extends RealJobs {
     @ParameterizedTest
+    @CsvSource({"allreduce, i64, max", "alltoall, f32, sum", "sendrecv, f32, sum"})
+    void backendsOnEveryMemoryTakeTurns(String operation, String type, String op) throws IOException {
+        if (!hasMpi()) {
+            System.out.println("BenchIT: mpirun is not on the PATH, so the mpi backend is left out");
+        }
+        String backends = hasMpi() ? "jrun,gloo,mpi" : "jrun,gloo";
+        everythingIsRight(operation, type, op, backends, "registered,heap,direct,tensor");
+    }
+
+    @ParameterizedTest
     @CsvSource({
-        "allreduce, i64, max",
         "allgather, i8, sum",
         "reducescatter, f64, avg",
         "broadcast, bool, sum",
         "reduce, f32, prod",
         "gather, i32, sum",
         "scatter, u8, sum",
-        "alltoall, f32, sum",
-        "sendrecv, f32, sum",
         "barrier, f32, sum"
     })
-    void everyBackendMovesTheRightData(String operation, String type, String op) throws IOException {
-        String backends = hasMpi() ? "jrun,gloo,mpi" : "jrun,gloo";
-        if (!hasMpi()) {
-            System.out.println("BenchIT: mpirun is not on the PATH, so the mpi backend is left out");
-        }
+    void everyOperationIsChecked(String operation, String type, String op) throws IOException {
+        everythingIsRight(operation, type, op, "jrun", "registered,heap");
+    }
+
+    private void everythingIsRight(String operation, String type, String op, String backends, String memories)
+            throws IOException {
         Result result = jrun.run(
                 "bench",
                 operation,
                 "--nproc-per-node=2",
                 "--backend=" + backends,
-                "--memory=registered,heap,direct,tensor",
+                "--memory=" + memories,
                 "--type=" + type,
                 "--op=" + op,
                 "--min-bytes=4",
@@ -56,7 +64,7 @@ class BenchIT extends RealJobs {
         for (String line : result.out().lines().toList()) {
             rows.add(new JsonMapper().readTree(line));
         }
-        int peers = 3 + backends.split(",").length;
+        int peers = memories.split(",").length - 1 + backends.split(",").length;
         int sizes = operation.equals("barrier") ? 1 : 2;
         assertThat(rows).as(result.out()).hasSize(peers * sizes);
         assertThat(rows).allSatisfy(row -> {
@@ -82,7 +90,8 @@ class BenchIT extends RealJobs {
                 "allreduce --min-bytes=8 --max-bytes=4",
                 "allreduce --op=avg --type=bool",
                 "allredux",
-                "ddp --steps=0"
+                "ddp --steps=0",
+                "tune --operations=sendrecv"
             })
     void wrongArgumentsAreOneLine(String arguments) {
         List<String> words = new ArrayList<>(List.of("bench", "--nproc-per-node=2"));
@@ -92,6 +101,46 @@ class BenchIT extends RealJobs {
         assertThat(result.out()).isEmpty();
         assertThat(result.err().lines()).hasSize(1);
         assertThat(result.err()).startsWith("jrun: bench: ");
+    }
+
+    @Test
+    void tunedTableIsWrittenAndRead() throws IOException {
+        jrun.with("JRUN_TRANSPORT", "tcp");
+        Path table = folder.resolve("table.txt");
+        Result result = jrun.run(
+                "bench",
+                "tune",
+                "--nproc-per-node=2",
+                "--operations=broadcast",
+                "--min-bytes=1K",
+                "--max-bytes=64K",
+                "--step-factor=64",
+                "--iters=1",
+                "--output=" + table);
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out()).contains("tree ", "chain ", "written to " + table);
+        assertThat(table).content().startsWith("# jrun tuning 1\n").containsPattern("broadcast 2 max (tree|chain)\n");
+        jrun.with("JRUN_TUNING", table.toString());
+        Result tuned = broadcast();
+        assertThat(tuned.exitCode()).as(tuned.err()).isZero();
+        Files.writeString(table, Files.readString(table).replace("max", "most"));
+        Result unread = broadcast();
+        assertThat(unread.exitCode()).isEqualTo(2);
+        assertThat(unread.err()).contains("JRUN_TUNING: " + table + ", line ", "up-to-bytes is 'most'");
+    }
+
+    private Result broadcast() {
+        return jrun.run(
+                "bench", "broadcast", "--nproc-per-node=2", "--max-bytes=4", "--iters=1", "--warmup-iters=1", "--json");
+    }
+
+    @Test
+    void registeredAllReduceTakesLessThanACopy() throws IOException {
+        Result result = jrun.run("bench", "memory", "--nproc-per-node=2", "--bytes=16M", "--calls=100");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        JsonNode found = new JsonMapper().readTree(result.out());
+        assertThat(found.get("allocatedBytesPerCall").asLong()).as(result.out()).isBetween(0L, 1L << 20);
+        assertThat(found.get("extraBytes").asLong()).as(result.out()).isLessThan(4 << 20);
     }
 
     @Test

@@ -106,6 +106,15 @@ class HostsIT extends RealJobs {
     }
 
     @Test
+    void everyWorkerIsToldToEncrypt() {
+        sumProgram();
+        Result result = run("--encrypt", "--hosts=h1:2,h2:1", "sum.jar");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut())
+                .containsExactly("[0@h1] sum 6.0 encrypted", "[1@h1] sum 6.0 encrypted", "[2@h2] sum 6.0 encrypted");
+    }
+
+    @Test
     void launcherOnOneOfTheHostsMayCallItByLoopback() {
         sumProgram();
         Result result = startOn("h1", "--hosts=127.0.0.1:1,h2:1", "sum.jar").await();
@@ -129,7 +138,8 @@ class HostsIT extends RealJobs {
                             for (int i = 1; i < 100_000; i++)
                                 if (values.getAtIndex(ValueLayout.JAVA_FLOAT, i) != values.getAtIndex(ValueLayout.JAVA_FLOAT, 0))
                                     throw new IllegalStateException("element " + i);
-                            System.out.println("sum " + values.getAtIndex(ValueLayout.JAVA_FLOAT, 0));
+                            String encrypted = "1".equals(System.getenv("JRUN_ENCRYPT")) ? " encrypted" : "";
+                            System.out.println("sum " + values.getAtIndex(ValueLayout.JAVA_FLOAT, 0) + encrypted);
                         }
                     }
                 }

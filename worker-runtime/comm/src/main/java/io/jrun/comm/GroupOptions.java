@@ -11,14 +11,17 @@ import java.time.Duration;
  * @param lateWarning an operation that has run for longer says on stderr which ranks it waits for, once, and goes on
  * @param backend what moves the data: {@value #OWN_BACKEND}, or the name of a {@link io.jrun.comm.backend.BackendProvider}
  *     (gloo, mpi, nccl); alike on all members
+ * @param algorithm over TCP, for every operation that has it, whatever its size, as JRUN_ALGORITHM names one for all groups;
+ *     empty: chosen by size; alike on all members
  */
-public record GroupOptions(Duration timeout, boolean deterministic, Duration lateWarning, String backend) {
+public record GroupOptions(
+        Duration timeout, boolean deterministic, Duration lateWarning, String backend, String algorithm) {
     /** jrun's own data planes: shared memory and TCP. */
     public static final String OWN_BACKEND = "jrun";
 
     /** Ten minutes: longer than any checkpoint that one rank writes while the others wait. The warning after one. */
     public static final GroupOptions DEFAULT =
-            new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1), OWN_BACKEND);
+            new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1), OWN_BACKEND, "");
 
     public GroupOptions {
         if (timeout.isZero() || timeout.isNegative()) {
@@ -32,21 +35,26 @@ public record GroupOptions(Duration timeout, boolean deterministic, Duration lat
 
     /** The same with another timeout. */
     public GroupOptions withTimeout(Duration newTimeout) {
-        return new GroupOptions(newTimeout, deterministic, lateWarning, backend);
+        return new GroupOptions(newTimeout, deterministic, lateWarning, backend, algorithm);
     }
 
     /** The same with another determinism. */
     public GroupOptions withDeterministic(boolean newDeterministic) {
-        return new GroupOptions(timeout, newDeterministic, lateWarning, backend);
+        return new GroupOptions(timeout, newDeterministic, lateWarning, backend, algorithm);
     }
 
     /** The same with another time before the warning. */
     public GroupOptions withLateWarning(Duration newLateWarning) {
-        return new GroupOptions(timeout, deterministic, newLateWarning, backend);
+        return new GroupOptions(timeout, deterministic, newLateWarning, backend, algorithm);
     }
 
     /** The same on another backend. */
     public GroupOptions withBackend(String newBackend) {
-        return new GroupOptions(timeout, deterministic, lateWarning, newBackend);
+        return new GroupOptions(timeout, deterministic, lateWarning, newBackend, algorithm);
+    }
+
+    /** The same with one algorithm for all sizes. */
+    public GroupOptions withAlgorithm(String newAlgorithm) {
+        return new GroupOptions(timeout, deterministic, lateWarning, backend, newAlgorithm);
     }
 }

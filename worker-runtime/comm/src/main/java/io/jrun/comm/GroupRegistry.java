@@ -113,6 +113,7 @@ final class GroupRegistry implements ControlListener {
                 groupRank,
                 members,
                 options.deterministic(),
+                options.algorithm(),
                 options.lateWarning(),
                 new GroupHealth(),
                 record.waits());

@@ -18,7 +18,7 @@ import picocli.CommandLine.Spec;
 @Command(mixinStandardHelpOptions = true, showDefaultValues = true)
 public final class CollectiveBench implements Benchmark {
     /** In the order of the help. */
-    private static final List<Benched> OPERATIONS = List.of(
+    static final List<Benched> OPERATIONS = List.of(
             new AllReduce(),
             new AllGather(),
             new ReduceScatter(),
@@ -145,6 +145,8 @@ public final class CollectiveBench implements Benchmark {
                             + " size and backend, and the ratios of the times.");
             parent.addSubcommand(operation.name(), command);
         }
+        parent.addSubcommand("tune", new TuneBench());
+        parent.addSubcommand("memory", new MemoryBench());
     }
 
     @Override

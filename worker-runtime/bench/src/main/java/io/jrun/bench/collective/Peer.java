@@ -22,9 +22,13 @@ final class Peer implements AutoCloseable {
      * @param hasResult whether the operation does not work in place
      */
     Peer(World world, String backend, MemoryKind memory, long maxBytes, boolean hasResult) {
-        this.backend = backend;
+        this(world, world.group().options().withBackend(backend), memory, maxBytes, hasResult);
+    }
+
+    /** Collective. The same with other {@code options} too. */
+    Peer(World world, GroupOptions options, MemoryKind memory, long maxBytes, boolean hasResult) {
+        this.backend = options.backend();
         this.memory = memory;
-        GroupOptions options = world.group().options().withBackend(backend);
         this.group = world.group().split(0, world.rank(), options);
         this.input = memory.allocate(group, maxBytes);
         this.result = hasResult ? memory.allocate(group, maxBytes) : input;

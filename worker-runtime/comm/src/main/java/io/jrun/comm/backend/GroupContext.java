@@ -12,6 +12,7 @@ import java.util.List;
  * @param members by group rank; {@code Peer.rank()} is the world rank
  * @param deterministic whether floating point results must not depend on transport, topology or how data is split: every
  *     element is folded in ascending group rank
+ * @param algorithm over TCP, see {@link io.jrun.comm.GroupOptions#algorithm}
  * @param lateWarning how long an operation waits before it says for whom, see {@link LateWatch}
  * @param health of the group; shared with the group and alive as long as it
  * @param waits how long this rank waits for the others; backends add to it
@@ -22,6 +23,7 @@ public record GroupContext(
         int rank,
         List<Peer> members,
         boolean deterministic,
+        String algorithm,
         Duration lateWarning,
         GroupHealth health,
         WaitTimes waits) {
@@ -29,7 +31,7 @@ public record GroupContext(
         members = List.copyOf(members);
     }
 
-    /** A group whose waits nobody asks for. */
+    /** A group that chooses algorithms by size, and whose waits nobody asks for. */
     public GroupContext(
             WorldContext world,
             String name,
@@ -38,12 +40,12 @@ public record GroupContext(
             boolean deterministic,
             Duration lateWarning,
             GroupHealth health) {
-        this(world, name, rank, members, deterministic, lateWarning, health, new WaitTimes());
+        this(world, name, rank, members, deterministic, "", lateWarning, health, new WaitTimes());
     }
 
     /** The same members, of one health with this, under another name and with waits of its own. */
     public GroupContext withName(String newName, WaitTimes newWaits) {
-        return new GroupContext(world, newName, rank, members, deterministic, lateWarning, health, newWaits);
+        return new GroupContext(world, newName, rank, members, deterministic, algorithm, lateWarning, health, newWaits);
     }
 
     /** Number of members. */

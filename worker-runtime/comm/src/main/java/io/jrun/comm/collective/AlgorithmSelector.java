@@ -51,7 +51,7 @@ public final class AlgorithmSelector {
      */
     public static AlgorithmSelector of(Optional<String> setting) {
         return new AlgorithmSelector(
-                setting.filter(name -> !name.isBlank()).map(AlgorithmSelector::parse), TuningTable.EMPTY);
+                setting.filter(name -> !name.isBlank()).map(name -> parse("JRUN_ALGORITHM", name)), TuningTable.EMPTY);
     }
 
     /** The same by measured crossover points; what is forced stays so. */
@@ -59,12 +59,21 @@ public final class AlgorithmSelector {
         return new AlgorithmSelector(override, newTable);
     }
 
-    private static Algorithm parse(String name) {
+    /**
+     * The same with the algorithm of this name wherever an operation has it.
+     *
+     * @throws CommException USAGE if there is no such algorithm
+     */
+    public AlgorithmSelector forcing(String name) {
+        return new AlgorithmSelector(Optional.of(parse("the group's algorithm", name)), table);
+    }
+
+    private static Algorithm parse(String source, String name) {
         return Algorithm.named(name)
                 .orElseThrow(() -> new CommException(
                         ErrorCode.USAGE,
-                        "JRUN_ALGORITHM: unknown algorithm '" + name + "' (expected one of " + Algorithm.labels()
-                                + "). Unset it to choose by size."));
+                        source + ": unknown algorithm '" + name + "' (expected one of " + Algorithm.labels()
+                                + "). Leave it out to choose by size."));
     }
 
     /**

@@ -31,6 +31,7 @@ final class Parts implements AutoCloseable {
                 groupRanks.indexOf(group.rank()),
                 members,
                 group.deterministic(),
+                group.algorithm(),
                 group.lateWarning(),
                 new GroupHealth(),
                 group.waits());

@@ -9,6 +9,7 @@ import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.collective.Algorithm;
+import io.jrun.comm.collective.AlgorithmSelector;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -165,10 +166,13 @@ final class TcpBackend implements Backend {
     }
 
     private Stripes openStripes(TcpOptions options) {
+        AlgorithmSelector selector = group.algorithm().isEmpty()
+                ? options.selector()
+                : options.selector().forcing(group.algorithm());
         List<Stripe> stripes = new ArrayList<>();
         for (int index = 0; index < options.connections(); index++) {
             TcpLane lane = openLane(LaneId.ofCollectives(group, index));
-            stripes.add(new Stripe(group, options.selector(), lane, arena, pause));
+            stripes.add(new Stripe(group, selector, lane, arena, pause));
         }
         return new Stripes(stripes, "rank-" + group.world().rank() + " " + group.name() + " stripe", this::failed);
     }

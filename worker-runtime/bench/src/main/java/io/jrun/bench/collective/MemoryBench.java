@@ -1,0 +1,103 @@
+package io.jrun.bench.collective;
+
+import com.sun.management.ThreadMXBean;
+import io.jrun.comm.DataType;
+import io.jrun.comm.Distributed;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.World;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.stream.Stream;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** What an all-reduce on registered memory takes besides its buffers: Java heap for each call, and memory of the process. */
+@Command(
+        mixinStandardHelpOptions = true,
+        showDefaultValues = true,
+        description =
+                "What allReduce on registered memory takes besides its buffers, of the rank that takes most, as a JSON"
+                        + " object: allocatedBytesPerCall of Java heap, and extraBytes by which the process grows over the calls.")
+final class MemoryBench implements Benchmark {
+    private static final int WARM_UP_CALLS = 20_000;
+    private static final long WARM_UP_COUNT = 1024;
+    private static final int HEX = 16;
+
+    @Option(
+            names = "--bytes",
+            defaultValue = "64M",
+            converter = ByteSize.Converter.class,
+            description = "of the buffer")
+    private ByteSize bytes = new ByteSize(1);
+
+    @Option(names = "--calls", defaultValue = "50", description = "that are looked at")
+    private int calls = 1;
+
+    @Override
+    public void check() {}
+
+    @Override
+    public void run() {
+        try (World world = Distributed.init()) {
+            ProcessGroup group = world.group();
+            MemorySegment buffer = group.allocate(bytes.bytes());
+            buffer.fill((byte) 0);
+            reduce(group, buffer, WARM_UP_COUNT, WARM_UP_CALLS);
+            ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+            long count = bytes.bytes() / Float.BYTES;
+            long taken = anonymousBytes() + sharedBytes();
+            reduce(group, buffer, count, 1);
+            long allocated = threads.getCurrentThreadAllocatedBytes();
+            reduce(group, buffer, count, calls);
+            allocated = threads.getCurrentThreadAllocatedBytes() - allocated;
+            taken = Math.max(0, anonymousBytes() + sharedBytes() - taken);
+            long[] most = {allocated / calls, taken};
+            group.allReduce(MemorySegment.ofArray(most), DataType.I64, most.length, ReduceOp.MAX);
+            if (world.rank() == 0) {
+                System.out.printf(
+                        Locale.ROOT,
+                        "{\"op\":\"allreduce\",\"ranks\":%d,\"bytes\":%d,\"allocatedBytesPerCall\":%d,\"extraBytes\":%d}%n",
+                        world.size(),
+                        bytes.bytes(),
+                        most[0],
+                        most[1]);
+            }
+        }
+    }
+
+    private static void reduce(ProcessGroup group, MemorySegment buffer, long count, int calls) {
+        for (int call = 0; call < calls; call++) {
+            group.allReduce(buffer, DataType.F32, count, ReduceOp.SUM);
+        }
+    }
+
+    private static long anonymousBytes() {
+        return lines("/proc/self/status")
+                .filter(line -> line.startsWith("RssAnon:"))
+                .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) * 1024)
+                .sum();
+    }
+
+    /** Of all of jrun's segments that this process has mapped. */
+    private static long sharedBytes() {
+        return lines("/proc/self/maps")
+                .filter(line -> line.contains("/dev/shm/jrun"))
+                .map(line -> line.substring(0, line.indexOf(' ')).split("-"))
+                .mapToLong(range -> Long.parseUnsignedLong(range[1], HEX) - Long.parseUnsignedLong(range[0], HEX))
+                .sum();
+    }
+
+    private static Stream<String> lines(String file) {
+        try {
+            return Files.readAllLines(Path.of(file)).stream();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
