@@ -6,8 +6,12 @@ import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.ProgressThread;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -32,6 +36,9 @@ final class Inbox implements Queue {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final Matches matches;
+    /** Where receives are completed by whoever read their message: what continues them may call anything. */
+    private final Executor completions;
+
     private final boolean[] isRead;
     private final long[] received;
     private final long[] posts;
@@ -41,6 +48,13 @@ final class Inbox implements Queue {
     Inbox(GroupContext group) {
         this.group = group;
         this.matches = new Matches(group);
+        this.completions = new ThreadPoolExecutor(
+                0,
+                1,
+                1,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                task -> new ProgressThread("group " + group.name() + " received", task));
         this.isRead = new boolean[group.size()];
         this.received = new long[group.size()];
         this.posts = new long[group.size() + 1];
@@ -66,6 +80,9 @@ final class Inbox implements Queue {
             active++;
             Posted receive = new Posted(request, tag, isObject, posts[source]++);
             matches.post(receive);
+            if (receive.hasArrived()) {
+                receive.complete(); // Nothing continues it yet.
+            }
             return receive;
         } finally {
             lock.unlock();
@@ -91,16 +108,20 @@ final class Inbox implements Queue {
         lock.lock();
         try {
             while (!mine.hasArrived()) {
+                if (mine.isFilling()) {
+                    changed.awaitUninterruptibly();
+                    continue;
+                }
                 mine.checkRefused();
                 group.health().check();
                 if (call.deadline().passed()) {
                     throw timedOut(call, mine);
                 }
                 if (mine.source() != Messages.ANY_SOURCE) {
-                    if (!read(backend, call, mine.source(), false)) {
+                    if (!read(backend, call, mine, mine.source(), false)) {
                         long _ = changed.awaitNanos(call.deadline().remainingNanos());
                     }
-                } else if (readAny(backend, call)) {
+                } else if (readAny(backend, call, mine)) {
                     pause = MIN_PAUSE_NANOS;
                 } else {
                     departed = checkDepartures(mine, departed);
@@ -117,10 +138,10 @@ final class Inbox implements Queue {
     }
 
     /** Reads one message of each stream that has one; whether there was any. */
-    private boolean readAny(Backend backend, Call call) {
+    private boolean readAny(Backend backend, Call call, Posted mine) {
         boolean any = false;
         for (int source = 0; source < group.size(); source++) {
-            any |= source != group.rank() && read(backend, call, source, true);
+            any |= source != group.rank() && read(backend, call, mine, source, true);
         }
         return any;
     }
@@ -128,10 +149,11 @@ final class Inbox implements Queue {
     /**
      * Reads the next message of a stream, without the lock, unless somebody else does.
      *
+     * @param mine the receive of whoever reads, who completes it
      * @param onlyIfThere return rather than wait for it to be sent
      * @return whether one was read
      */
-    private boolean read(Backend backend, Call call, int source, boolean onlyIfThere) {
+    private boolean read(Backend backend, Call call, Posted mine, int source, boolean onlyIfThere) {
         if (isRead[source]) {
             return false;
         }
@@ -142,8 +164,8 @@ final class Inbox implements Queue {
                 return false;
             }
             Posted done = readMessage(backend, call, source);
-            if (done != null) {
-                done.complete();
+            if (done != null && done != mine) {
+                completions.execute(done::complete);
             }
             return true;
         } finally {
@@ -161,28 +183,38 @@ final class Inbox implements Queue {
         Posted receive = take(source, sequence, envelope);
         MemorySegment target =
                 receive == null ? Arena.ofAuto().allocate(envelope.bytes(), Long.BYTES) : receive.target(envelope);
-        backend.receive(call.receiving(sequence, source, envelope, target));
-        if (receive == null) {
-            keep(new Early(source, sequence, envelope, target));
-        } else {
+        try {
+            backend.receive(call.receiving(sequence, source, envelope, target));
+            if (receive == null) {
+                return keep(new Early(source, sequence, envelope, target));
+            }
             receive.arrive(source, envelope);
+            return receive;
+        } finally {
+            if (receive != null) {
+                receive.filling(false);
+            }
         }
-        return receive;
     }
 
     private @Nullable Posted take(int source, long sequence, Envelope envelope) {
         lock.lock();
         try {
-            return matches.take(source, sequence, envelope);
+            Posted receive = matches.take(source, sequence, envelope);
+            if (receive != null) {
+                receive.filling(true);
+            }
+            return receive;
         } finally {
             lock.unlock();
         }
     }
 
-    private void keep(Early message) {
+    private @Nullable Posted keep(Early message) {
         lock.lock();
         try {
-            matches.keep(message);
+            Posted receive = matches.keep(message);
+            return receive == null || !receive.hasArrived() ? null : receive;
         } finally {
             lock.unlock();
         }

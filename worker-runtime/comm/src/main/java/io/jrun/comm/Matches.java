@@ -69,14 +69,16 @@ final class Matches {
         return null;
     }
 
-    /** A message that came early has arrived; a receive for it may have been posted meanwhile. */
-    void keep(Early message) {
+    /** A message that came early has arrived; the receive for it if one has been posted meanwhile, else null. */
+    @Nullable
+    Posted keep(Early message) {
         Posted receive = takeFirst(message.source(), message.envelope());
         if (receive == null) {
             early.add(message);
         } else {
             deliver(message, receive);
         }
+        return receive;
     }
 
     private @Nullable Posted takeFirst(int source, Envelope envelope) {
@@ -96,7 +98,6 @@ final class Matches {
         if (receive.agrees(envelope)) {
             MemorySegment.copy(message.data(), 0, receive.target(envelope), 0, envelope.bytes());
             receive.arrive(message.source(), envelope);
-            receive.complete();
         } else {
             receive.refuse(mismatch(message.source(), message.sequence(), envelope, receive));
         }

@@ -55,7 +55,8 @@ public final class Messages {
         return receive(requests.message(OpKind.RECV, buffer, type, count, source), tag);
     }
 
-    /** Asynchronous {@link #recv}; receives that are under way at the same time do not wait for each other. */
+    /** Asynchronous {@link #recv}; receives that are under way at the same time do not wait for each other's
+     * messages, but the timeout of one begins when those called before it from the same source are done. */
     public Receipt recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag) {
         Request request = requests.message(OpKind.RECV, buffer, type, count, source);
         Posted posted = runtime.inbox().post(request, tag);

@@ -18,6 +18,7 @@ final class Posted implements Receipt {
     private final Pending work = new Pending();
     private byte[] object = {};
     private volatile @Nullable Received arrived;
+    private volatile boolean filling;
     private volatile @Nullable CommException mismatch;
 
     Posted(Request request, int tag, boolean isObject, long sequence) {
@@ -47,6 +48,15 @@ final class Posted implements Receipt {
 
     boolean hasArrived() {
         return arrived != null;
+    }
+
+    /** Whether a message is on its way into the receive's memory, which is not the caller's until that has ended. */
+    boolean isFilling() {
+        return filling;
+    }
+
+    void filling(boolean begins) {
+        filling = begins;
     }
 
     /** The message is in its place; {@link #complete} tells those who wait. */

@@ -7,11 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,7 +34,7 @@ class MessagesTest {
 
     private static MemorySegment filled(int count, int value) {
         int[] ints = new int[count];
-        java.util.Arrays.fill(ints, value);
+        Arrays.fill(ints, value);
         return MemorySegment.ofArray(ints);
     }
 
@@ -63,6 +66,33 @@ class MessagesTest {
                 messages.recv(small, DataType.I32, 2, 0, 5);
                 assertFilled(small, 6);
                 messages.recv(MemorySegment.NULL.asSlice(0, 0), DataType.I32, 0, 0, 4);
+            }
+        });
+    }
+
+    /** Whoever reads a message may be a thread in a receive of its own, which no continuation may hold up. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aContinuationThatReceivesIsRefusedWhoeverReadItsMessage(TransportKind transport) {
+        run(transport, 2, world -> {
+            Messages messages = world.group().messages();
+            if (world.rank() == 0) {
+                messages.recv(filled(1, 0), DataType.I32, 1, 1, 0);
+                for (int tag = 1; tag <= 3; tag++) {
+                    messages.send(filled(1, tag), DataType.I32, 1, 1, tag);
+                }
+            } else {
+                MemorySegment last = filled(1, 0);
+                Receipt first = messages.recvAsync(filled(1, 0), DataType.I32, 1, 0, 1);
+                CompletableFuture<Void> continued =
+                        first.future().thenRun(() -> messages.recv(last, DataType.I32, 1, 0, 3));
+                messages.send(filled(1, 0), DataType.I32, 1, 0, 0);
+                messages.recv(filled(1, 0), DataType.I32, 1, 0, 2);
+                assertThatThrownBy(() -> continued.get(20, TimeUnit.SECONDS))
+                        .hasRootCauseInstanceOf(CommException.class)
+                        .hasMessageContaining("continuation");
+                messages.recv(last, DataType.I32, 1, 0, 3);
+                assertFilled(last, 3);
             }
         });
     }
