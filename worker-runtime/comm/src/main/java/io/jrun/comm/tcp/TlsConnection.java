@@ -37,7 +37,10 @@ final class TlsConnection implements Connection {
     private long pending;
 
     private boolean ended;
-    /** The first handshake is over: what TLS wants afterwards goes out with what is written, and holds up no reading. */
+    /**
+     * The first handshake is over: what TLS wants afterwards goes out before the next bytes that are written (RFC 8446,
+     * 4.6.3), and is no matter of reading: the peer may have gone, leaving what it wrote.
+     */
     private boolean established;
 
     /** @param engine fresh; its handshake goes on with every read and write until it is over */
@@ -108,7 +111,9 @@ final class TlsConnection implements Connection {
             }
             switch (result.getStatus()) {
                 case OK -> {
-                    serve(result.getHandshakeStatus());
+                    if (!established || result.getHandshakeStatus() == HandshakeStatus.NEED_TASK) {
+                        serve(result.getHandshakeStatus());
+                    }
                     return result.bytesConsumed() > 0 || result.bytesProduced() > 0;
                 }
                 case CLOSED -> ended = true;
