@@ -1,20 +1,10 @@
 package io.jrun.bench.collective;
 
 /** Everybody gets everybody's block. */
-final class AllGather implements Benched {
+final class AllGather implements BlockOperation {
     @Override
     public String name() {
         return "allgather";
-    }
-
-    @Override
-    public double busFactor(int ranks) {
-        return (ranks - 1.0) / ranks;
-    }
-
-    @Override
-    public boolean hasBlocks() {
-        return true;
     }
 
     @Override

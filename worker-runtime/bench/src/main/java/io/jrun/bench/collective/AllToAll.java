@@ -1,20 +1,10 @@
 package io.jrun.bench.collective;
 
 /** Everybody gets its block of everybody's input. */
-final class AllToAll implements Benched {
+final class AllToAll implements BlockOperation {
     @Override
     public String name() {
         return "alltoall";
-    }
-
-    @Override
-    public double busFactor(int ranks) {
-        return (ranks - 1.0) / ranks;
-    }
-
-    @Override
-    public boolean hasBlocks() {
-        return true;
     }
 
     @Override

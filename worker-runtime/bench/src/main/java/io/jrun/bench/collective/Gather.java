@@ -1,20 +1,10 @@
 package io.jrun.bench.collective;
 
 /** Rank 0 gets everybody's block. */
-final class Gather implements Benched {
+final class Gather implements BlockOperation {
     @Override
     public String name() {
         return "gather";
-    }
-
-    @Override
-    public double busFactor(int ranks) {
-        return (ranks - 1.0) / ranks;
-    }
-
-    @Override
-    public boolean hasBlocks() {
-        return true;
     }
 
     @Override

@@ -1,24 +1,14 @@
 package io.jrun.bench.collective;
 
 /** Everybody gets its block of the reduction. */
-final class ReduceScatter implements Benched {
+final class ReduceScatter implements BlockOperation {
     @Override
     public String name() {
         return "reducescatter";
     }
 
     @Override
-    public double busFactor(int ranks) {
-        return (ranks - 1.0) / ranks;
-    }
-
-    @Override
     public boolean reduces() {
-        return true;
-    }
-
-    @Override
-    public boolean hasBlocks() {
         return true;
     }
 

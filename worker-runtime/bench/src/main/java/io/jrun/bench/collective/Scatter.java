@@ -1,20 +1,10 @@
 package io.jrun.bench.collective;
 
 /** Everybody gets its block of rank 0's input. */
-final class Scatter implements Benched {
+final class Scatter implements BlockOperation {
     @Override
     public String name() {
         return "scatter";
-    }
-
-    @Override
-    public double busFactor(int ranks) {
-        return (ranks - 1.0) / ranks;
-    }
-
-    @Override
-    public boolean hasBlocks() {
-        return true;
     }
 
     @Override
