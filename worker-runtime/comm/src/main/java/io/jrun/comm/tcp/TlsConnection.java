@@ -111,9 +111,7 @@ final class TlsConnection implements Connection {
             }
             switch (result.getStatus()) {
                 case OK -> {
-                    if (!established || result.getHandshakeStatus() == HandshakeStatus.NEED_TASK) {
-                        serve(result.getHandshakeStatus());
-                    }
+                    runTasks();
                     return result.bytesConsumed() > 0 || result.bytesProduced() > 0;
                 }
                 case CLOSED -> ended = true;
@@ -214,10 +212,10 @@ final class TlsConnection implements Connection {
     /** Goes on with the TLS handshake as far as it can without waiting; whether it is over. */
     private boolean isReady() throws IOException {
         while (true) {
-            HandshakeStatus status = engine.getHandshakeStatus();
-            switch (status) {
+            switch (engine.getHandshakeStatus()) {
                 case NOT_HANDSHAKING, FINISHED -> {
                     established = true;
+                    boolean _ = flush();
                     return true;
                 }
                 case NEED_UNWRAP, NEED_UNWRAP_AGAIN -> {
@@ -228,30 +226,22 @@ final class TlsConnection implements Connection {
                         return false;
                     }
                 }
-                case NEED_TASK, NEED_WRAP -> {
+                case NEED_TASK -> runTasks();
+                case NEED_WRAP -> {
                     if (!flush()) {
                         return false;
                     }
-                    serve(status);
+                    outgoing.clear();
+                    engine.wrap(NOTHING, outgoing);
+                    outgoing.flip();
                 }
             }
         }
     }
 
-    /** Does what TLS itself wants done, at the beginning or, with new keys, in between. */
-    private void serve(HandshakeStatus status) throws IOException {
-        if (status == HandshakeStatus.NEED_TASK) {
-            for (Runnable task = engine.getDelegatedTask(); task != null; task = engine.getDelegatedTask()) {
-                task.run();
-            }
-        } else if (status == HandshakeStatus.NEED_WRAP && !outgoing.hasRemaining()) {
-            outgoing.clear();
-            engine.wrap(NOTHING, outgoing);
-            outgoing.flip();
-            flush();
-        } else if (status == HandshakeStatus.NEED_WRAP) {
-            // What is being written goes first; the next record carries it.
-            flush();
+    private void runTasks() {
+        for (Runnable task = engine.getDelegatedTask(); task != null; task = engine.getDelegatedTask()) {
+            task.run();
         }
     }
 
