@@ -4,6 +4,7 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.Scratch;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.record.FlightRecorder;
 import io.jrun.comm.record.RecordedGroup;

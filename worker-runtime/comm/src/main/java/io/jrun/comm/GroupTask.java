@@ -43,12 +43,8 @@ final class GroupTask implements Lane.Task {
         try {
             body.accept(group.backend(), call);
             group.recorder().ended(group.recorded(), ticket, call, true);
-        } catch (CommException failure) {
-            throw failed(call, failure);
         } catch (RuntimeException | Error failure) {
-            throw failed(
-                    call,
-                    new CommException(ErrorCode.SYSTEM, call.describe() + " failed in itself: " + failure, failure));
+            throw failed(call, call.failure(failure));
         }
     }
 

@@ -1,6 +1,8 @@
 package io.jrun.comm.backend;
 
+import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
+import io.jrun.comm.ErrorCode;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -167,6 +169,13 @@ public record Call(
     /** The blocks of the output of an ALL_TO_ALL. */
     public Blocks incoming(int size) {
         return unevenIncoming != null ? unevenIncoming : blocks(size);
+    }
+
+    /** What fails this call when {@code cause} was thrown while it ran: that itself if it says so, else what wraps it. */
+    public CommException failure(Throwable cause) {
+        return cause instanceof CommException told
+                ? told
+                : new CommException(ErrorCode.SYSTEM, describe() + " failed in itself: " + cause, cause);
     }
 
     /** How messages name this call: {@code allReduce #12(f32, 100, SUM)}. */

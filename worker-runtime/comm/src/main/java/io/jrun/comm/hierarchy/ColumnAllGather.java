@@ -3,6 +3,7 @@ package io.jrun.comm.hierarchy;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.List;
@@ -33,7 +34,7 @@ final class ColumnAllGather {
         this.nodes = plane.topology().nodes();
         this.pieces = Pieces.of(call.count(), elementBytes, Math.max(elementBytes, Pieces.BYTES / plane.size()), 1);
         this.longest = pieces.count(0) * elementBytes;
-        this.memory = scratch.bytes(longest * (plane.size() + IN_FLIGHT * nodes.size()));
+        this.memory = scratch.of(longest * (plane.size() + IN_FLIGHT * nodes.size()));
     }
 
     static void run(Plane plane, Scratch scratch, Call call) {

@@ -1,7 +1,6 @@
 package io.jrun.comm.hierarchy;
 
 import io.jrun.comm.CommException;
-import io.jrun.comm.ErrorCode;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
@@ -79,12 +78,8 @@ final class ColumnPlane implements AutoCloseable {
     private void runBeside(Call part) {
         try {
             backend.run(part);
-        } catch (CommException failure) {
-            onFailure.accept(failure);
-            throw failure;
         } catch (RuntimeException | Error failure) {
-            onFailure.accept(
-                    new CommException(ErrorCode.SYSTEM, part.describe() + " failed in itself: " + failure, failure));
+            onFailure.accept(part.failure(failure));
             throw failure;
         }
     }

@@ -3,6 +3,7 @@ package io.jrun.comm.hierarchy;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.List;
@@ -28,7 +29,7 @@ final class ColumnReduceScatter {
         int elementBytes = call.type().sizeBytes();
         Pieces pieces = Pieces.of(call.count(), elementBytes, Math.max(elementBytes, Pieces.BYTES / plane.size()), 1);
         long longest = pieces.count(0) * elementBytes;
-        MemorySegment memory = scratch.bytes(longest * (plane.size() + IN_FLIGHT * nodes.size()));
+        MemorySegment memory = scratch.of(longest * (plane.size() + IN_FLIGHT * nodes.size()));
         ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
         for (int index = 0; index < pieces.number(); index++) {
             long length = pieces.count(index) * elementBytes;

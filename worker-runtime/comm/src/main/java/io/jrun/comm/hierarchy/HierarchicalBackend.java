@@ -1,12 +1,12 @@
 package io.jrun.comm.hierarchy;
 
 import io.jrun.comm.CommException;
-import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.PausePoint;
+import io.jrun.comm.backend.Scratch;
 import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.shm.ShmBackendFactory;
 import io.jrun.comm.tcp.TcpBackendFactory;
@@ -48,11 +48,8 @@ final class HierarchicalBackend implements Backend {
     public void run(Call call) {
         try {
             route(call);
-        } catch (CommException failure) {
-            fail(call, failure);
-            throw failure;
         } catch (RuntimeException | Error failure) {
-            fail(call, new CommException(ErrorCode.SYSTEM, call.describe() + " failed in itself: " + failure, failure));
+            fail(call, call.failure(failure));
             throw failure;
         }
     }

@@ -3,6 +3,7 @@ package io.jrun.comm.hierarchy;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 
@@ -46,7 +47,7 @@ final class NodeReduce {
         boolean isDriver = plane.topology().place() == driver;
         boolean isRoot = isDriver && plane.topology().node() == rootNode;
         MemorySegment slots =
-                isDriver && !isRoot ? scratch.bytes(slot * Math.min(IN_FLIGHT, pieces.number())) : MemorySegment.NULL;
+                isDriver && !isRoot ? scratch.of(slot * Math.min(IN_FLIGHT, pieces.number())) : MemorySegment.NULL;
         for (int index = 0; index < pieces.number(); index++) {
             MemorySegment piece = pieces.slice(call.input(), 0, index);
             if (isDriver && pending.size() == IN_FLIGHT) {

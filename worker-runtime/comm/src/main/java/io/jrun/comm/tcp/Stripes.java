@@ -1,7 +1,6 @@
 package io.jrun.comm.tcp;
 
 import io.jrun.comm.CommException;
-import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.ProgressThread;
@@ -92,12 +91,8 @@ final class Stripes implements AutoCloseable {
     private void run(Stripe stripe, Call slice) {
         try {
             stripe.run(slice);
-        } catch (CommException failure) {
-            onFailure.accept(failure);
-            throw failure;
         } catch (RuntimeException | Error failure) {
-            onFailure.accept(
-                    new CommException(ErrorCode.SYSTEM, slice.describe() + " failed in itself: " + failure, failure));
+            onFailure.accept(slice.failure(failure));
             throw failure;
         }
     }

@@ -1,10 +1,10 @@
-package io.jrun.comm;
+package io.jrun.comm.backend;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Native memory for the operation that runs, kept for the next one unless it is much. Confined to one lane. */
-final class Scratch {
+/** Native memory for the operation that runs, kept for the next one unless it is much. Confined to one thread at a time. */
+public final class Scratch {
     /** What a group keeps between operations: the bucket of a gradient reduction, twice. */
     private static final long MAX_KEPT_BYTES = 64L << 20;
 
@@ -13,7 +13,7 @@ final class Scratch {
     private MemorySegment kept = MemorySegment.NULL;
 
     /** At least {@code bytes} bytes; what an earlier operation put there is void. */
-    MemorySegment of(long bytes) {
+    public MemorySegment of(long bytes) {
         if (bytes <= kept.byteSize()) {
             return kept;
         }
