@@ -166,7 +166,8 @@ final class Job {
                     CHECKPOINT_NOW,
                     ABORT_ROUND,
                     LOCATE,
-                    LOCATION -> {
+                    LOCATION,
+                    REGROUP -> {
                 if (round != null) {
                     round.handle(message);
                 }
@@ -183,11 +184,9 @@ final class Job {
                     .withDescription("round " + launch.getRound() + " may not start: " + round.describeLiving())
                     .asRuntimeException();
         }
-        if (round != null) {
-            round.closeConnections();
-        }
+        Round before = round;
         round = new Round(launch, resources.surroundings());
-        round.start();
+        round.startAfter(before);
     }
 
     private void fail(RuntimeException cause) {
@@ -211,12 +210,12 @@ final class Job {
             finish();
             return;
         }
-        if (resources != null && !round.isOver()) {
+        if (resources != null && !round.isReaped()) {
             resources.guard().cutOff(); // the coordinator is gone, or this agent is being stopped
         }
         var _ = mailbox.postIn(TimeUnit.SECONDS.toMillis(END_SECONDS), this::finish);
-        round.whenOver(this::finish);
         round.killAll();
+        round.whenReaped(this::finish);
     }
 
     private void finish() {

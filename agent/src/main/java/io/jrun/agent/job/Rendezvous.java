@@ -4,9 +4,7 @@ import com.google.protobuf.ByteString;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.proto.Endpoint;
 import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.Joined;
-import io.jrun.agent.proto.Lag;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
@@ -48,6 +46,7 @@ final class Rendezvous {
     private final Map<WorkerConnection, List<Frame.FromWorker>> beforeStart = new HashMap<>();
     private final Map<Integer, Endpoint> joins = new TreeMap<>();
     private final List<Frame.FromAgent> forLatecomers = new ArrayList<>();
+    private final Parking parking;
 
     Rendezvous(Launch launch, String runId, Bytes secret, Outbox<FromAgent> out, Notices notices) {
         this.launch = launch;
@@ -55,6 +54,7 @@ final class Rendezvous {
         this.secret = secret;
         this.out = out;
         this.notices = notices;
+        this.parking = new Parking(launch.getRound(), out);
         this.ranks = launch.getWorkersList().stream().map(WorkerSpec::getRank).collect(Collectors.toUnmodifiableSet());
     }
 
@@ -63,13 +63,24 @@ final class Rendezvous {
             beforeStart.get(connection).add(frame);
             return;
         }
+        if (frame instanceof Frame.Hello hello) {
+            hello(connection, hello, pids);
+            return;
+        }
+        Integer rank = rankOf.get(connection);
+        if (rank == null) {
+            Job.refuse(connection, frame.getClass().getSimpleName() + " before Hello");
+            return;
+        }
         switch (frame) {
-            case Frame.Hello hello -> hello(connection, hello, pids);
-            case Frame.Join(int tcpPort) -> join(connection, tcpPort, pids);
-            case Frame.StoreRequest request -> store(connection, request);
-            case Frame.Leaving leaving -> leaving(connection, leaving);
-            case Frame.Locate locate -> locate(connection, locate);
-            case Frame.HereIAm _ -> throw new IllegalArgumentException("not for the rendezvous: " + frame);
+            case Frame.Join(int tcpPort) -> join(connection, rank, tcpPort, pids);
+            case Frame.StoreRequest request -> store(rank, request);
+            case Frame.Leaving leaving -> leaving(rank, leaving);
+            case Frame.Locate locate -> locate(rank, locate);
+            case Frame.Elastic() -> parking.becameElastic(rank);
+            case Frame.Parked(String why) -> parking.parked(rank, pids.getOrDefault(rank, 0L), why);
+            case Frame.Hello _, Frame.HereIAm _ ->
+                throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
     }
 
@@ -113,6 +124,37 @@ final class Rendezvous {
                     new RankLocation(
                             location.getRank(), location.getInside(), location.getPlace(), location.getStack())));
         }
+    }
+
+    /** Which of the round's workers can go on in the next. */
+    Parking parking() {
+        return parking;
+    }
+
+    /** Takes over the connection of a worker that goes on in this round, and tells it who it is now. */
+    void adopt(WorkerConnection connection, WorkerSpec worker) {
+        int rank = worker.getRank();
+        rankOf.put(connection, rank);
+        connectionOf.put(rank, connection);
+        parking.becameElastic(rank);
+        connection.send(new Frame.NextRound(
+                launch.getRound(),
+                launch.getRestartCount(),
+                rank,
+                launch.getWorldSize(),
+                launch.getVirtualLocalRank() ? 0 : worker.getLocalRank(),
+                launch.getWorkersCount(),
+                launch.getNodeRank(),
+                launch.getNodeCount()));
+        forLatecomers.forEach(connection::send);
+    }
+
+    /** Gives up a worker's connection without closing it; null if there is none. */
+    @Nullable
+    WorkerConnection release(int rank) {
+        WorkerConnection connection = connectionOf.remove(rank);
+        rankOf.values().remove(rank);
+        return connection;
     }
 
     /** The connection of a worker of this node; null if it has none. */
@@ -203,12 +245,7 @@ final class Rendezvous {
         return connectionOf.containsKey(hello.rank()) ? "rank " + hello.rank() + " is connected already" : "";
     }
 
-    private void join(WorkerConnection connection, int tcpPort, Map<Integer, Long> pids) {
-        Integer rank = rankOf.get(connection);
-        if (rank == null) {
-            Job.refuse(connection, "Join before Hello");
-            return;
-        }
+    private void join(WorkerConnection connection, int rank, int tcpPort, Map<Integer, Long> pids) {
         if (joins.containsKey(rank)) {
             Job.refuse(connection, "rank " + rank + " has joined round " + launch.getRound() + " before");
             return;
@@ -227,12 +264,7 @@ final class Rendezvous {
         }
     }
 
-    private void store(WorkerConnection connection, Frame.StoreRequest request) {
-        Integer rank = rankOf.get(connection);
-        if (rank == null) {
-            Job.refuse(connection, "StoreRequest before Hello");
-            return;
-        }
+    private void store(int rank, Frame.StoreRequest request) {
         out.send(FromAgent.newBuilder()
                 .setStoreRequest(StoreRequest.newBuilder()
                         .setRank(rank)
@@ -241,12 +273,7 @@ final class Rendezvous {
                 .build());
     }
 
-    private void locate(WorkerConnection connection, Frame.Locate locate) {
-        Integer rank = rankOf.get(connection);
-        if (rank == null) {
-            Job.refuse(connection, "Locate before Hello");
-            return;
-        }
+    private void locate(int rank, Frame.Locate locate) {
         out.send(FromAgent.newBuilder()
                 .setLocate(Locate.newBuilder()
                         .setAsker(rank)
@@ -258,35 +285,14 @@ final class Rendezvous {
                 .build());
     }
 
-    private void leaving(WorkerConnection connection, Frame.Leaving leaving) {
-        Integer rank = rankOf.get(connection);
-        if (rank == null) {
-            Job.refuse(connection, "Leaving before Hello");
-            return;
-        }
+    private void leaving(int rank, Frame.Leaving leaving) {
         out.send(FromAgent.newBuilder()
                 .setWorkerLeaving(WorkerLeaving.newBuilder()
                         .setRank(rank)
                         .setRound(launch.getRound())
                         .setHow(leaving.how())
                         .addAllWaits(
-                                leaving.waits().stream().map(Rendezvous::wait).toList()))
+                                leaving.waits().stream().map(Waits::message).toList()))
                 .build());
-    }
-
-    private static GroupWait wait(io.jrun.comm.control.GroupWait wait) {
-        GroupWait.Builder message = GroupWait.newBuilder()
-                .setGroup(wait.group())
-                .setCollectives(wait.collectives())
-                .setWaitedNanos(wait.waitedNanos());
-        for (io.jrun.comm.control.GroupWait.Lag lag : wait.lags()) {
-            message.addLags(Lag.newBuilder()
-                    .setRank(lag.rank())
-                    .setCount(lag.count())
-                    .setMedianNanos(lag.medianNanos())
-                    .setP95Nanos(lag.p95Nanos())
-                    .setMaxNanos(lag.maxNanos()));
-        }
-        return message.build();
     }
 }

@@ -9,30 +9,27 @@ import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.RankLeft;
-import io.jrun.agent.proto.SignalWorkers;
-import io.jrun.agent.proto.StopWorkers;
+import io.jrun.agent.proto.Regroup;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerExited;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.proto.WorkerStarted;
-import io.jrun.agent.worker.JvmDefaults;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
-import io.jrun.agent.worker.WorkerCommand;
 import io.jrun.agent.worker.WorkerEnd;
 import io.jrun.agent.worker.WorkerEnvironment;
-import io.jrun.agent.worker.WorkerLogs;
-import io.jrun.agent.worker.WorkerPlan;
-import io.jrun.agent.worker.WorkerProcess;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.RankLocation;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.TreeMap;
-import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -49,21 +46,23 @@ final class Round {
             Outbox<FromAgent> out,
             Notices notices) {}
 
-    private static final int SIGUSR1 = 10;
-    private static final int SIGUSR2 = 12;
     private static final int DIED_OF_SIGKILL = 137;
     private static final long NO_PROCESS = 0;
 
     private final Launch launch;
     private final Surroundings around;
-    private final Map<Integer, WorkerProcess> living = new TreeMap<>();
+    private final Map<Integer, Worker> living = new TreeMap<>();
     private final Map<Integer, Long> pids = new TreeMap<>();
+    private final Map<Worker, WorkerConnection> carried = new HashMap<>();
     private final Rendezvous rendezvous;
     private final Locations locations;
+    private final Stopping stopping;
     private final OptionalLong oomKillsBefore = OomKills.count(Path.of("/"));
-    private @Nullable Future<?> killTimer;
-    private long killAtNanos;
-    private Runnable whenOver = () -> {};
+    private final List<ToAgent> beforeStart = new ArrayList<>();
+    private @Nullable Round before;
+    private boolean started;
+    private boolean killed;
+    private Runnable whenReaped = () -> {};
 
     Round(Launch launch, Surroundings around) {
         this.launch = launch;
@@ -71,10 +70,55 @@ final class Round {
         this.rendezvous =
                 new Rendezvous(launch, around.context().runId(), around.secret(), around.out(), around.notices());
         this.locations = new Locations(rendezvous, around.mailbox(), around.out());
+        this.stopping = new Stopping(
+                living.values(),
+                rendezvous.parking(),
+                around.mailbox(),
+                launch.getProgram().hasJava());
     }
 
-    void start() {
-        if (launch.getRestartCount() == 0) {
+    /**
+     * Starts, once every worker of the round before that does not go on in this one is reaped: stopped in the middle of
+     * writing into memory that it shares with others, it might wake up at any time.
+     */
+    void startAfter(@Nullable Round previous) {
+        before = previous;
+        if (previous == null) {
+            start();
+            return;
+        }
+        for (WorkerSpec spec : launch.getWorkersList()) {
+            if (spec.getKeepPid() != NO_PROCESS) {
+                takeOver(spec, previous);
+            }
+        }
+        previous.closeConnections();
+        previous.killAll();
+        previous.whenReaped(this::start);
+    }
+
+    /** What cannot be taken over is found missing when this round starts. */
+    private void takeOver(WorkerSpec spec, Round previous) {
+        Worker worker = previous.living.values().stream()
+                .filter(each -> each.pid() == spec.getKeepPid())
+                .findFirst()
+                .orElse(null);
+        if (worker == null || !previous.rendezvous.parking().isParked(worker.rank())) {
+            return;
+        }
+        WorkerConnection connection = previous.rendezvous.release(worker.rank());
+        if (connection != null) {
+            previous.living.remove(worker.rank());
+            carried.put(worker, connection);
+            living.put(spec.getRank(), worker);
+            worker.goOnIn(this, launch.getRound(), spec);
+        }
+    }
+
+    private void start() {
+        before = null;
+        started = true;
+        if (launch.getRestartCount() == 0 && carried.isEmpty()) {
             WorkerEnvironment.chosenThreads(launch, around.context())
                     .ifPresent(threads -> around.notices()
                             .accept("OMP_NUM_THREADS=" + threads + " for each worker ("
@@ -82,53 +126,51 @@ final class Round {
                                     + launch.getWorkersCount()
                                     + " local workers); set it to choose otherwise"));
         }
-        for (WorkerSpec worker : launch.getWorkersList()) {
-            start(worker);
+        if (!killed) {
+            launch.getWorkersList().forEach(this::start);
         }
-        tellIfOver();
+        beforeStart.forEach(this::handle);
+        beforeStart.clear();
+        tellIfReaped();
     }
 
-    private void start(WorkerSpec worker) {
-        LaunchContext context = around.context();
-        WorkerPlan plan = new WorkerPlan(
-                worker.getRank(),
-                WorkerCommand.compose(launch, worker, context),
-                WorkerEnvironment.compose(launch, worker, context),
-                Path.of(launch.getWorkingDir()),
-                WorkerCommand.neededFiles(launch),
-                context.rankLogDir(launch.getRestartCount(), worker.getRank()),
-                JvmDefaults.addsVectorModule(launch));
-        WorkerLogs logs;
-        try {
-            logs = new WorkerLogs(plan, around.feed()::changed, around.notices());
-        } catch (IOException e) {
-            exited(
-                    worker,
-                    WorkerEnd.notStarted("its log folder " + plan.logDir() + " cannot be written: " + e.getMessage()));
-            return;
+    private void start(WorkerSpec spec) {
+        Worker worker = living.get(spec.getRank());
+        if (worker != null) {
+            started(worker);
+            rendezvous.adopt(Objects.requireNonNull(carried.get(worker)), spec);
+        } else if (spec.getKeepPid() != NO_PROCESS) {
+            if (carried.keySet().stream().noneMatch(gone -> gone.rank() == spec.getRank())) {
+                exited(
+                        spec.getRank(),
+                        WorkerEnd.notStarted("process " + spec.getKeepPid() + ", which was to go on in round "
+                                + launch.getRound() + ", has ended"));
+            }
+        } else {
+            try {
+                living.put(spec.getRank(), Worker.start(this, launch, spec, around));
+            } catch (IOException e) {
+                exited(spec.getRank(), WorkerEnd.notStarted(String.valueOf(e.getMessage())));
+            }
         }
-        if (worker.getConsoleStdout()) {
-            around.feed().add(worker.getRank(), launch.getRound(), false, worker.getTerminalStdout(), logs.stdout());
-        }
-        if (worker.getConsoleStderr()) {
-            around.feed().add(worker.getRank(), launch.getRound(), true, worker.getTerminalStderr(), logs.stderr());
-        }
-        WorkerProcess process = new WorkerProcess(plan, logs, around.parentDeath(), around.guard(), new Events(worker));
-        living.put(worker.getRank(), process);
-        process.start();
     }
 
     void handle(ToAgent message) {
+        if (!started) {
+            beforeStart.add(message);
+            return;
+        }
         switch (message.getMessageCase()) {
             case PEER_TABLE -> rendezvous.complete(message.getPeerTable());
             case STORE_REPLY -> rendezvous.storeReply(message.getStoreReply());
             case RANK_LEFT -> rankLeft(message.getRankLeft());
-            case SIGNAL_WORKERS -> signal(message.getSignalWorkers());
-            case STOP_WORKERS -> stop(message.getStopWorkers());
+            case SIGNAL_WORKERS -> stopping.signal(message.getSignalWorkers());
+            case STOP_WORKERS -> stopping.stop(message.getStopWorkers());
             case CHECKPOINT_NOW -> rendezvous.tellAll(new Frame.CheckpointNow());
             case ABORT_ROUND -> abort(message.getAbortRound());
             case LOCATE -> locate(message.getLocate());
             case LOCATION -> rendezvous.location(message.getLocation());
+            case REGROUP -> regroup(message.getRegroup());
             case OPEN_JOB, LAUNCH, MESSAGE_NOT_SET ->
                 throw new IllegalArgumentException("not for a round: " + message.getMessageCase());
         }
@@ -153,32 +195,16 @@ final class Round {
         }
     }
 
-    private void signal(SignalWorkers request) {
-        int signal = request.getSignal();
-        if (signal == SIGUSR2 && launch.getProgram().hasJava()) {
-            return; // HotSpot's own handler, for suspending threads, takes it and complains on stderr
-        }
-        boolean killsByDefault = signal == SIGUSR1 || signal == SIGUSR2;
-        living.values().forEach(worker -> worker.signal(signal, killsByDefault));
-    }
-
-    /** A later request may shorten the time an earlier one gave, not lengthen it. */
-    private void stop(StopWorkers request) {
-        if (request.getGraceMillis() == 0) {
-            killAll();
-            return;
-        }
-        living.values().forEach(worker -> worker.stop(request.getSignal()));
-        long killAt = System.nanoTime() + request.getGraceMillis() * 1_000_000L;
-        if (killTimer == null || killAt - killAtNanos < 0) {
-            cancelKill();
-            killAtNanos = killAt;
-            killTimer = around.mailbox().postIn(request.getGraceMillis(), this::killAll);
+    private void regroup(Regroup regroup) {
+        if (regroup.getRound() == launch.getRound()) {
+            rendezvous.tellAll(new Frame.Regroup(regroup.getWhy()));
         }
     }
 
+    /** Parked workers too; and nothing is started any more. */
     void killAll() {
-        living.values().forEach(WorkerProcess::kill);
+        killed = true;
+        stopping.killAll();
     }
 
     void received(WorkerConnection connection, Frame.FromWorker frame) {
@@ -197,50 +223,53 @@ final class Round {
         rendezvous.close();
     }
 
+    /** Whether each worker has ended or waits for the next round. */
     boolean isOver() {
-        return living.isEmpty();
+        return started && living.keySet().stream().allMatch(rendezvous.parking()::isParked);
     }
 
-    /** Runs {@code action} once every worker is reaped. */
-    void whenOver(Runnable action) {
-        whenOver = action;
-        tellIfOver();
+    /** Whether no process is left, also of the round before. */
+    boolean isReaped() {
+        return living.isEmpty() && (before == null || before.isReaped());
+    }
+
+    /** Runs {@code action} once that is so, instead of what was to run before. */
+    void whenReaped(Runnable action) {
+        whenReaped = action;
+        tellIfReaped();
     }
 
     String describeLiving() {
-        return living.keySet().stream()
-                .map(rank -> "rank " + rank + " (pid " + pids.getOrDefault(rank, 0L) + ")")
+        return living.values().stream()
+                .filter(worker -> !rendezvous.parking().isParked(worker.rank()))
+                .map(worker -> "rank " + worker.rank() + " (pid " + worker.pid() + ")")
                 .collect(Collectors.joining(", ", "", " of round " + launch.getRound() + " not yet reaped"));
     }
 
-    private void tellIfOver() {
-        if (living.isEmpty()) {
-            cancelKill();
-            whenOver.run();
+    private void tellIfReaped() {
+        if (isReaped()) {
+            stopping.over();
+            whenReaped.run();
         }
     }
 
-    private void cancelKill() {
-        if (killTimer != null) {
-            killTimer.cancel(false);
-        }
-    }
-
-    private void started(WorkerSpec worker, long pid) {
-        pids.put(worker.getRank(), pid);
+    /** A worker's process runs, or one that ran before goes on here. */
+    void started(Worker worker) {
+        pids.put(worker.rank(), worker.pid());
         around.out()
                 .send(FromAgent.newBuilder()
                         .setWorkerStarted(WorkerStarted.newBuilder()
-                                .setRank(worker.getRank())
-                                .setPid(pid))
+                                .setRank(worker.rank())
+                                .setPid(worker.pid()))
                         .build());
         rendezvous.workerKnown(pids);
     }
 
-    private void exited(WorkerSpec worker, WorkerEnd end) {
-        living.remove(worker.getRank());
+    /** A worker's process is reaped, or never was. */
+    void exited(int rank, WorkerEnd end) {
+        living.remove(rank);
         WorkerExited.Builder exited = WorkerExited.newBuilder()
-                .setRank(worker.getRank())
+                .setRank(rank)
                 .setRound(launch.getRound())
                 .setPid(end.pid())
                 .setExitCode(end.exitCode())
@@ -252,30 +281,11 @@ final class Round {
                 .setOomKilled(end.exitCode() == DIED_OF_SIGKILL && !end.afterStop() && oomKillsRose());
         end.error().ifPresent(exited::setError);
         around.out().send(FromAgent.newBuilder().setWorkerExited(exited).build());
-        tellIfOver();
+        tellIfReaped();
     }
 
     private boolean oomKillsRose() {
         OptionalLong now = OomKills.count(Path.of("/"));
         return oomKillsBefore.isPresent() && now.isPresent() && now.getAsLong() > oomKillsBefore.getAsLong();
-    }
-
-    /** Carries a worker's events to the job's thread. */
-    private final class Events implements WorkerProcess.Listener {
-        private final WorkerSpec worker;
-
-        Events(WorkerSpec worker) {
-            this.worker = worker;
-        }
-
-        @Override
-        public void started(long pid) {
-            around.mailbox().post(() -> Round.this.started(worker, pid));
-        }
-
-        @Override
-        public void ended(WorkerEnd end) {
-            around.mailbox().post(() -> exited(worker, end));
-        }
     }
 }

@@ -6,6 +6,8 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -28,7 +30,8 @@ public final class ConsoleFeed implements AutoCloseable {
     }
 
     /**
-     * Adds a stream that the console shall see.
+     * Adds a stream that the console shall see. If it sees that file already, as another rank's or round's, that stream ends
+     * for it, and what was not yet sent comes as this one's.
      *
      * @param onTerminal the console is a terminal, on which a line may be painted over
      */
@@ -38,8 +41,20 @@ public final class ConsoleFeed implements AutoCloseable {
                 .setRound(round)
                 .setStderr(stderr)
                 .build();
-        sources.add(new Source(header, onTerminal, file));
+        Source known = source(file);
+        if (known == null) {
+            sources.add(new Source(header, onTerminal, file));
+        } else {
+            known.nextHeaders.add(header);
+        }
         changed();
+    }
+
+    private synchronized @Nullable Source source(LogFile file) {
+        return sources.stream()
+                .filter(source -> source.file.equals(file))
+                .findFirst()
+                .orElse(null);
     }
 
     /** Says that some file has grown or ended. Cheap, called for every write. */
@@ -114,7 +129,7 @@ public final class ConsoleFeed implements AutoCloseable {
             return false;
         }
         spend(chunk.get().getData().size());
-        if (chunk.get().getLast()) {
+        if (source.done) {
             remove(source);
         }
         reader.accept(chunk.get());
@@ -126,7 +141,7 @@ public final class ConsoleFeed implements AutoCloseable {
             return source.next();
         } catch (IOException e) {
             notice.accept("the console misses the rest of " + source.file.path() + ": " + e.getMessage());
-            return Optional.of(source.last());
+            return Optional.of(source.end());
         }
     }
 
@@ -150,10 +165,12 @@ public final class ConsoleFeed implements AutoCloseable {
 
     /** One stream of one worker; confined to the feed's thread once it was added. */
     private static final class Source {
-        private final LogChunk header;
         private final boolean onTerminal;
         private final LogFile file;
+        private final Queue<LogChunk> nextHeaders = new ConcurrentLinkedQueue<>();
+        private LogChunk header;
         private @Nullable LineCutter cutter;
+        private boolean done;
 
         Source(LogChunk header, boolean onTerminal, LogFile file) {
             this.header = header;
@@ -162,6 +179,11 @@ public final class ConsoleFeed implements AutoCloseable {
         }
 
         Optional<LogChunk> next() throws IOException {
+            if (!nextHeaders.isEmpty()) {
+                LogChunk last = last();
+                header = nextHeaders.remove();
+                return Optional.of(last);
+            }
             boolean ended = file.isEnded(); // read first: an end seen here means that the cutter sees every byte
             if (cutter == null) {
                 cutter = new LineCutter(file, onTerminal);
@@ -170,10 +192,16 @@ public final class ConsoleFeed implements AutoCloseable {
             if (piece.isPresent()) {
                 return Optional.of(header.toBuilder().setData(piece.get()).build());
             }
-            return ended ? Optional.of(last()) : Optional.empty();
+            return ended ? Optional.of(end()) : Optional.empty();
         }
 
-        LogChunk last() {
+        /** The last chunk of all. */
+        LogChunk end() {
+            done = true;
+            return last();
+        }
+
+        private LogChunk last() {
             return header.toBuilder().setLast(true).build();
         }
 

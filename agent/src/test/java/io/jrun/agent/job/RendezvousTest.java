@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.jrun.agent.Processes;
 import io.jrun.agent.TestJob;
 import io.jrun.agent.control.TestWorker;
+import io.jrun.agent.node.ProcessState;
 import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.Endpoint;
@@ -333,7 +334,8 @@ class RendezvousTest {
     }
 
     @Test
-    void aWorkerWithoutARuntimeIsLookedAtFromOutside() {
+    void aWorkerWithoutARuntimeIsLookedAtFromOutside() throws IOException {
+        Processes.await(() -> ProcessState.describe(Path.of("/"), job.pid(1)).contains("sleeps"));
         assertThat(locate(1, 5).getPlace())
                 .startsWith("is not connected to its agent: process " + job.pid(1) + " sleeps")
                 .contains("(state S)");

@@ -242,7 +242,7 @@ public final class Coordinator {
                 say.accept(message.getNotice().getText());
                 yield Optional.empty();
             }
-            case JOB_OPENED, MESSAGE_NOT_SET -> Optional.empty();
+            case WORKER_ELASTIC, WORKER_PARKED, JOB_OPENED, MESSAGE_NOT_SET -> Optional.empty();
         };
     }
 

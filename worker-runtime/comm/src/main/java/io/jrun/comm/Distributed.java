@@ -132,6 +132,11 @@ public final class Distributed {
         }
 
         @Override
+        public void regroup(String why) {
+            registry.regroup(why);
+        }
+
+        @Override
         public RankLocation locate(String group, long sequence) {
             return registry.locate(group, sequence, ThreadDump.ofProcess(registry.owner()));
         }

@@ -58,6 +58,7 @@ final class GroupRegistry implements ControlListener {
     private final List<GroupRuntime> groups = new ArrayList<>();
     private final Map<Integer, String> departures = new ConcurrentHashMap<>();
     private final AtomicBoolean checkpointRequested = new AtomicBoolean();
+    private final AtomicBoolean regroupRequested = new AtomicBoolean();
     private volatile @Nullable FlightDump dump;
     private @Nullable CommException cause;
     private @Nullable WorldContext context;
@@ -184,6 +185,11 @@ final class GroupRegistry implements ControlListener {
         }
     }
 
+    /** Whether this rank is asked to leave the round. */
+    boolean isRegroupRequested() {
+        return regroupRequested.get();
+    }
+
     /** Whether a checkpoint was asked for since the last call. */
     boolean takeCheckpointRequest() {
         return checkpointRequested.getAndSet(false);
@@ -203,6 +209,11 @@ final class GroupRegistry implements ControlListener {
     @Override
     public void checkpointNow() {
         checkpointRequested.set(true);
+    }
+
+    @Override
+    public void regroup(String why) {
+        regroupRequested.set(true);
     }
 
     @Override

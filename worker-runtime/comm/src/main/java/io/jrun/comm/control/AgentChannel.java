@@ -8,7 +8,6 @@ import io.jrun.comm.control.Frame.StoreReply;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
-import java.io.Serial;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -19,9 +18,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -39,9 +36,8 @@ public final class AgentChannel implements Control {
     private static final Duration LOCATING = Duration.ofSeconds(2);
 
     private final SocketChannel socket;
-    private final ControlListener listener;
     private final Object writeLock = new Object();
-    private final CompletableFuture<PeerTable> peerTable = new CompletableFuture<>();
+    private final Entrance entrance = new Entrance();
     private final Map<Long, CompletableFuture<StoreReply>> requests = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<RankLocation>> questions = new ConcurrentHashMap<>();
     private final AtomicLong nextRequest = new AtomicLong();
@@ -49,10 +45,13 @@ public final class AgentChannel implements Control {
     private final AtomicBoolean left = new AtomicBoolean();
     private final AtomicBoolean closed = new AtomicBoolean();
     private final Thread reader;
+    private volatile ControlListener listener;
+    private volatile ControlListener nextListener;
 
     private AgentChannel(SocketChannel socket, int rank, ControlListener listener) {
         this.socket = socket;
         this.listener = listener;
+        this.nextListener = listener;
         this.reader = Thread.ofPlatform().daemon().name("agent-channel-" + rank).unstarted(this::readFrames);
     }
 
@@ -79,6 +78,16 @@ public final class AgentChannel implements Control {
         }
     }
 
+    /** Says that this process can go on in another round. */
+    public void becomeElastic() {
+        try {
+            send(new Frame.Elastic());
+        } catch (IOException e) {
+            throw new CommException(
+                    ErrorCode.SYSTEM, "telling the agent: " + e.getMessage() + ". The job may have ended.", e);
+        }
+    }
+
     /**
      * Enters the rendezvous and waits for all ranks.
      *
@@ -87,20 +96,29 @@ public final class AgentChannel implements Control {
     public PeerTable join(int tcpPort, Duration timeout) {
         try {
             sendJoin(tcpPort);
-            return peerTable.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
-        } catch (TimeoutException e) {
-            throw new CommException(
-                    ErrorCode.RENDEZVOUS_TIMEOUT,
-                    "not all ranks have joined within " + timeout.toSeconds()
-                            + " s. Every rank must call Distributed.init(); raise JRUN_TIMEOUT_SECONDS if they start slowly.",
-                    e);
-        } catch (ExecutionException e) {
-            Throwable why = e.getCause() == null ? e : e.getCause();
-            ErrorCode code = why instanceof RefusedException ? ErrorCode.USAGE : ErrorCode.ABORTED;
-            throw new CommException(code, "joining the job failed: " + why.getMessage(), why);
+            return entrance.awaitPeers(timeout);
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new CommException(ErrorCode.ABORTED, "interrupted while joining the job", e);
+            throw Entrance.interrupted(e);
+        }
+    }
+
+    /**
+     * Says that this rank has left its round, and waits for the next one.
+     *
+     * @param why the failure that it noticed; empty if it left at a commit
+     * @param next hears everything from that round on
+     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends meanwhile
+     */
+    public Frame.NextRound park(String why, ControlListener next, Duration timeout) {
+        nextListener = next;
+        try {
+            send(new Frame.Parked(why));
+            return entrance.awaitNext(timeout);
+        } catch (IOException e) {
+            throw new CommException(
+                    ErrorCode.ABORTED, "the connection to this node's agent was lost: " + e.getMessage(), e);
+        } catch (InterruptedException e) {
+            throw Entrance.interrupted(e);
         }
     }
 
@@ -110,18 +128,7 @@ public final class AgentChannel implements Control {
         } catch (IOException e) {
             // An agent that hangs up may have said why; then the reader finds that.
             reader.join(LAST_WORDS);
-            peerTable.completeExceptionally(e);
-        }
-    }
-
-    /** The agent takes this process for none of its workers. */
-    private static final class RefusedException extends IOException {
-        @Serial
-        private static final long serialVersionUID = 1L;
-
-        RefusedException(String reason) {
-            super("the agent refused this process: " + reason
-                    + ". A worker joins once, from the very process that jrun has started.");
+            entrance.fail(e);
         }
     }
 
@@ -237,7 +244,7 @@ public final class AgentChannel implements Control {
 
     private void dispatch(Frame frame) throws IOException {
         switch (frame) {
-            case PeerTable table -> peerTable.complete(table);
+            case PeerTable table -> entrance.complete(table);
             case StoreReply reply -> {
                 CompletableFuture<StoreReply> request = requests.remove(reply.id());
                 if (request != null) {
@@ -246,10 +253,15 @@ public final class AgentChannel implements Control {
             }
             case Frame.RankLeft(int rank, String how) -> listener.rankLeft(rank, how);
             case Frame.Abort(String cause) -> {
-                peerTable.completeExceptionally(new IOException("the job is stopping: " + cause));
+                entrance.failPeers(new IOException("the job is stopping: " + cause));
                 listener.abort(cause);
             }
             case Frame.CheckpointNow() -> listener.checkpointNow();
+            case Frame.Regroup(String why) -> listener.regroup(why);
+            case Frame.NextRound next -> {
+                listener = nextListener;
+                entrance.open(next);
+            }
             case Frame.Location(long id, RankLocation location) -> {
                 CompletableFuture<RankLocation> question = questions.remove(id);
                 if (question != null) {
@@ -258,7 +270,7 @@ public final class AgentChannel implements Control {
             }
             case Frame.WhereAreYou(long id, String group, long sequence) ->
                 Thread.ofPlatform().daemon().name("agent-channel-stacks").start(() -> answer(id, group, sequence));
-            case Frame.Refused(String reason) -> throw new RefusedException(reason);
+            case Frame.Refused(String reason) -> throw new Entrance.RefusedException(reason);
             case Frame.FromWorker _ -> throw new IOException("the agent sent a frame that only workers send");
         }
     }
@@ -273,13 +285,13 @@ public final class AgentChannel implements Control {
 
     private void end(IOException why) {
         String reason = why instanceof EOFException ? "the agent closed it" : String.valueOf(why.getMessage());
-        IOException failure = why instanceof RefusedException
+        IOException failure = why instanceof Entrance.RefusedException
                 ? why
                 : new IOException(closed.get() ? "this rank has closed its world" : reason, why);
-        peerTable.completeExceptionally(failure);
+        entrance.fail(failure);
         requests.values().forEach(request -> request.completeExceptionally(failure));
         questions.values().forEach(question -> question.completeExceptionally(failure));
-        if (why instanceof RefusedException) {
+        if (why instanceof Entrance.RefusedException) {
             close();
         } else if (!closed.get()) {
             listener.connectionLost(reason);

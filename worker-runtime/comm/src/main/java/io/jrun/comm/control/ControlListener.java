@@ -13,6 +13,9 @@ public interface ControlListener {
     /** A checkpoint is wanted at the next safe point. */
     void checkpointNow();
 
+    /** The world is about to change: a rank that can go on in another round leaves this one at its next commit. */
+    void regroup(String why);
+
     /** Where this rank is. Called on a thread of its own, since looking at the stacks may take a moment. */
     RankLocation locate(String group, long sequence);
 

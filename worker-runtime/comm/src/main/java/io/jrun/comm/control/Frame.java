@@ -49,6 +49,17 @@ public sealed interface Frame {
     /** Answer to {@link WhereAreYou}. */
     record HereIAm(long id, RankLocation location) implements FromWorker {}
 
+    /** This process can go on in another round: it parks when its round fails, and when it is asked to {@link Regroup}. */
+    record Elastic() implements FromWorker {}
+
+    /**
+     * This worker has left its round and holds nothing of it; answered by {@link NextRound}, at some time, or by the end.
+     * Every frame before it is of the old round, every frame after it of the next.
+     *
+     * @param why the failure that it noticed; empty if it left at a commit
+     */
+    record Parked(String why) implements FromWorker {}
+
     /** The agent does not accept this connection; the worker fails with the reason. */
     record Refused(String reason) implements FromAgent {}
 
@@ -98,4 +109,19 @@ public sealed interface Frame {
 
     /** The user or the scheduler asks for a checkpoint at the next safe point. */
     record CheckpointNow() implements FromAgent {}
+
+    /** The world is about to change: park at the next commit. */
+    record Regroup(String why) implements FromAgent {}
+
+    /** Where a parked worker goes on, now with a {@link Join}; its environment stands for its first round only. */
+    record NextRound(
+            int round,
+            int restartCount,
+            int rank,
+            int worldSize,
+            int localRank,
+            int localWorldSize,
+            int nodeRank,
+            int nodeCount)
+            implements FromAgent {}
 }

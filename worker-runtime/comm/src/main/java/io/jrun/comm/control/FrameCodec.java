@@ -19,7 +19,7 @@ import java.util.Optional;
  */
 public final class FrameCodec {
     /** Raised with every change of the layout; an agent refuses another version. */
-    public static final int PROTOCOL_VERSION = 2;
+    public static final int PROTOCOL_VERSION = 3;
 
     /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
@@ -36,6 +36,8 @@ public final class FrameCodec {
     private static final int LEAVING = 4;
     private static final int LOCATE = 5;
     private static final int HERE_I_AM = 6;
+    private static final int ELASTIC = 7;
+    private static final int PARKED = 8;
     private static final int REFUSED = 16;
     private static final int PEER_TABLE = 17;
     private static final int STORE_REPLY = 18;
@@ -44,6 +46,8 @@ public final class FrameCodec {
     private static final int CHECKPOINT_NOW = 21;
     private static final int LOCATION = 22;
     private static final int WHERE_ARE_YOU = 23;
+    private static final int REGROUP = 24;
+    private static final int NEXT_ROUND = 25;
 
     private static final int SET = 1;
     private static final int GET = 2;
@@ -158,6 +162,16 @@ public final class FrameCodec {
                 writeString(cause, out);
             }
             case Frame.CheckpointNow() -> out.writeByte(CHECKPOINT_NOW);
+            case Frame.Elastic() -> out.writeByte(ELASTIC);
+            case Frame.Parked(String why) -> {
+                out.writeByte(PARKED);
+                writeString(why, out);
+            }
+            case Frame.Regroup(String why) -> {
+                out.writeByte(REGROUP);
+                writeString(why, out);
+            }
+            case Frame.NextRound next -> writeNextRound(next, out);
             case Frame.Locate(long id, int rank, String group, long sequence) -> {
                 out.writeByte(LOCATE);
                 out.writeLong(id);
@@ -197,6 +211,19 @@ public final class FrameCodec {
             case RANK_LEFT -> new Frame.RankLeft(in.readInt(), readString(in));
             case ABORT -> new Frame.Abort(readString(in));
             case CHECKPOINT_NOW -> new Frame.CheckpointNow();
+            case ELASTIC -> new Frame.Elastic();
+            case PARKED -> new Frame.Parked(readString(in));
+            case REGROUP -> new Frame.Regroup(readString(in));
+            case NEXT_ROUND ->
+                new Frame.NextRound(
+                        in.readInt(),
+                        in.readInt(),
+                        in.readInt(),
+                        in.readInt(),
+                        in.readInt(),
+                        in.readInt(),
+                        in.readInt(),
+                        in.readInt());
             case LOCATE -> new Frame.Locate(in.readLong(), in.readInt(), readString(in), in.readLong());
             case HERE_I_AM -> new Frame.HereIAm(in.readLong(), readLocation(in));
             case LOCATION -> new Frame.Location(in.readLong(), readLocation(in));
@@ -297,6 +324,18 @@ public final class FrameCodec {
 
     private static RankLocation readLocation(DataInputStream in) throws IOException {
         return new RankLocation(in.readInt(), in.readBoolean(), readString(in), readString(in));
+    }
+
+    private static void writeNextRound(Frame.NextRound next, DataOutputStream out) throws IOException {
+        out.writeByte(NEXT_ROUND);
+        out.writeInt(next.round());
+        out.writeInt(next.restartCount());
+        out.writeInt(next.rank());
+        out.writeInt(next.worldSize());
+        out.writeInt(next.localRank());
+        out.writeInt(next.localWorldSize());
+        out.writeInt(next.nodeRank());
+        out.writeInt(next.nodeCount());
     }
 
     private static void writePeer(Peer peer, DataOutputStream out) throws IOException {

@@ -1,0 +1,25 @@
+package io.jrun.agent.job;
+
+import io.jrun.agent.proto.GroupWait;
+import io.jrun.agent.proto.Lag;
+
+/** How long a worker has waited for others, as a message to the coordinator. */
+final class Waits {
+    private Waits() {}
+
+    static GroupWait message(io.jrun.comm.control.GroupWait wait) {
+        GroupWait.Builder message = GroupWait.newBuilder()
+                .setGroup(wait.group())
+                .setCollectives(wait.collectives())
+                .setWaitedNanos(wait.waitedNanos());
+        for (io.jrun.comm.control.GroupWait.Lag lag : wait.lags()) {
+            message.addLags(Lag.newBuilder()
+                    .setRank(lag.rank())
+                    .setCount(lag.count())
+                    .setMedianNanos(lag.medianNanos())
+                    .setP95Nanos(lag.p95Nanos())
+                    .setMaxNanos(lag.maxNanos()));
+        }
+        return message.build();
+    }
+}

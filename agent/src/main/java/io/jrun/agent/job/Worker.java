@@ -1,0 +1,112 @@
+package io.jrun.agent.job;
+
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.agent.worker.JvmDefaults;
+import io.jrun.agent.worker.LaunchContext;
+import io.jrun.agent.worker.WorkerCommand;
+import io.jrun.agent.worker.WorkerEnd;
+import io.jrun.agent.worker.WorkerEnvironment;
+import io.jrun.agent.worker.WorkerLogs;
+import io.jrun.agent.worker.WorkerPlan;
+import io.jrun.agent.worker.WorkerProcess;
+import java.io.IOException;
+import java.nio.file.Path;
+
+/**
+ * One worker process of this node, in the round that it is in now: one that parks goes on in later rounds, perhaps under
+ * another rank, with the log files it began with. Confined to the job's thread, to which it carries the process's events.
+ */
+final class Worker implements WorkerProcess.Listener {
+    private final Round.Surroundings around;
+    private final WorkerLogs logs;
+    private final WorkerProcess process;
+    private Round round;
+    private WorkerSpec spec;
+    private long pid;
+
+    private Worker(Round round, WorkerSpec spec, WorkerPlan plan, Round.Surroundings around) throws IOException {
+        this.round = round;
+        this.spec = spec;
+        this.around = around;
+        this.logs = new WorkerLogs(plan, around.feed()::changed, around.notices());
+        this.process = new WorkerProcess(plan, logs, around.parentDeath(), around.guard(), this);
+    }
+
+    /**
+     * Starts a process; {@code round} hears of its start and its end.
+     *
+     * @throws IOException if its log folder cannot be written
+     */
+    static Worker start(Round round, Launch launch, WorkerSpec spec, Round.Surroundings around) throws IOException {
+        LaunchContext context = around.context();
+        Path logDir = context.rankLogDir(launch.getRestartCount(), spec.getRank());
+        WorkerPlan plan = new WorkerPlan(
+                spec.getRank(),
+                WorkerCommand.compose(launch, spec, context),
+                WorkerEnvironment.compose(launch, spec, context),
+                Path.of(launch.getWorkingDir()),
+                WorkerCommand.neededFiles(launch),
+                logDir,
+                JvmDefaults.addsVectorModule(launch));
+        Worker worker;
+        try {
+            worker = new Worker(round, spec, plan, around);
+        } catch (IOException e) {
+            throw new IOException("its log folder " + logDir + " cannot be written: " + e.getMessage(), e);
+        }
+        worker.showOnConsole(launch.getRound());
+        worker.process.start();
+        return worker;
+    }
+
+    /** Goes on in another round, which from now on hears of its end. */
+    void goOnIn(Round next, int number, WorkerSpec nextSpec) {
+        round = next;
+        spec = nextSpec;
+        showOnConsole(number);
+    }
+
+    private void showOnConsole(int number) {
+        if (spec.getConsoleStdout()) {
+            around.feed().add(spec.getRank(), number, false, spec.getTerminalStdout(), logs.stdout());
+        }
+        if (spec.getConsoleStderr()) {
+            around.feed().add(spec.getRank(), number, true, spec.getTerminalStderr(), logs.stderr());
+        }
+    }
+
+    int rank() {
+        return spec.getRank();
+    }
+
+    /** 0 until it is known. */
+    long pid() {
+        return pid;
+    }
+
+    void stop(int signal) {
+        process.stop(signal);
+    }
+
+    void kill() {
+        process.kill();
+    }
+
+    void signal(int signal, boolean toHandlersOnly) {
+        process.signal(signal, toHandlersOnly);
+    }
+
+    @Override
+    public void started(long newPid) {
+        around.mailbox().post(() -> {
+            pid = newPid;
+            round.started(this);
+        });
+    }
+
+    @Override
+    public void ended(WorkerEnd end) {
+        around.mailbox().post(() -> round.exited(rank(), end));
+    }
+}
