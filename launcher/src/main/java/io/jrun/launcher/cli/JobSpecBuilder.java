@@ -4,6 +4,7 @@ import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
+import io.jrun.launcher.job.Liveness;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
@@ -60,6 +61,7 @@ final class JobSpecBuilder {
                 logDirectory(),
                 console(),
                 stopPolicy(),
+                liveness(),
                 settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT)),
                 cluster,
                 settings.isOn(LaunchOption.DRY_RUN),
@@ -231,6 +233,22 @@ final class JobSpecBuilder {
         Duration grace = Values.time(
                 settings.text(LaunchOption.SHUTDOWN_TIMEOUT, "30"), settings.name(LaunchOption.SHUTDOWN_TIMEOUT));
         return new StopPolicy(restarts, grace, signals());
+    }
+
+    private Liveness liveness() {
+        return new Liveness(silence(LaunchOption.WORKER_TIMEOUT, "300"), silence(LaunchOption.PROGRESS_TIMEOUT, "0"));
+    }
+
+    /** A time from a second up; 0: never. */
+    private Optional<Duration> silence(LaunchOption option, String byDefault) {
+        Duration time = Values.time(settings.text(option, byDefault), settings.name(option));
+        if (time.isZero()) {
+            return Optional.empty();
+        }
+        if (time.compareTo(Duration.ofSeconds(1)) < 0) {
+            throw Values.refused(settings.name(option), settings.text(option, ""), "0 for never, or 1 s and more");
+        }
+        return Optional.of(time);
     }
 
     private Set<StopSignal> signals() {

@@ -218,6 +218,21 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
             "Grace period between asking workers to stop and SIGKILL, the same for every reason to stop."),
+    WORKER_TIMEOUT(
+            "--worker-timeout",
+            "TIME",
+            "300",
+            Kind.OWN,
+            OptionGroup.STOPPING,
+            "A worker that gives no sign of life for so long counts as hung (exit code 75): one that is stopped, or whose JVM"
+                    + " hangs in a pause. Only of programs that use jrun's runtime. 0: never."),
+    PROGRESS_TIMEOUT(
+            "--progress-timeout",
+            "TIME",
+            "0",
+            Kind.OWN,
+            OptionGroup.STOPPING,
+            "So does one that begins no collective or message for so long and is in none. 0: never."),
     SIGNALS_TO_HANDLE(
             "--signals-to-handle",
             "NAMES",

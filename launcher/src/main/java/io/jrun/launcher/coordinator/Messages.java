@@ -12,6 +12,7 @@ import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.PeerTable;
+import io.jrun.agent.proto.Ping;
 import io.jrun.agent.proto.RankLeft;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
@@ -26,12 +27,17 @@ import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 
 /** The agents' protocol, in the launcher's terms. Stateless. */
 public final class Messages {
     private Messages() {}
+
+    static ToAgent ping() {
+        return ToAgent.newBuilder().setPing(Ping.getDefaultInstance()).build();
+    }
 
     static ToAgent open(JobSpec job, String version, ByteString secret, int nodeRank) {
         return ToAgent.newBuilder()
@@ -72,6 +78,8 @@ public final class Messages {
                 .setProgram(program(job.program()))
                 .setWorkingDir(settings.workingDirectory().toString())
                 .setVirtualLocalRank(settings.virtualLocalRank())
+                .setWorkerTimeoutMillis(millis(job.liveness().workerTimeout()))
+                .setProgressTimeoutMillis(millis(job.liveness().progressTimeout()))
                 .setGpuVisibility(
                         switch (settings.gpuVisibility()) {
                             case ONE, ONE_BY_DEFAULT -> GpuVisibility.ONE;
@@ -84,6 +92,10 @@ public final class Messages {
             launch.addWorkers(worker(place, job.console()));
         }
         return launch.build();
+    }
+
+    private static int millis(Optional<Duration> time) {
+        return (int) Math.min(time.map(Duration::toMillis).orElse(0L), Integer.MAX_VALUE);
     }
 
     private static WorkerSpec worker(Placement place, ConsoleSettings console) {

@@ -23,6 +23,7 @@ public record JobSpec(
         Path logDirectory,
         ConsoleSettings console,
         StopPolicy stop,
+        Liveness liveness,
         Optional<Duration> timeout,
         Optional<Cluster> cluster,
         boolean dryRun,

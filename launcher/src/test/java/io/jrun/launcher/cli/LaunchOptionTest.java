@@ -191,6 +191,18 @@ class LaunchOptionTest {
                         Duration.ofMillis(1500),
                         job -> job.stop().gracePeriod()),
                 new Case(
+                        LaunchOption.WORKER_TIMEOUT,
+                        Optional.of(Duration.ofSeconds(300)),
+                        "20s",
+                        Optional.of(Duration.ofSeconds(20)),
+                        job -> job.liveness().workerTimeout()),
+                new Case(
+                        LaunchOption.PROGRESS_TIMEOUT,
+                        Optional.empty(),
+                        "10m",
+                        Optional.of(Duration.ofMinutes(10)),
+                        job -> job.liveness().progressTimeout()),
+                new Case(
                         LaunchOption.SIGNALS_TO_HANDLE,
                         EnumSet.allOf(StopSignal.class),
                         "SIGTERM,USR1",
