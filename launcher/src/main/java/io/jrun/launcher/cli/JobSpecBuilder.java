@@ -8,7 +8,6 @@ import io.jrun.launcher.job.Liveness;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
-import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import io.jrun.launcher.nodes.HostFile;
@@ -28,18 +27,19 @@ import java.util.Set;
 /** Checks {@link Settings} one by one and makes the job of them. Confined to one thread. */
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
-    private static final int MAX_WORKERS_PER_NODE = 4096;
     private static final String OWN_BACKEND = "jrun";
     private static final List<String> BACKENDS = List.of(OWN_BACKEND, "gloo", "nccl");
     private static final int MAX_PORT = 65535;
 
     private final Settings settings;
     private final Surroundings surroundings;
+    private final PlacementOptions placement;
     private boolean prefixed = true;
 
     JobSpecBuilder(Settings settings, Surroundings surroundings) {
         this.settings = settings;
         this.surroundings = surroundings;
+        this.placement = new PlacementOptions(settings);
     }
 
     /** The console shows workers' lines as they are. */
@@ -56,7 +56,7 @@ final class JobSpecBuilder {
         return new JobSpec(
                 runId(),
                 program,
-                workersPerNode(),
+                placement.rules(),
                 workers(program),
                 logDirectory(),
                 console(),
@@ -87,26 +87,6 @@ final class JobSpecBuilder {
     private void checkMonitorInterval() {
         if (settings.has(LaunchOption.MONITOR_INTERVAL)) {
             Values.time(settings.text(LaunchOption.MONITOR_INTERVAL, ""), settings.name(LaunchOption.MONITOR_INTERVAL));
-        }
-    }
-
-    private WorkerCount workersPerNode() {
-        String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
-        return switch (text) {
-            case "gpu" -> new WorkerCount.PerGpu();
-            case "cpu" -> new WorkerCount.PerCore();
-            case "auto" -> new WorkerCount.Auto();
-            default -> exactly(text);
-        };
-    }
-
-    private WorkerCount exactly(String text) {
-        String name = settings.name(LaunchOption.NPROC_PER_NODE);
-        try {
-            return new WorkerCount.Exactly(Values.count(text, name, 1, MAX_WORKERS_PER_NODE));
-        } catch (UsageException e) {
-            throw Values.refused(
-                    name, text, "auto, cpu, gpu, or a number of workers from 1 to " + MAX_WORKERS_PER_NODE);
         }
     }
 
@@ -277,6 +257,7 @@ final class JobSpecBuilder {
 
     private Optional<Cluster> cluster() {
         if (!settings.has(LaunchOption.HOSTS) && !settings.has(LaunchOption.HOSTFILE)) {
+            placement.refuseChoice();
             return Optional.empty(); // a secret file or port may be set in the environment for other jobs
         }
         if (settings.has(LaunchOption.HOSTS) && settings.has(LaunchOption.HOSTFILE)) {
@@ -284,7 +265,7 @@ final class JobSpecBuilder {
                     + " both name the hosts; give one of them.");
         }
         LaunchOption source = settings.has(LaunchOption.HOSTS) ? LaunchOption.HOSTS : LaunchOption.HOSTFILE;
-        List<Cluster.Host> hosts = hosts(source);
+        List<Cluster.Host> hosts = placement.choose(hosts(source));
         int port = Values.count(
                 settings.text(LaunchOption.AGENT_PORT, Integer.toString(AgentRequest.DEFAULT_PORT)),
                 settings.name(LaunchOption.AGENT_PORT),

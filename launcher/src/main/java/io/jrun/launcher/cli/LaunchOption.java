@@ -48,6 +48,37 @@ public enum LaunchOption {
             Kind.OWN,
             OptionGroup.HOSTS,
             "The same from a file, a host on each line: 'node1 slots=8', 'node1:8' or 'node1'; # begins a remark."),
+    INCLUDE(
+            "--include",
+            "HOSTS",
+            "all",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "Of the hosts named, or of the Slurm allocation, use only these: h1,h[3-4]; with numbers after a colon only"
+                    + " these of a host's GPUs, a worker for each: h1:0,2 or h1:0-3. '@' may part hosts, as in DeepSpeed."),
+    EXCLUDE(
+            "--exclude",
+            "HOSTS",
+            "none",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "Do not use these hosts, or these of their GPUs; same form."),
+    MAP_BY(
+            "--map-by",
+            "slot|node|ppr:N",
+            "slot",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "Order of ranks: slot fills host after host, node deals one rank to each host in turn; ppr:N puts N workers on"
+                    + " each host, whatever number it has otherwise."),
+    BIND_TO(
+            "--bind-to",
+            "core|numa|none",
+            "none",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "Bind each worker to its equal part of the node's usable cores, or to a NUMA domain. --dry-run shows to"
+                    + " which."),
     AGENT_PORT(
             "--agent-port", "PORT", "29600", Kind.OWN, OptionGroup.HOSTS, "Port of the agents, the same on all hosts."),
     SECRET_FILE(

@@ -16,6 +16,7 @@ import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -173,7 +174,7 @@ public final class Coordinator {
     }
 
     private Outcome runOn(List<Node> nodes) throws InterruptedException {
-        RankMap ranks = Layout.place(nodes, job::workersOn, job.workers().gpuVisibility());
+        RankMap ranks = Layout.place(nodes, Rules.of(job));
         Layout.sharedDevices(ranks, job.workers().gpuVisibility()).forEach(say);
         for (Node node : nodes) {
             Set<Integer> here =

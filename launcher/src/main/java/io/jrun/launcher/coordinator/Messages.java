@@ -2,10 +2,10 @@ package io.jrun.launcher.coordinator;
 
 import com.google.protobuf.ByteString;
 import io.jrun.agent.proto.AbortRound;
+import io.jrun.agent.proto.BindTo;
 import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.ErrorRecord;
 import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.GpuVisibility;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
@@ -80,11 +80,7 @@ public final class Messages {
                 .setVirtualLocalRank(settings.virtualLocalRank())
                 .setWorkerTimeoutMillis(millis(job.liveness().workerTimeout()))
                 .setProgressTimeoutMillis(millis(job.liveness().progressTimeout()))
-                .setGpuVisibility(
-                        switch (settings.gpuVisibility()) {
-                            case ONE, ONE_BY_DEFAULT -> GpuVisibility.ONE;
-                            case ALL -> GpuVisibility.ALL;
-                        });
+                .setBindTo(bindTo(job));
         settings.environment()
                 .forEach((name, value) ->
                         launch.addEnv(Variable.newBuilder().setName(name).setValue(value)));
@@ -96,6 +92,15 @@ public final class Messages {
 
     private static int millis(Optional<Duration> time) {
         return (int) Math.min(time.map(Duration::toMillis).orElse(0L), Integer.MAX_VALUE);
+    }
+
+    /** What a job's workers are bound to, as agents are told. */
+    public static BindTo bindTo(JobSpec job) {
+        return switch (job.placement().bindTo()) {
+            case NONE -> BindTo.BIND_TO_NONE;
+            case CORE -> BindTo.BIND_TO_CORE;
+            case NUMA -> BindTo.BIND_TO_NUMA;
+        };
     }
 
     private static WorkerSpec worker(Placement place, ConsoleSettings console) {

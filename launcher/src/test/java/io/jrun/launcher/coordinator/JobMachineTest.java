@@ -33,6 +33,7 @@ import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,8 +45,7 @@ class JobMachineTest {
             List.of(
                     new Node(0, "node1", "10.0.0.1", 2, List.of(), 0),
                     new Node(1, "node2", "10.0.0.2", 2, List.of(), 0)),
-            _ -> new WorkerCount.Exactly(2),
-            GpuVisibility.ALL);
+            new Rules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL));
 
     private final JobMachine machine = machine(0);
 
