@@ -3,6 +3,7 @@ package io.jrun.agent;
 import io.grpc.Server;
 import io.grpc.inprocess.InProcessServerBuilder;
 import io.jrun.agent.job.JobService;
+import io.jrun.agent.job.ReachedAt;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.Optional;
@@ -52,7 +53,7 @@ public final class AgentServer implements AutoCloseable {
             throws IOException {
         JobService service = new JobService(options);
         RefusalLog refusals = RefusalLog.open(log);
-        Server server = SocketTransport.listen(address, secret, service, refusals);
+        Server server = SocketTransport.listen(address, secret, service, new ReachedAt(), refusals);
         return new AgentServer(service, server, Optional.of(refusals));
     }
 

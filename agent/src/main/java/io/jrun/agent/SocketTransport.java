@@ -1,7 +1,9 @@
 package io.jrun.agent;
 
+import io.grpc.BindableService;
 import io.grpc.ManagedChannel;
 import io.grpc.Server;
+import io.grpc.ServerInterceptor;
 import io.grpc.ServerInterceptors;
 import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
@@ -13,11 +15,10 @@ import io.grpc.netty.shaded.io.netty.handler.ssl.ClientAuth;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslContext;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslContextBuilder;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslProvider;
-import io.jrun.agent.job.JobService;
-import io.jrun.agent.job.ReachedAt;
 import io.jrun.agent.tls.PeerIdentity;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.logging.Level;
@@ -63,22 +64,39 @@ public final class SocketTransport {
      * another secret, that call fails with an {@link io.jrun.agent.tls.UnknownPeerException} among its causes.
      */
     public ManagedChannel channel(String host, int port) {
+        return builder(host, port).build();
+    }
+
+    /** The same, which gives up connecting after {@code limit}: for one address of several. */
+    ManagedChannel channel(String host, int port, Duration limit) {
+        return builder(host, port)
+                .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, Math.toIntExact(limit.toMillis()))
+                .build();
+    }
+
+    private NettyChannelBuilder builder(String host, int port) {
         NettyChannelBuilder builder = NettyChannelBuilder.forAddress(host, port)
                 .sslContext(tls)
                 .proxyDetector(_ -> null) // a proxy for web pages is none for agents
                 .maxInboundMessageSize(MAX_MESSAGE_BYTES);
         keepAlive().forEach(builder::withOption);
-        return builder.intercept(secret.client()).build();
+        return builder.intercept(secret.client());
     }
 
-    static Server listen(InetSocketAddress address, AgentSecret secret, JobService service, RefusalLog log)
+    /** @param calls sees the calls that have shown the secret */
+    static Server listen(
+            InetSocketAddress address,
+            AgentSecret secret,
+            BindableService service,
+            ServerInterceptor calls,
+            RefusalLog log)
             throws IOException {
         PeerIdentity identity = secret.identity();
         NettyServerBuilder builder = NettyServerBuilder.forAddress(address)
                 .sslContext(build(
                         SslContextBuilder.forServer(identity.keyManager()).clientAuth(ClientAuth.REQUIRE), secret))
                 .maxInboundMessageSize(MAX_MESSAGE_BYTES)
-                .addService(ServerInterceptors.intercept(service, new ReachedAt(), secret.server(log)));
+                .addService(ServerInterceptors.intercept(service, calls, secret.server(log)));
         keepAlive().forEach(builder::withChildOption);
         return builder.build().start();
     }

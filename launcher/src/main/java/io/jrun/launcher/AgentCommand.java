@@ -1,7 +1,10 @@
 package io.jrun.launcher;
 
 import io.jrun.agent.AgentOptions;
+import io.jrun.agent.AgentSecret;
 import io.jrun.agent.AgentServer;
+import io.jrun.agent.HomeAddress;
+import io.jrun.agent.HomeComing;
 import io.jrun.launcher.cli.AgentRequest;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.StopSignal;
@@ -9,15 +12,56 @@ import io.jrun.launcher.process.SignalHandlers;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.concurrent.CompletableFuture;
 
-/** {@code jrun agent}: serves other jrun commands until a signal ends it, and their workers with it. */
+/**
+ * {@code jrun agent}: serves other jrun commands until a signal ends it, and their workers with it; or, called by one jrun,
+ * that one's job.
+ */
 final class AgentCommand {
+    private static final int EXIT_REFUSED = 2;
+    private static final int EXIT_LOST = 69;
+
+    /** The launcher listens before it calls anybody; this is for a network that stutters. */
+    private static final Duration HOME_PATIENCE = Duration.ofSeconds(10);
+
     private AgentCommand() {}
 
-    /** Serves; returns the exit code. Says on stdout where it listens. */
-    static int run(AgentRequest request, Path home, Terminal terminal) throws InterruptedException {
+    /** Serves; returns the exit code. */
+    static int run(AgentRequest request, Path home, Terminal terminal) throws IOException, InterruptedException {
+        return switch (request) {
+            case AgentRequest.Listen listen -> stand(listen, home, terminal);
+            case AgentRequest.GoHome goHome -> goHome(goHome, home, terminal);
+        };
+    }
+
+    /**
+     * Serves one job. Signals are left to the launcher: a batch system sends them to everybody at once, and workers whose agent
+     * is gone have no time to end well. The agent ends with the job, or when its connection to the launcher does.
+     */
+    private static int goHome(AgentRequest.GoHome request, Path home, Terminal terminal)
+            throws IOException, InterruptedException {
+        SignalHandlers.install(EnumSet.allOf(StopSignal.class), _ -> {});
+        AgentSecret secret = JobSecret.read(System.in);
+        HomeComing.Call call = new HomeComing.Call(request.homes(), request.node(), "", HOME_PATIENCE);
+        return switch (HomeComing.serve(call, secret, AgentOptions.ofHome(home, Version.TEXT))) {
+            case HomeComing.End.Served(String why) when why.isEmpty() -> 0;
+            case HomeComing.End.Served(String why) -> say(terminal, "the launcher was lost: " + why, EXIT_LOST);
+            case HomeComing.End.Refused(String why) -> say(terminal, why, EXIT_REFUSED);
+            case HomeComing.End.NotReached(String why) ->
+                say(terminal, "the launcher cannot be reached: " + why, EXIT_LOST);
+        };
+    }
+
+    private static int say(Terminal terminal, String text, int exitCode) {
+        terminal.say(text);
+        return exitCode;
+    }
+
+    /** Says on stdout where it listens. */
+    private static int stand(AgentRequest.Listen request, Path home, Terminal terminal) throws InterruptedException {
         CompletableFuture<StopSignal> end = new CompletableFuture<>();
         SignalHandlers.install(EnumSet.of(StopSignal.HUP, StopSignal.INT, StopSignal.TERM), end::complete);
         try (AgentServer server = listen(request, home, terminal)) {
@@ -26,7 +70,7 @@ final class AgentCommand {
         }
     }
 
-    private static AgentServer listen(AgentRequest request, Path home, Terminal terminal) {
+    private static AgentServer listen(AgentRequest.Listen request, Path home, Terminal terminal) {
         InetSocketAddress address = new InetSocketAddress(request.host(), request.port());
         if (address.isUnresolved()) {
             throw new UsageException("--listen: the host '" + request.host()
@@ -45,6 +89,6 @@ final class AgentCommand {
     }
 
     private static String withPort(String host, int port) {
-        return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+        return new HomeAddress(host, port).toString();
     }
 }

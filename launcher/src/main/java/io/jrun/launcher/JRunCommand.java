@@ -29,6 +29,9 @@ public final class JRunCommand {
     /** Where jrun is installed. */
     private static final String HOME_PROPERTY = "jrun.home";
 
+    /** The wrapper's own path. */
+    private static final String COMMAND_PROPERTY = "jrun.command";
+
     /** Which of jrun's streams are terminals, as the wrapper has found: "out", "err", both, or neither. */
     private static final String TERMINAL_PROPERTY = "jrun.tty";
 
@@ -56,7 +59,8 @@ public final class JRunCommand {
                 new FileOutputStream(FileDescriptor.err),
                 colours && streams.stdout(),
                 colours && streams.stderr());
-        Surroundings surroundings = new Surroundings(System.getenv(), directory, home, streams);
+        Path command = directory.resolve(System.getProperty(COMMAND_PROPERTY, "scripts/jrun"));
+        Surroundings surroundings = new Surroundings(System.getenv(), directory, home, command.normalize(), streams);
         String rehearsal = System.getProperty(Rehearsal.PROPERTY);
         if (rehearsal != null) {
             Rehearsal.run(rehearsal, surroundings);

@@ -51,7 +51,7 @@ class JRunCommandTest {
 
     private int run(String... args) {
         Surroundings surroundings =
-                new Surroundings(Map.of("HOME", folder.toString()), folder, folder, TerminalStreams.NONE);
+                new Surroundings(Map.of("HOME", folder.toString()), folder, folder, folder, TerminalStreams.NONE);
         return new JRunCommand(surroundings, new Terminal(out, err, false, false)).run(List.of(args));
     }
 }

@@ -28,8 +28,10 @@ public final class HelpText {
             "      two workers of a runnable jar; --epochs 3 is the program's own",
             "  jrun --nproc-per-node=gpu --max-restarts=3 --jvm-opts=-Xmx8g train.jar --resume latest",
             "      a worker for each GPU, started again up to three times",
+            "  jrun --hosts gpu[01-04]:8 train.jar",
+            "      32 workers on four hosts, over ssh",
             "  jrun --hosts gpu[01-04]:8 --secret-file ~/.jrun-secret train.jar",
-            "      32 workers on four hosts, where 'jrun agent --secret-file ~/.jrun-secret --listen 0.0.0.0' runs",
+            "      the same where 'jrun agent --secret-file ~/.jrun-secret --listen 0.0.0.0' runs",
             "  jrun --nproc-per-node=2 --env LEVEL=debug python3 train.py",
             "      any program: RANK, WORLD_SIZE, MASTER_ADDR and the like are set as torchrun sets them");
 

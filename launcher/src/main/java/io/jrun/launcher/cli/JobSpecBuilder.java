@@ -4,16 +4,12 @@ import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
-import io.jrun.launcher.job.Liveness;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
+import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
-import io.jrun.launcher.nodes.HostFile;
-import io.jrun.launcher.nodes.HostList;
-import io.jrun.launcher.nodes.HostSyntaxException;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,19 +23,18 @@ import java.util.Set;
 /** Checks {@link Settings} one by one and makes the job of them. Confined to one thread. */
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
+    private static final int MAX_WORKERS_PER_NODE = 4096;
     private static final String OWN_BACKEND = "jrun";
     private static final List<String> BACKENDS = List.of(OWN_BACKEND, "gloo", "nccl");
     private static final int MAX_PORT = 65535;
 
     private final Settings settings;
     private final Surroundings surroundings;
-    private final PlacementOptions placement;
     private boolean prefixed = true;
 
     JobSpecBuilder(Settings settings, Surroundings surroundings) {
         this.settings = settings;
         this.surroundings = surroundings;
-        this.placement = new PlacementOptions(settings);
     }
 
     /** The console shows workers' lines as they are. */
@@ -49,19 +44,18 @@ final class JobSpecBuilder {
     }
 
     JobSpec build(String word, List<String> args) {
-        Optional<Cluster> cluster = cluster();
+        Optional<Cluster> cluster = new ClusterReader(settings, surroundings).read();
         checkNodes(cluster);
         checkMonitorInterval();
         Program program = new ProgramFinder(settings, surroundings).find(word, args);
         return new JobSpec(
                 runId(),
                 program,
-                placement.rules(),
+                workersPerNode(),
                 workers(program),
                 logDirectory(),
                 console(),
                 stopPolicy(),
-                liveness(),
                 settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT)),
                 cluster,
                 settings.isOn(LaunchOption.DRY_RUN),
@@ -87,6 +81,26 @@ final class JobSpecBuilder {
     private void checkMonitorInterval() {
         if (settings.has(LaunchOption.MONITOR_INTERVAL)) {
             Values.time(settings.text(LaunchOption.MONITOR_INTERVAL, ""), settings.name(LaunchOption.MONITOR_INTERVAL));
+        }
+    }
+
+    private WorkerCount workersPerNode() {
+        String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
+        return switch (text) {
+            case "gpu" -> new WorkerCount.PerGpu();
+            case "cpu" -> new WorkerCount.PerCore();
+            case "auto" -> new WorkerCount.Auto();
+            default -> exactly(text);
+        };
+    }
+
+    private WorkerCount exactly(String text) {
+        String name = settings.name(LaunchOption.NPROC_PER_NODE);
+        try {
+            return new WorkerCount.Exactly(Values.count(text, name, 1, MAX_WORKERS_PER_NODE));
+        } catch (UsageException e) {
+            throw Values.refused(
+                    name, text, "auto, cpu, gpu, or a number of workers from 1 to " + MAX_WORKERS_PER_NODE);
         }
     }
 
@@ -215,22 +229,6 @@ final class JobSpecBuilder {
         return new StopPolicy(restarts, grace, signals());
     }
 
-    private Liveness liveness() {
-        return new Liveness(silence(LaunchOption.WORKER_TIMEOUT, "300"), silence(LaunchOption.PROGRESS_TIMEOUT, "0"));
-    }
-
-    /** A time from a second up; 0: never. */
-    private Optional<Duration> silence(LaunchOption option, String byDefault) {
-        Duration time = Values.time(settings.text(option, byDefault), settings.name(option));
-        if (time.isZero()) {
-            return Optional.empty();
-        }
-        if (time.compareTo(Duration.ofSeconds(1)) < 0) {
-            throw Values.refused(settings.name(option), settings.text(option, ""), "0 for never, or 1 s and more");
-        }
-        return Optional.of(time);
-    }
-
     private Set<StopSignal> signals() {
         String name = settings.name(LaunchOption.SIGNALS_TO_HANDLE);
         Set<StopSignal> signals = EnumSet.noneOf(StopSignal.class);
@@ -253,47 +251,5 @@ final class JobSpecBuilder {
             throw Values.refused(settings.name(option), settings.text(option, ""), "more than 0");
         }
         return time;
-    }
-
-    private Optional<Cluster> cluster() {
-        if (!settings.has(LaunchOption.HOSTS) && !settings.has(LaunchOption.HOSTFILE)) {
-            placement.refuseChoice();
-            return Optional.empty(); // a secret file or port may be set in the environment for other jobs
-        }
-        if (settings.has(LaunchOption.HOSTS) && settings.has(LaunchOption.HOSTFILE)) {
-            throw new UsageException(settings.name(LaunchOption.HOSTS) + " and " + settings.name(LaunchOption.HOSTFILE)
-                    + " both name the hosts; give one of them.");
-        }
-        LaunchOption source = settings.has(LaunchOption.HOSTS) ? LaunchOption.HOSTS : LaunchOption.HOSTFILE;
-        List<Cluster.Host> hosts = placement.choose(hosts(source));
-        int port = Values.count(
-                settings.text(LaunchOption.AGENT_PORT, Integer.toString(AgentRequest.DEFAULT_PORT)),
-                settings.name(LaunchOption.AGENT_PORT),
-                1,
-                MAX_PORT);
-        if (!settings.has(LaunchOption.SECRET_FILE)) {
-            throw new UsageException(
-                    settings.name(source) + " needs --secret-file, the file that 'jrun agent' was given on each host.");
-        }
-        Path secret = surroundings.resolve(settings.text(LaunchOption.SECRET_FILE, ""));
-        if (!Files.isReadable(secret)) {
-            throw new UsageException(
-                    settings.name(LaunchOption.SECRET_FILE) + ": " + secret + ": no such readable file.");
-        }
-        return Optional.of(new Cluster(hosts, port, secret));
-    }
-
-    private List<Cluster.Host> hosts(LaunchOption source) {
-        String text = settings.text(source, "");
-        try {
-            return source == LaunchOption.HOSTS
-                    ? HostList.parse(text)
-                    : HostFile.parse(Files.readAllLines(surroundings.resolve(text)));
-        } catch (HostSyntaxException e) {
-            String file = source == LaunchOption.HOSTFILE ? text + ": " : "";
-            throw new UsageException(settings.name(source) + ": " + file + e.getMessage() + ".");
-        } catch (IOException e) {
-            throw new UsageException(settings.name(source) + ": " + text + ": no such readable text file.");
-        }
     }
 }

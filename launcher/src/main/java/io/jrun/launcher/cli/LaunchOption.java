@@ -31,6 +31,15 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.JOB,
             "One node, no rendezvous with others. That is what jrun does anyway; refused together with more nodes."),
+    LAUNCH(
+            "--launch",
+            "auto|local|hosts|ssh",
+            "auto",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "How jrun comes to an agent on each host: local (this machine, no other), hosts (they stand there, 'jrun agent'),"
+                    + " ssh (it starts them, for this job). auto: where hosts are named, those that stand there if there"
+                    + " is a secret file, else ssh."),
     HOSTS(
             "--hosts --nodelist",
             "HOSTS",
@@ -38,9 +47,8 @@ public enum LaunchOption {
             Kind.OWN,
             OptionGroup.HOSTS,
             "Run on these hosts, in this order: h1:8,h2:4 or gpu[01-04,07]:8, Slurm's host list grammar with the number of"
-                    + " workers after a colon (--nproc-per-node where there is none). On each, 'jrun agent --listen"
-                    + " 0.0.0.0' must run; the program, its jars and the folders named here must be there under the same"
-                    + " path (a shared file system): jrun copies none."),
+                    + " workers after a colon (--nproc-per-node where there is none). jrun, the program, its jars and the folders"
+                    + " named here must be there under the same path (a shared file system): jrun copies none."),
     HOSTFILE(
             "--hostfile",
             "PATH",
@@ -48,46 +56,34 @@ public enum LaunchOption {
             Kind.OWN,
             OptionGroup.HOSTS,
             "The same from a file, a host on each line: 'node1 slots=8', 'node1:8' or 'node1'; # begins a remark."),
-    INCLUDE(
-            "--include",
-            "HOSTS",
-            "all",
-            Kind.OWN,
-            OptionGroup.HOSTS,
-            "Of the hosts named, or of the Slurm allocation, use only these: h1,h[3-4]; with numbers after a colon only"
-                    + " these of a host's GPUs, a worker for each: h1:0,2 or h1:0-3. '@' may part hosts, as in DeepSpeed."),
-    EXCLUDE(
-            "--exclude",
-            "HOSTS",
-            "none",
-            Kind.OWN,
-            OptionGroup.HOSTS,
-            "Do not use these hosts, or these of their GPUs; same form."),
-    MAP_BY(
-            "--map-by",
-            "slot|node|ppr:N",
-            "slot",
-            Kind.OWN,
-            OptionGroup.HOSTS,
-            "Order of ranks: slot fills host after host, node deals one rank to each host in turn; ppr:N puts N workers on"
-                    + " each host, whatever number it has otherwise."),
-    BIND_TO(
-            "--bind-to",
-            "core|numa|none",
-            "none",
-            Kind.OWN,
-            OptionGroup.PROGRAM,
-            "Bind each worker to its equal part of the node's usable cores, or to a NUMA domain. --dry-run shows to"
-                    + " which."),
     AGENT_PORT(
-            "--agent-port", "PORT", "29600", Kind.OWN, OptionGroup.HOSTS, "Port of the agents, the same on all hosts."),
+            "--agent-port",
+            "PORT",
+            "29600",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "Port of standing agents, the same on all hosts."),
     SECRET_FILE(
             "--secret-file",
             "PATH",
+            "~/.config/jrun/secret",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "The file that standing agents were given as --secret-file. Who has its content, and nobody else, may use them."),
+    SSH_OPTIONS(
+            "--ssh-options",
+            "OPTIONS",
             "",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "The file that the agents were given as --secret-file. Who has its content, and nobody else, may use them."),
+            "More options for ssh, as '-p 2222 -i KEY'; ~/.ssh/config counts too."),
+    REMOTE_JRUN(
+            "--remote-jrun",
+            "PATH",
+            "this jrun's path, or jrun on the PATH",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "The jrun command on hosts that ssh reaches."),
     RUN_ID(
             "--run-id",
             "ID",
@@ -249,21 +245,6 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
             "Grace period between asking workers to stop and SIGKILL, the same for every reason to stop."),
-    WORKER_TIMEOUT(
-            "--worker-timeout",
-            "TIME",
-            "300",
-            Kind.OWN,
-            OptionGroup.STOPPING,
-            "A worker that gives no sign of life for so long counts as hung (exit code 75): one that is stopped, or whose JVM"
-                    + " hangs in a pause. Only of programs that use jrun's runtime. 0: never."),
-    PROGRESS_TIMEOUT(
-            "--progress-timeout",
-            "TIME",
-            "0",
-            Kind.OWN,
-            OptionGroup.STOPPING,
-            "So does one that begins no collective or message for so long and is in none. 0: never."),
     SIGNALS_TO_HANDLE(
             "--signals-to-handle",
             "NAMES",

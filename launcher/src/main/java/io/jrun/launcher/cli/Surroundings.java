@@ -9,9 +9,11 @@ import java.util.Map;
  *
  * @param directory the working directory, absolute
  * @param home where jrun is installed, the folder with {@code lib/}
+ * @param command the jrun command itself, absolute
  * @param terminals which of jrun's streams are terminals
  */
-public record Surroundings(Map<String, String> environment, Path directory, Path home, TerminalStreams terminals) {
+public record Surroundings(
+        Map<String, String> environment, Path directory, Path home, Path command, TerminalStreams terminals) {
     public Surroundings {
         environment = Map.copyOf(environment);
     }

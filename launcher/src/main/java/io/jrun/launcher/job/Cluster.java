@@ -4,15 +4,15 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 
-/**
- * The hosts a job runs on, in node order, and how their standing agents are reached.
- *
- * @param agentPort the same on every host
- * @param secretFile what this launcher and the agents share
- */
-public record Cluster(List<Host> hosts, int agentPort, Path secretFile) {
+/** The hosts a job runs on, in node order, and how there is an agent on each. */
+public record Cluster(List<Host> hosts, Reach reach) {
     public Cluster {
         hosts = List.copyOf(hosts);
+    }
+
+    /** The names of the hosts, in node order. */
+    public List<String> names() {
+        return hosts.stream().map(Host::name).toList();
     }
 
     /**
@@ -20,12 +20,29 @@ public record Cluster(List<Host> hosts, int agentPort, Path secretFile) {
      *
      * @param name a host name or a numeric address
      * @param slots its number of workers, empty for what all hosts get
-     * @param gpus of its GPUs, those that the job uses
      */
-    public record Host(String name, OptionalInt slots, GpuSubset gpus) {
-        /** A host of which the job uses all GPUs. */
-        public Host(String name, OptionalInt slots) {
-            this(name, slots, GpuSubset.ALL);
+    public record Host(String name, OptionalInt slots) {}
+
+    /** How the launcher comes to an agent on each host. */
+    public sealed interface Reach {}
+
+    /**
+     * Agents stand there, and the launcher dials them.
+     *
+     * @param agentPort the same on every host
+     * @param secretFile what this launcher and the agents share
+     */
+    public record Standing(int agentPort, Path secretFile) implements Reach {}
+
+    /**
+     * ssh starts them for this job, and they dial the launcher.
+     *
+     * @param options the user's for ssh
+     * @param jrun path of the jrun command on the hosts
+     */
+    public record Ssh(List<String> options, String jrun) implements Reach {
+        public Ssh {
+            options = List.copyOf(options);
         }
     }
 }

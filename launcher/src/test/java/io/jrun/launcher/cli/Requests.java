@@ -43,7 +43,9 @@ final class Requests {
 
     JobRequest request(String... args) {
         return JobRequest.parse(
-                List.of(args), new Surroundings(environment, folder, folder.resolve("home"), TerminalStreams.NONE));
+                List.of(args),
+                new Surroundings(
+                        environment, folder, folder.resolve("home"), folder.resolve("bin/jrun"), TerminalStreams.NONE));
     }
 
     /** The job of these options and {@code train.jar}. */

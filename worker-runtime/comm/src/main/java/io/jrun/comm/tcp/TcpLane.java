@@ -378,11 +378,12 @@ final class TcpLane implements Links, AutoCloseable {
 
     private CommException lost(int peer, String why) {
         String departure = late.awaitDeparture(peer);
-        group.health().check(); // It may have left for a cause that another has told.
+        CommException cause = group.health().cause();
         return new CommException(
                 ErrorCode.PEER_LOST,
                 where() + "lost " + group.describe(peer) + ": it "
                         + (departure != null ? departure : why)
+                        + (cause == null ? "" : "; " + cause.getMessage())
                         + ". See that rank's log for the cause." + places(peer));
     }
 

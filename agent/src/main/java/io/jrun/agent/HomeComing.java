@@ -1,0 +1,237 @@
+package io.jrun.agent;
+
+import io.grpc.Channel;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.inprocess.InProcessChannelBuilder;
+import io.grpc.stub.StreamObserver;
+import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.Arrived;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.HomeGrpc;
+import io.jrun.agent.proto.LogChunk;
+import io.jrun.agent.proto.StreamFailed;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.tls.UnknownPeerException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * An agent that dials its launcher, serves one job, and ends with it. It is the same agent as one that listens, in this JVM;
+ * here its streams are tied to those of the launcher.
+ */
+public final class HomeComing {
+    /** A route that drops packets must not keep an agent from the launcher's next address. */
+    private static final Duration CONNECT_LIMIT = Duration.ofSeconds(5);
+
+    /** From the TCP connection to Welcome; also how long the launcher may take to hear of an agent's end. */
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(20);
+
+    private static final Duration PAUSE = Duration.ofMillis(200);
+
+    private final Call call;
+    private final AgentSecret secret;
+    private final AgentOptions options;
+
+    /**
+     * Where to, and as whom.
+     *
+     * @param homes the launcher's addresses, tried in turn
+     * @param node what the launcher calls this node
+     * @param address numeric address of the workers' data plane, empty for the one that the launcher sees
+     * @param patience how long all addresses are tried again; each is tried once at least
+     */
+    public record Call(List<HomeAddress> homes, String node, String address, Duration patience) {
+        public Call {
+            homes = List.copyOf(homes);
+        }
+    }
+
+    /** How it went. */
+    public sealed interface End {
+        /** The job is over, or the launcher is gone: {@code why} is empty for the first. */
+        record Served(String why) implements End {}
+
+        /** The launcher does not want this agent. */
+        record Refused(String why) implements End {}
+
+        /** No address led to the launcher. */
+        record NotReached(String why) implements End {}
+    }
+
+    private HomeComing(Call call, AgentSecret secret, AgentOptions options) {
+        this.call = call;
+        this.secret = secret;
+        this.options = options;
+    }
+
+    /** Finds the launcher and serves it to the end of the job; its workers are gone when this returns. */
+    public static End serve(Call call, AgentSecret secret, AgentOptions options)
+            throws IOException, InterruptedException {
+        return new HomeComing(call, secret, options).serve();
+    }
+
+    private End serve() throws IOException, InterruptedException {
+        long deadline = System.nanoTime() + call.patience().toNanos();
+        SocketTransport transport = SocketTransport.to(secret);
+        while (true) {
+            StringBuilder problems = new StringBuilder();
+            for (HomeAddress home : call.homes()) {
+                ManagedChannel channel = transport.channel(home.host(), home.port(), CONNECT_LIMIT);
+                try {
+                    Visit visit = new Visit(channel);
+                    Status status = visit.arrive();
+                    if (status.isOk()) {
+                        return visit.serve();
+                    }
+                    if (status.getCode() == Status.Code.FAILED_PRECONDITION) {
+                        return new End.Refused(String.valueOf(status.getDescription()));
+                    }
+                    problems.append(problems.isEmpty() ? "" : "; ")
+                            .append(home)
+                            .append(": ")
+                            .append(words(status));
+                } finally {
+                    channel.shutdownNow();
+                }
+            }
+            if (System.nanoTime() - deadline >= 0) {
+                return new End.NotReached(problems.toString());
+            }
+            TimeUnit.MILLISECONDS.sleep(PAUSE.toMillis());
+        }
+    }
+
+    private static String words(Status status) {
+        String words = String.valueOf(status.getDescription());
+        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
+            if (cause instanceof UnknownPeerException) {
+                return "somebody with another secret listens there";
+            }
+            words = String.valueOf(cause.getMessage());
+        }
+        return words.lines().findFirst().orElse("");
+    }
+
+    /** One connection to one of the launcher's addresses. */
+    private final class Visit implements StreamObserver<ToAgent> {
+        private final HomeGrpc.HomeStub home;
+        private final CompletableFuture<Status> answer = new CompletableFuture<>();
+        private final CompletableFuture<Status> over = new CompletableFuture<>();
+        private final Relay<ToAgent> orders = new Relay<>();
+        private final Relay<FromAgent> events = new Relay<>();
+
+        Visit(Channel channel) {
+            this.home = HomeGrpc.newStub(channel);
+        }
+
+        /** Knocks, and waits for the answer: OK is Welcome. */
+        Status arrive() throws InterruptedException {
+            events.to(home.control(this));
+            events.onNext(FromAgent.newBuilder()
+                    .setArrived(Arrived.newBuilder()
+                            .setNode(call.node())
+                            .setJrunVersion(options.version())
+                            .setAddress(call.address()))
+                    .build());
+            return await(answer, ANSWER_LIMIT)
+                    .orElse(Status.DEADLINE_EXCEEDED.withDescription(
+                            "no answer within " + ANSWER_LIMIT.toSeconds() + " s"));
+        }
+
+        /** Ties the agent to the launcher until either ends. */
+        End serve() throws IOException, InterruptedException {
+            String name = "jrun-home-" + call.node() + "-" + System.identityHashCode(this);
+            ManagedChannel agent = InProcessChannelBuilder.forName(name).build();
+            try (AgentServer _ = AgentServer.inProcess(name, options)) {
+                AgentGrpc.AgentStub stub = AgentGrpc.newStub(agent);
+                tieLogs(stub);
+                AgentEvents end = new AgentEvents();
+                orders.to(stub.control(end));
+                CompletableFuture.anyOf(over, end.ended).join();
+                Status status = await(over, ANSWER_LIMIT).orElse(Status.OK);
+                return new End.Served(status.isOk() ? "" : words(status));
+            } finally {
+                agent.shutdownNow();
+            }
+        }
+
+        private void tieLogs(AgentGrpc.AgentStub agent) {
+            Relay<LogChunk> chunks = new Relay<>();
+            LogCredits credits = new LogCredits(agent, chunks);
+            StreamObserver<LogChunk> toHome = home.logs(credits);
+            toHome.onNext(LogChunk.newBuilder().setNode(call.node()).build());
+            chunks.to(toHome);
+        }
+
+        @Override
+        public void onNext(ToAgent message) {
+            if (message.hasWelcome()) {
+                answer.complete(Status.OK);
+            } else {
+                orders.onNext(message);
+            }
+        }
+
+        @Override
+        public void onError(Throwable error) {
+            end(Status.fromThrowable(error));
+        }
+
+        @Override
+        public void onCompleted() {
+            end(Status.OK);
+        }
+
+        private void end(Status status) {
+            answer.complete(status.isOk() ? Status.UNAVAILABLE.withDescription("the launcher has just ended") : status);
+            orders.onCompleted();
+            over.complete(status);
+        }
+
+        /** What the agent says, and how its stream ends, which a client cannot say by a status. */
+        private final class AgentEvents implements StreamObserver<FromAgent> {
+            private final CompletableFuture<Status> ended = new CompletableFuture<>();
+
+            @Override
+            public void onNext(FromAgent message) {
+                events.onNext(message);
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                Status status = Status.fromThrowable(error);
+                String description = status.getDescription();
+                events.onNext(FromAgent.newBuilder()
+                        .setStreamFailed(StreamFailed.newBuilder()
+                                .setStatus(status.getCode().value())
+                                .setDescription(description == null ? "" : description))
+                        .build());
+                onCompleted();
+            }
+
+            @Override
+            public void onCompleted() {
+                events.onCompleted();
+                ended.complete(Status.OK);
+            }
+        }
+    }
+
+    private static Optional<Status> await(CompletableFuture<Status> future, Duration limit)
+            throws InterruptedException {
+        try {
+            return Optional.of(future.get(limit.toMillis(), TimeUnit.MILLISECONDS));
+        } catch (TimeoutException e) {
+            return Optional.empty();
+        } catch (ExecutionException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

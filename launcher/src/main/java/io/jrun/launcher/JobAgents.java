@@ -1,0 +1,79 @@
+package io.jrun.launcher;
+
+import io.grpc.Channel;
+import io.grpc.inprocess.InProcessChannelBuilder;
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.AgentServer;
+import io.jrun.agent.SocketTransport;
+import io.jrun.launcher.arrival.Bootstrap;
+import io.jrun.launcher.arrival.Gathering;
+import io.jrun.launcher.coordinator.Agent;
+import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.ssh.SshBootstrap;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Executors;
+import java.util.function.Consumer;
+
+/** A job's agents, wherever they are and however they come: one inside this process, standing ones, or some that are called. */
+record JobAgents(List<Agent> list, AutoCloseable end) implements AutoCloseable {
+    /**
+     * The agents of {@code job}, by node rank.
+     *
+     * @param home jrun's installation
+     * @param say takes sentences for the user
+     */
+    static JobAgents open(JobSpec job, Path home, Consumer<String> say) throws IOException {
+        if (job.cluster().isEmpty()) {
+            return here(job.runId(), home);
+        }
+        Cluster cluster = job.cluster().get();
+        return switch (cluster.reach()) {
+            case Cluster.Standing standing -> standing(cluster, standing);
+            case Cluster.Ssh(List<String> options, String jrun) ->
+                called(cluster, new SshBootstrap(options, jrun, home.toString()), say);
+        };
+    }
+
+    private static JobAgents here(String runId, Path home) throws IOException {
+        String name = "jrun-" + runId;
+        AgentServer server = AgentServer.inProcess(name, AgentOptions.ofHome(home, Version.TEXT));
+        // The agent's messages come on threads of their own, never on a thread that holds a lock of the agent's:
+        // the console may block its thread, and what a message leads to may call the agent again.
+        Channel channel = InProcessChannelBuilder.forName(name)
+                .executor(Executors.newCachedThreadPool(JobAgents::daemon))
+                .build();
+        return new JobAgents(List.of(new Agent("", channel)), server);
+    }
+
+    private static JobAgents standing(Cluster cluster, Cluster.Standing standing) {
+        SocketTransport transport = SocketTransport.to(SecretFile.read(standing.secretFile()));
+        int port = standing.agentPort();
+        return new JobAgents(
+                cluster.names().stream()
+                        .map(host -> new Agent(host + ":" + port, transport.channel(host, port)))
+                        .toList(),
+                () -> {});
+    }
+
+    private static JobAgents called(Cluster cluster, Bootstrap bootstrap, Consumer<String> say) throws IOException {
+        Gathering gathering = Gathering.call(cluster.names(), bootstrap, SecretFile.random(), Version.TEXT, say);
+        return new JobAgents(gathering.agents(), gathering);
+    }
+
+    private static Thread daemon(Runnable work) {
+        return Thread.ofPlatform().daemon().name("jrun-from-agent").unstarted(work);
+    }
+
+    /** Ends the agents that are this job's alone, and waits for them; takes some seconds at most. */
+    @Override
+    public void close() {
+        try {
+            end.close();
+        } catch (Exception e) {
+            throw new IllegalStateException("the job's agents did not end as they should", e);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+package io.jrun.launcher.arrival;
+
+import java.util.List;
+
+/** A way to start agents on hosts where none stands, one on each. */
+public interface Bootstrap {
+    /**
+     * What is to be run here so that every host gets an agent; a pure function. All nodes are in exactly one of the starts.
+     *
+     * @param hosts by node rank, as the user named them
+     */
+    List<Start> plan(List<String> hosts, Invitation invitation);
+
+    /** Why a start has ended before its agents came: a sentence's end, without a full stop. */
+    default String explain(Start start, Ended ended) {
+        String lines = ended.lastLines().isEmpty() ? "" : ": " + String.join("; ", ended.lastLines());
+        return "its start ended with exit code " + ended.exitCode() + lines;
+    }
+
+    /** The job ends while agents of a start have not come: has its process end. */
+    default void giveUp(Process process) {
+        process.destroy();
+    }
+
+    /**
+     * One process on this machine that starts agents. It reads the invitation's secret as the first line of its stdin, and hands
+     * stdin on to each agent; it must end by itself soon after its agents.
+     *
+     * @param name what messages call it: the host, or the program for several
+     * @param nodes node ranks of the agents that it starts
+     * @param command its words
+     */
+    record Start(String name, List<Integer> nodes, List<String> command) {
+        public Start {
+            nodes = List.copyOf(nodes);
+            command = List.copyOf(command);
+        }
+    }
+
+    /**
+     * How a start ended.
+     *
+     * @param lastLines the last of what it wrote to stdout and stderr, a few at most
+     */
+    record Ended(int exitCode, List<String> lastLines) {
+        public Ended {
+            lastLines = List.copyOf(lastLines);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.nodes.HostFile;
+import io.jrun.launcher.nodes.HostList;
+import io.jrun.launcher.nodes.HostSyntaxException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/** Reads where a job runs, and how jrun comes to agents there. Confined to one thread. */
+final class ClusterReader {
+    private static final int MAX_PORT = 65535;
+
+    private final Settings settings;
+    private final Surroundings surroundings;
+
+    /** {@code --launch}. */
+    private enum Launch {
+        AUTO,
+        LOCAL,
+        HOSTS,
+        SSH
+    }
+
+    ClusterReader(Settings settings, Surroundings surroundings) {
+        this.settings = settings;
+        this.surroundings = surroundings;
+    }
+
+    /** The hosts, empty for this machine without any agent but jrun's own. */
+    Optional<Cluster> read() {
+        Launch launch = launch();
+        Optional<LaunchOption> source = source();
+        if (source.isEmpty()) {
+            if (launch == Launch.HOSTS || launch == Launch.SSH) {
+                throw new UsageException(settings.name(LaunchOption.LAUNCH) + " "
+                        + settings.text(LaunchOption.LAUNCH, "") + " needs the hosts: --hosts or --hostfile.");
+            }
+            return Optional.empty(); // a secret file or port may be set in the environment for other jobs
+        }
+        return switch (launch) {
+            case LOCAL ->
+                throw new UsageException(settings.name(LaunchOption.LAUNCH) + " local means this machine alone, but "
+                        + settings.name(source.get()) + " names hosts.");
+            case HOSTS -> Optional.of(new Cluster(hosts(source.get()), standing()));
+            case SSH -> Optional.of(new Cluster(hosts(source.get()), ssh()));
+            case AUTO -> Optional.of(new Cluster(hosts(source.get()), agentsStand() ? standing() : ssh()));
+        };
+    }
+
+    private boolean agentsStand() {
+        return settings.has(LaunchOption.SECRET_FILE)
+                || settings.has(LaunchOption.AGENT_PORT)
+                || Files.exists(SecretPath.standard(surroundings));
+    }
+
+    private Launch launch() {
+        String text = settings.text(LaunchOption.LAUNCH, "auto");
+        return switch (text) {
+            case "auto" -> Launch.AUTO;
+            case "local" -> Launch.LOCAL;
+            case "hosts" -> Launch.HOSTS;
+            case "ssh" -> Launch.SSH;
+            default -> throw Values.refused(settings.name(LaunchOption.LAUNCH), text, "auto, local, hosts or ssh");
+        };
+    }
+
+    private Optional<LaunchOption> source() {
+        if (settings.has(LaunchOption.HOSTS) && settings.has(LaunchOption.HOSTFILE)) {
+            throw new UsageException(settings.name(LaunchOption.HOSTS) + " and " + settings.name(LaunchOption.HOSTFILE)
+                    + " both name the hosts; give one of them.");
+        }
+        return settings.has(LaunchOption.HOSTS)
+                ? Optional.of(LaunchOption.HOSTS)
+                : Optional.of(LaunchOption.HOSTFILE).filter(settings::has);
+    }
+
+    private Cluster.Standing standing() {
+        int port = Values.count(
+                settings.text(LaunchOption.AGENT_PORT, Integer.toString(AgentRequest.DEFAULT_PORT)),
+                settings.name(LaunchOption.AGENT_PORT),
+                1,
+                MAX_PORT);
+        Path secret = settings.has(LaunchOption.SECRET_FILE)
+                ? surroundings.resolve(settings.text(LaunchOption.SECRET_FILE, ""))
+                : SecretPath.standard(surroundings);
+        if (!Files.isReadable(secret)) {
+            throw new UsageException(settings.name(LaunchOption.SECRET_FILE) + ": " + secret
+                    + ": no such readable file; it is the one that 'jrun agent' was given on each host.");
+        }
+        return new Cluster.Standing(port, secret);
+    }
+
+    private Cluster.Ssh ssh() {
+        return new Cluster.Ssh(
+                Values.shellWords(settings.text(LaunchOption.SSH_OPTIONS, ""), settings.name(LaunchOption.SSH_OPTIONS)),
+                settings.text(LaunchOption.REMOTE_JRUN, surroundings.command().toString()));
+    }
+
+    private List<Cluster.Host> hosts(LaunchOption source) {
+        String text = settings.text(source, "");
+        try {
+            return source == LaunchOption.HOSTS
+                    ? HostList.parse(text)
+                    : HostFile.parse(Files.readAllLines(surroundings.resolve(text)));
+        } catch (HostSyntaxException e) {
+            String file = source == LaunchOption.HOSTFILE ? text + ": " : "";
+            throw new UsageException(settings.name(source) + ": " + file + e.getMessage() + ".");
+        } catch (IOException e) {
+            throw new UsageException(settings.name(source) + ": " + text + ": no such readable text file.");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.agent.HomeAddress;
+import java.util.OptionalInt;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/** Reads {@code HOST}, {@code HOST:PORT} and {@code :PORT}, with an IPv6 address in brackets. Stateless. */
+final class HostAndPort {
+    private static final int MAX_PORT = 65535;
+
+    private static final Pattern FORM = Pattern.compile("(?:\\[([^\\]]+)]|([^:\\[\\]]*))(?::([^:]*))?");
+
+    private HostAndPort() {}
+
+    /**
+     * The address in {@code text}; its host may be empty.
+     *
+     * @param option the option's name for messages
+     * @param standard the port where there is none, empty if there must be one
+     */
+    static HomeAddress parse(String text, String option, OptionalInt standard) {
+        Matcher parts = FORM.matcher(text.strip());
+        if (!parts.matches() || text.isBlank() || (parts.group(3) == null && standard.isEmpty())) {
+            throw Values.refused(
+                    option,
+                    text,
+                    standard.isEmpty()
+                            ? "HOST:PORT, an IPv6 address in brackets"
+                            : "ADDRESS:PORT, ADDRESS or :PORT, an IPv6 address in brackets");
+        }
+        String host = Stream.of(parts.group(1), parts.group(2))
+                .filter(group -> group != null && !group.isEmpty())
+                .findFirst()
+                .orElse("");
+        int port = parts.group(3) == null ? standard.orElseThrow() : Values.count(parts.group(3), option, 0, MAX_PORT);
+        return new HomeAddress(host, port);
+    }
+}

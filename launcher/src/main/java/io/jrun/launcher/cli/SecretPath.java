@@ -1,0 +1,17 @@
+package io.jrun.launcher.cli;
+
+import java.nio.file.Path;
+
+/** Where the secret of standing agents lies unless an option names another file. Stateless. */
+final class SecretPath {
+    private SecretPath() {}
+
+    /** {@code $XDG_CONFIG_HOME/jrun/secret}, {@code ~/.config/jrun/secret} by default; it need not exist. */
+    static Path standard(Surroundings surroundings) {
+        String config = surroundings.variable("XDG_CONFIG_HOME", "");
+        Path folder = config.isEmpty()
+                ? surroundings.resolve(surroundings.variable("HOME", "")).resolve(".config")
+                : surroundings.resolve(config);
+        return folder.resolve("jrun/secret");
+    }
+}

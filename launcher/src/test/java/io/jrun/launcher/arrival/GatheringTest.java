@@ -1,0 +1,209 @@
+package io.jrun.launcher.arrival;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.AgentSecret;
+import io.jrun.agent.HomeComing;
+import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.proto.ToAgent;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Agents that dial the launcher over real sockets, seen from the coordinator's side. */
+class GatheringTest {
+    private static final long DEADLINE_SECONDS = 60;
+    private static final String VERSION = "1";
+
+    @TempDir
+    private Path folder;
+
+    private final CompletableFuture<Invitation> invited = new CompletableFuture<>();
+    private final BlockingQueue<String> said = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Object> heard = new LinkedBlockingQueue<>();
+    private @Nullable Gathering gathering;
+
+    /** Ends the starts, as their agents' ends would. */
+    @AfterEach
+    void close() throws IOException {
+        Files.writeString(folder.resolve("end"), "");
+        Objects.requireNonNull(gathering).close();
+    }
+
+    /** The agents of these tests run in this JVM; this start is there until the test's end. */
+    private void call(String... hosts) throws IOException {
+        callBy("until [ -e '" + folder.resolve("end") + "' ]; do sleep 0.05; done", hosts);
+    }
+
+    /** Each host's start is this shell script. */
+    private void callBy(String script, String... hosts) throws IOException {
+        Bootstrap bootstrap = (names, invitation) -> {
+            invited.complete(invitation);
+            return IntStream.range(0, names.size())
+                    .mapToObj(node -> new Bootstrap.Start(
+                            names.get(node), List.of(node), List.of("sh", "-c", script, "start", names.get(node))))
+                    .toList();
+        };
+        gathering = Gathering.call(
+                List.of(hosts), bootstrap, "0123456789abcdef".getBytes(StandardCharsets.US_ASCII), VERSION, said::add);
+    }
+
+    private CompletableFuture<HomeComing.End> arrive(String version, AgentSecret secret, String node) {
+        HomeComing.Call call = new HomeComing.Call(invited.join().homes(), node, "", Duration.ZERO);
+        AgentOptions options = new AgentOptions(version, List.of(), Optional.empty());
+        CompletableFuture<HomeComing.End> end = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().start(() -> {
+            try {
+                end.complete(HomeComing.serve(call, secret, options));
+            } catch (IOException | InterruptedException | RuntimeException e) {
+                end.completeExceptionally(e);
+            }
+        });
+        return end;
+    }
+
+    private CompletableFuture<HomeComing.End> arrive(String node) {
+        return arrive(VERSION, invited.join().agentSecret(), node);
+    }
+
+    private StreamObserver<ToAgent> open(int node) {
+        StreamObserver<ToAgent> orders = AgentGrpc.newStub(
+                        Objects.requireNonNull(gathering).agents().get(node).channel())
+                .control(new StreamObserver<>() {
+                    @Override
+                    public void onNext(FromAgent message) {
+                        heard.add(message);
+                    }
+
+                    @Override
+                    public void onError(Throwable error) {
+                        heard.add(Status.fromThrowable(error));
+                    }
+
+                    @Override
+                    public void onCompleted() {
+                        heard.add(Status.OK);
+                    }
+                });
+        orders.onNext(ToAgent.newBuilder()
+                .setOpenJob(OpenJob.newBuilder()
+                        .setJrunVersion(VERSION)
+                        .setRunId("gathering-" + node)
+                        .setLogDir(folder.toString())
+                        .setJobSecret(ByteString.copyFromUtf8("secret")))
+                .build());
+        return orders;
+    }
+
+    private Object next() throws InterruptedException {
+        Object next = heard.poll(DEADLINE_SECONDS, TimeUnit.SECONDS);
+        assertThat(next).isNotNull();
+        return next;
+    }
+
+    private static HomeComing.End ended(CompletableFuture<HomeComing.End> end) throws Exception {
+        return end.get(DEADLINE_SECONDS, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void agentThatComesLaterServesWhatWasAskedBefore() throws Exception {
+        call("a", "b");
+        StreamObserver<ToAgent> orders = open(1);
+        CompletableFuture<HomeComing.End> end = arrive("1");
+        assertThat(((FromAgent) next()).getJobOpened().getAddress()).isNotEmpty();
+        orders.onCompleted();
+        assertThat(ended(end)).isEqualTo(new HomeComing.End.Served(""));
+    }
+
+    @Test
+    void theEndOfTheGatheringEndsItsAgents() throws Exception {
+        call("a");
+        CompletableFuture<HomeComing.End> end = arrive("0");
+        open(0);
+        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        close();
+        assertThat(ended(end)).isInstanceOf(HomeComing.End.Served.class);
+    }
+
+    @Test
+    void aStartThatEndsBeforeItsAgentCameIsToldWithItsWords() throws Exception {
+        callBy("read -r secret; echo no way to $1; exit 3", "a");
+        open(0);
+        assertThat(next()).isInstanceOfSatisfying(Status.class, status -> {
+            assertThat(status.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+            assertThat(status.getDescription()).isEqualTo("its start ended with exit code 3: no way to a");
+        });
+    }
+
+    @Test
+    void theSecretComesOnStdinAlone() throws Exception {
+        Path file = folder.resolve("stdin");
+        callBy(
+                "cat > '" + file + "'; tr '\\0' '\\n' < /proc/self/environ >> '" + file + "'; echo \"$*\" >> '" + file
+                        + "'; echo done; exit 1",
+                "a");
+        open(0);
+        next();
+        String secret = invited.join().secret();
+        assertThat(Files.readString(file)).startsWith(secret + "\n").containsOnlyOnce(secret);
+        assertThat(invited.join().words("0")).noneMatch(word -> word.contains(secret));
+        assertThat(invited.join().toString()).doesNotContain(secret);
+    }
+
+    @Test
+    void anotherVersionIsToldOnBothSides() throws Exception {
+        call("a");
+        open(0);
+        CompletableFuture<HomeComing.End> end = arrive("2", invited.join().agentSecret(), "0");
+        assertThat(ended(end))
+                .isInstanceOfSatisfying(
+                        HomeComing.End.Refused.class,
+                        refused -> assertThat(refused.why()).contains("launcher is jrun 1", "agent is jrun 2"));
+        assertThat(next())
+                .isInstanceOfSatisfying(
+                        Status.class,
+                        status -> assertThat(status.getDescription()).contains("it is jrun 2, this is jrun 1"));
+    }
+
+    @Test
+    void aStrangerFindsNoPlace() throws Exception {
+        call("a");
+        HomeComing.End end =
+                ended(arrive(VERSION, AgentSecret.of("another secret of 16".getBytes(StandardCharsets.US_ASCII)), "0"));
+        assertThat(end).isInstanceOf(HomeComing.End.NotReached.class);
+        assertThat(said.poll(DEADLINE_SECONDS, TimeUnit.SECONDS)).contains("refused a caller");
+        assertThat(ended(arrive("7")))
+                .isInstanceOfSatisfying(
+                        HomeComing.End.Refused.class,
+                        refused -> assertThat(refused.why()).isEqualTo("this job has no node '7'"));
+        CompletableFuture<HomeComing.End> first = arrive("0");
+        open(0);
+        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        assertThat(ended(arrive("0")))
+                .isInstanceOfSatisfying(
+                        HomeComing.End.Refused.class,
+                        refused -> assertThat(refused.why()).startsWith("another agent has arrived for node '0'"));
+        close();
+        assertThat(ended(first)).isInstanceOf(HomeComing.End.Served.class);
+    }
+}
