@@ -1,26 +1,30 @@
 package io.jrun.launcher;
 
 import io.jrun.agent.AgentOptions;
+import io.jrun.agent.node.CpuMap;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.Launch;
+import io.jrun.agent.worker.CpuBinding;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.WorkerCommand;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.coordinator.Messages;
+import io.jrun.launcher.job.BindTo;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.WorkerCount;
-import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.layout.Rules;
 import io.jrun.launcher.report.DryRun;
 import io.jrun.launcher.report.JobJson;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** {@code --dry-run}: what would be started where, from the same code that would start it. */
 final class DryRunCommand {
@@ -47,7 +51,7 @@ final class DryRunCommand {
                     List.of(),
                     job.workers().masterPort()));
         }
-        RankMap ranks = Layout.place(nodes, job::workersOn, GpuVisibility.ALL);
+        RankMap ranks = Layout.place(nodes, Rules.withoutGpus(job));
         return job.json()
                 ? List.of(JobJson.rankMap(ranks.placements(), shortCommands(job, ranks)))
                 : DryRun.table(ranks.placements(), shortCommands(job, ranks));
@@ -62,8 +66,7 @@ final class DryRunCommand {
                 here.cores(),
                 here.gpus(),
                 job.workers().masterPort());
-        RankMap ranks =
-                Layout.place(List.of(node), job::workersOn, job.workers().gpuVisibility());
+        RankMap ranks = Layout.place(List.of(node), Rules.of(job));
         return job.json()
                 ? List.of(JobJson.rankMap(ranks.placements(), commands(job, home, here, ranks)))
                 : DryRun.table(ranks.placements(), shortCommands(job, ranks));
@@ -81,10 +84,25 @@ final class DryRunCommand {
 
     private static List<List<String>> shortCommands(JobSpec job, RankMap ranks) {
         return ranks.placements().stream()
-                .map(place -> job.program().shortCommand().stream()
-                        .map(word -> expand(word, place))
+                .map(place -> Stream.concat(
+                                binding(job, ranks, place).stream(),
+                                job.program().shortCommand().stream().map(word -> expand(word, place)))
                         .toList())
                 .toList();
+    }
+
+    /** What is in front of a worker's command; of another host, only its agent knows the CPUs. */
+    private static List<String> binding(JobSpec job, RankMap ranks, Placement place) {
+        if (job.placement().bindTo() == BindTo.NONE) {
+            return List.of();
+        }
+        return job.cluster().isPresent()
+                ? List.of("taskset", "-c", "...")
+                : CpuBinding.words(
+                        Messages.bindTo(job),
+                        place.localRank(),
+                        ranks.onNode(place.nodeRank()).size(),
+                        CpuMap.probe(Path.of("/")));
     }
 
     private static String expand(String word, Placement place) {

@@ -44,7 +44,7 @@ final class MpiJobRun {
     /** mpirun's command line. It binds no rank to a core: a JVM has more threads than the one that communicates. */
     static List<String> command(JobSpec job, Path home, boolean asRoot) {
         if (!(job.program() instanceof JavaProgram program)
-                || !(job.workersPerNode() instanceof WorkerCount.Exactly(int ranks))) {
+                || !(job.placement().perNode() instanceof WorkerCount.Exactly(int ranks))) {
             throw new UsageException("--backend mpi: --nproc-per-node must be a number.");
         }
         List<String> command = new ArrayList<>(

@@ -14,6 +14,7 @@ import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.proto.Pong;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
@@ -46,6 +47,7 @@ final class Job {
     private final ConsoleFeed feed;
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
     private final Mailbox mailbox;
+    private final LauncherWatch launcher;
 
     private @Nullable Resources resources;
     private @Nullable Round round;
@@ -79,6 +81,7 @@ final class Job {
         this.notices = new Notices(out);
         this.feed = new ConsoleFeed(notices);
         this.mailbox = new Mailbox(this::fail);
+        this.launcher = new LauncherWatch(mailbox, this::launcherSilent);
     }
 
     /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
@@ -132,6 +135,11 @@ final class Job {
     }
 
     void handle(ToAgent message) {
+        if (message.hasPing()) {
+            launcher.heard();
+            out.send(FromAgent.newBuilder().setPong(Pong.getDefaultInstance()).build());
+            return;
+        }
         mailbox.post(() -> dispatch(message));
     }
 
@@ -154,7 +162,7 @@ final class Job {
     private void dispatch(ToAgent message) {
         switch (message.getMessageCase()) {
             case LAUNCH -> launch(message.getLaunch());
-            case OPEN_JOB, WELCOME, MESSAGE_NOT_SET ->
+            case OPEN_JOB, PING, WELCOME, MESSAGE_NOT_SET ->
                 throw Status.INVALID_ARGUMENT
                         .withDescription("a control stream carries one job; got a second " + message.getMessageCase())
                         .asRuntimeException();
@@ -187,6 +195,12 @@ final class Job {
         Round before = round;
         round = new Round(launch, resources.surroundings());
         round.startAfter(before);
+    }
+
+    private void launcherSilent() {
+        throw Status.DEADLINE_EXCEEDED
+                .withDescription("the launcher has not been heard for 60 s")
+                .asRuntimeException();
     }
 
     private void fail(RuntimeException cause) {

@@ -22,6 +22,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -79,7 +80,7 @@ final class Rendezvous {
             case Frame.Locate locate -> locate(rank, locate);
             case Frame.Elastic() -> parking.becameElastic(rank);
             case Frame.Parked(String why) -> parking.parked(rank, pids.getOrDefault(rank, 0L), why);
-            case Frame.Hello _, Frame.HereIAm _ ->
+            case Frame.Hello _, Frame.HereIAm _, Frame.Alive _ ->
                 throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
     }
@@ -155,6 +156,11 @@ final class Rendezvous {
         WorkerConnection connection = connectionOf.remove(rank);
         rankOf.values().remove(rank);
         return connection;
+    }
+
+    /** Whose connection it is; empty before its Hello. */
+    Optional<Integer> rank(WorkerConnection connection) {
+        return Optional.ofNullable(rankOf.get(connection));
     }
 
     /** The connection of a worker of this node; null if it has none. */

@@ -4,6 +4,8 @@ import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.guard.Guard;
 import io.jrun.agent.log.ConsoleFeed;
 import io.jrun.agent.node.OomKills;
+import io.jrun.agent.node.ProcessState;
+import io.jrun.agent.proto.AbortHeard;
 import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Launch;
@@ -12,6 +14,7 @@ import io.jrun.agent.proto.RankLeft;
 import io.jrun.agent.proto.Regroup;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerHung;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.agent.worker.LaunchContext;
@@ -57,6 +60,7 @@ final class Round {
     private final Rendezvous rendezvous;
     private final Locations locations;
     private final Stopping stopping;
+    private final Liveness liveness;
     private final OptionalLong oomKillsBefore = OomKills.count(Path.of("/"));
     private final List<ToAgent> beforeStart = new ArrayList<>();
     private @Nullable Round before;
@@ -69,6 +73,7 @@ final class Round {
         this.around = around;
         this.rendezvous =
                 new Rendezvous(launch, around.context().runId(), around.secret(), around.out(), around.notices());
+        this.liveness = new Liveness(launch, around.mailbox(), this::hung);
         this.locations = new Locations(rendezvous, around.mailbox(), around.out());
         this.stopping = new Stopping(
                 living.values(),
@@ -171,7 +176,7 @@ final class Round {
             case LOCATE -> locate(message.getLocate());
             case LOCATION -> rendezvous.location(message.getLocation());
             case REGROUP -> regroup(message.getRegroup());
-            case OPEN_JOB, LAUNCH, WELCOME, MESSAGE_NOT_SET ->
+            case OPEN_JOB, LAUNCH, PING, WELCOME, MESSAGE_NOT_SET ->
                 throw new IllegalArgumentException("not for a round: " + message.getMessageCase());
         }
     }
@@ -192,6 +197,10 @@ final class Round {
     private void abort(AbortRound abort) {
         if (abort.getRound() == launch.getRound()) {
             rendezvous.abort(abort.getCause());
+            around.out()
+                    .send(FromAgent.newBuilder()
+                            .setAbortHeard(AbortHeard.newBuilder().setRound(abort.getRound()))
+                            .build());
         }
     }
 
@@ -208,15 +217,37 @@ final class Round {
     }
 
     void received(WorkerConnection connection, Frame.FromWorker frame) {
-        if (frame instanceof Frame.HereIAm(long id, RankLocation location)) {
-            locations.answered(connection, id, location);
-        } else {
-            rendezvous.received(connection, frame, pids);
+        switch (frame) {
+            case Frame.HereIAm(long id, RankLocation location) -> locations.answered(connection, id, location);
+            case Frame.Alive(long operations, boolean waiting) ->
+                rendezvous.rank(connection).ifPresent(rank -> {
+                    boolean parked = rendezvous.parking().isParked(rank);
+                    liveness.heard(rank, new Frame.Alive(operations, waiting || parked));
+                });
+            default -> rendezvous.received(connection, frame, pids);
         }
     }
 
     void ended(WorkerConnection connection, String problem) {
+        rendezvous.rank(connection).ifPresent(liveness::gone);
         rendezvous.ended(connection, problem);
+    }
+
+    private void hung(int rank, String why) {
+        Worker worker = living.get(rank);
+        if (worker == null) {
+            return;
+        }
+        long pid = pids.getOrDefault(rank, NO_PROCESS);
+        around.out()
+                .send(FromAgent.newBuilder()
+                        .setWorkerHung(WorkerHung.newBuilder()
+                                .setRank(rank)
+                                .setRound(launch.getRound())
+                                .setPid(pid)
+                                .setWhy(why + "; " + ProcessState.describe(Path.of("/"), pid)))
+                        .build());
+        worker.kill();
     }
 
     void closeConnections() {
@@ -268,6 +299,7 @@ final class Round {
     /** A worker's process is reaped, or never was. */
     void exited(int rank, WorkerEnd end) {
         living.remove(rank);
+        liveness.gone(rank);
         WorkerExited.Builder exited = WorkerExited.newBuilder()
                 .setRank(rank)
                 .setRound(launch.getRound())

@@ -25,6 +25,10 @@ final class GpuProbe {
     }
 
     List<String> visible() {
+        return SlurmStep.gpus(environment).orElseGet(this::visibleDevices);
+    }
+
+    private List<String> visibleDevices() {
         List<String> devices = deviceFiles();
         String inContainer = environment.getOrDefault("NVIDIA_VISIBLE_DEVICES", "");
         if (devices.isEmpty() || inContainer.equals("none") || inContainer.equals("void")) {

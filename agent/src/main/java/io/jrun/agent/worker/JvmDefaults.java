@@ -1,5 +1,6 @@
 package io.jrun.agent.worker;
 
+import io.jrun.agent.node.SlurmStep;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.WorkerSpec;
@@ -42,7 +43,7 @@ public final class JvmDefaults {
     static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
         int workers = Math.max(1, launch.getWorkersCount());
         List<String> options = new ArrayList<>();
-        options.add("-XX:MaxRAMPercentage=" + heapPercent(workers));
+        options.add("-XX:MaxRAMPercentage=" + heapPercent(workers, context));
         boolean ownCollector = !choosesCollector(launch, context);
         if (ownCollector) {
             options.addAll(collector(context.node().cores() / workers));
@@ -85,9 +86,15 @@ public final class JvmDefaults {
         }
     }
 
-    /** In hundredths of a percent and without the formatter, whose first use takes longer than all the rest of this. */
-    private static String heapPercent(int workers) {
-        int hundredths = Math.max(1, HEAP_PERCENT * 100 / workers);
+    /**
+     * Of the memory that a JVM finds, which is more than the job's where Slurm hands memory out without fencing it. In
+     * hundredths of a percent and without the formatter, whose first use takes longer than all the rest of this.
+     */
+    private static String heapPercent(int workers, LaunchContext context) {
+        long found = context.node().memoryBytes();
+        long own = SlurmStep.memoryBytes(context.inherited()).orElse(found);
+        double share = found > own ? (double) own / found : 1;
+        int hundredths = Math.max(1, (int) (HEAP_PERCENT * 100 * share / workers));
         return hundredths / 100 + "." + hundredths % 100 / 10 + hundredths % 10;
     }
 

@@ -1,5 +1,7 @@
 package io.jrun.agent.worker;
 
+import io.jrun.agent.node.CpuMap;
+import io.jrun.agent.proto.BindTo;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Program;
@@ -23,17 +25,29 @@ public final class WorkerCommand {
     /** Program and arguments of one worker, {@code ${rank}} and {@code ${local_rank}} filled in. */
     public static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
         Program program = launch.getProgram();
-        List<String> command = switch (program.getKindCase()) {
-            case JAVA -> java(program.getJava(), launch, worker, context);
-            case EXECUTABLE -> new ArrayList<>(List.of(program.getExecutable().getPath()));
-            case KIND_NOT_SET ->
-                throw new IllegalArgumentException(
-                        "the launch of round " + launch.getRound() + " names neither a Java program nor an executable");
-        };
+        List<String> command = new ArrayList<>(bound(launch, worker));
+        command.addAll(
+                switch (program.getKindCase()) {
+                    case JAVA -> java(program.getJava(), launch, worker, context);
+                    case EXECUTABLE -> List.of(program.getExecutable().getPath());
+                    case KIND_NOT_SET ->
+                        throw new IllegalArgumentException("the launch of round " + launch.getRound()
+                                + " names neither a Java program nor an executable");
+                });
         for (String argument : program.getArgsList()) {
             command.add(expand(argument, worker));
         }
         return command;
+    }
+
+    private static List<String> bound(Launch launch, WorkerSpec worker) {
+        return launch.getBindTo() == BindTo.BIND_TO_NONE
+                ? List.of()
+                : CpuBinding.words(
+                        launch.getBindTo(),
+                        worker.getLocalRank(),
+                        launch.getWorkersCount(),
+                        CpuMap.probe(Path.of("/")));
     }
 
     /** The jar or folder of a Java program: without it, a JVM would only say that a class is missing. */

@@ -1,6 +1,5 @@
 package io.jrun.agent.worker;
 
-import io.jrun.agent.proto.GpuVisibility;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Variable;
 import io.jrun.agent.proto.WorkerSpec;
@@ -32,7 +31,7 @@ public final class WorkerEnvironment {
             env.put(OMP_NUM_THREADS, Integer.toString(threads(launch, context)));
         }
         env.putIfAbsent("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
-        device(env, launch, worker);
+        device(env, worker);
         env.putAll(chosen(launch));
         utf8ForJava(env, launch);
         ranks(env, launch, worker);
@@ -101,9 +100,8 @@ public final class WorkerEnvironment {
         }
     }
 
-    private static void device(Map<String, String> env, Launch launch, WorkerSpec worker) {
-        boolean one = launch.getGpuVisibility() == GpuVisibility.ONE || launch.getVirtualLocalRank();
-        if (one && !worker.getGpu().isEmpty()) {
+    private static void device(Map<String, String> env, WorkerSpec worker) {
+        if (!worker.getGpu().isEmpty()) {
             env.put(CUDA_VISIBLE_DEVICES, worker.getGpu());
         }
     }

@@ -63,6 +63,17 @@ class NodeProbeTest {
     }
 
     @Test
+    void slurmCountsItsJobsGpus() throws IOException {
+        write("dev/nvidia0", "");
+        assertThat(probe(Map.of("SLURM_JOB_ID", "1", "SLURM_GPUS_ON_NODE", "2")).gpus())
+                .containsExactly("0", "1");
+        assertThat(probe(Map.of("SLURM_JOB_ID", "1", "SLURM_GPUS_ON_NODE", "2", "CUDA_VISIBLE_DEVICES", "4,5"))
+                        .gpus())
+                .containsExactly("4", "5");
+        assertThat(probe(Map.of("SLURM_GPUS_ON_NODE", "2")).gpus()).containsExactly("0");
+    }
+
+    @Test
     void listingNamesGpusByIndexAndSlicesByUuid() {
         assertThat(GpuProbe.parseListing(List.of(
                         "GPU 0: NVIDIA A100 (UUID: GPU-aa)",

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.agent.AgentOptions;
+import io.jrun.agent.proto.BindTo;
 import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
@@ -67,6 +68,28 @@ class WorkerCommandTest {
         LaunchContext context = Launches.context(Map.of("JAVA_TOOL_OPTIONS", "-Dx=1 -XX:+UseZGC"), 2);
         assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), context))
                 .noneMatch(option -> option.startsWith("-XX:+Use"));
+    }
+
+    @Test
+    void heapIsOfTheMemoryThatSlurmGave() {
+        Launch launch = launch(PROGRAM);
+        Map<String, String> job = Map.of("SLURM_JOB_ID", "1", "SLURM_MEM_PER_CPU", "1024", "SLURM_CPUS_ON_NODE", "4");
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(job)))
+                .contains("-XX:MaxRAMPercentage=6.25"); // 2 workers share half of 4 GiB, of 16 that a JVM finds
+        Map<String, String> wholeNode = Map.of("SLURM_JOB_ID", "1", "SLURM_MEM_PER_NODE", "0");
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(wholeNode)))
+                .contains("-XX:MaxRAMPercentage=25.00");
+    }
+
+    @Test
+    void boundWorkerIsStartedThroughTaskset() {
+        Launch launch =
+                launch(PROGRAM).toBuilder().setBindTo(BindTo.BIND_TO_CORE).build();
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(Map.of())))
+                .startsWith("taskset", "-c")
+                .element(3)
+                .asString()
+                .endsWith("bin/java");
     }
 
     @Test

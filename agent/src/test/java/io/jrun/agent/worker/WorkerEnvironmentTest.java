@@ -3,7 +3,6 @@ package io.jrun.agent.worker;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.GpuVisibility;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Program;
@@ -95,29 +94,22 @@ class WorkerEnvironmentTest {
 
     @Test
     void oneVisibleGpuIsTheWorkersOwn() {
-        Launch launch = Launches.two()
-                .setProgram(JAVA)
-                .setGpuVisibility(GpuVisibility.ONE)
-                .build();
+        Launch launch = Launches.two().setProgram(JAVA).build();
         assertThat(compose(launch, Map.of("CUDA_VISIBLE_DEVICES", "4,5"))).containsEntry("CUDA_VISIBLE_DEVICES", "5");
     }
 
     @Test
-    void allGpusLeaveTheInheritedChoiceAlone() {
-        Launch launch = Launches.two()
-                .setProgram(FOREIGN)
-                .setGpuVisibility(GpuVisibility.ALL)
-                .build();
-        assertThat(compose(launch, Map.of("CUDA_VISIBLE_DEVICES", "4,5"))).containsEntry("CUDA_VISIBLE_DEVICES", "4,5");
+    void workerWithoutAnyOfItsOwnHasTheInheritedOnes() {
+        Launch.Builder launch = Launches.two().setProgram(FOREIGN);
+        launch.getWorkersBuilder(1).clearGpu();
+        assertThat(compose(launch.build(), Map.of("CUDA_VISIBLE_DEVICES", "4,5")))
+                .containsEntry("CUDA_VISIBLE_DEVICES", "4,5");
     }
 
     @Test
     void virtualLocalRankIsZeroOnTheWorkersOwnGpu() {
-        Launch launch = Launches.two()
-                .setProgram(FOREIGN)
-                .setGpuVisibility(GpuVisibility.ALL)
-                .setVirtualLocalRank(true)
-                .build();
+        Launch launch =
+                Launches.two().setProgram(FOREIGN).setVirtualLocalRank(true).build();
         assertThat(compose(launch, Map.of()))
                 .containsEntry("LOCAL_RANK", "0")
                 .containsEntry("CUDA_VISIBLE_DEVICES", "5");

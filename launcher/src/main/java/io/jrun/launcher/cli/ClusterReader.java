@@ -16,6 +16,7 @@ final class ClusterReader {
 
     private final Settings settings;
     private final Surroundings surroundings;
+    private final PlacementOptions placement;
 
     /** {@code --launch}. */
     private enum Launch {
@@ -25,9 +26,10 @@ final class ClusterReader {
         SSH
     }
 
-    ClusterReader(Settings settings, Surroundings surroundings) {
+    ClusterReader(Settings settings, Surroundings surroundings, PlacementOptions placement) {
         this.settings = settings;
         this.surroundings = surroundings;
+        this.placement = placement;
     }
 
     /** The hosts, empty for this machine without any agent but jrun's own. */
@@ -39,15 +41,16 @@ final class ClusterReader {
                 throw new UsageException(settings.name(LaunchOption.LAUNCH) + " "
                         + settings.text(LaunchOption.LAUNCH, "") + " needs the hosts: --hosts or --hostfile.");
             }
+            placement.refuseChoice();
             return Optional.empty(); // a secret file or port may be set in the environment for other jobs
         }
         return switch (launch) {
             case LOCAL ->
                 throw new UsageException(settings.name(LaunchOption.LAUNCH) + " local means this machine alone, but "
                         + settings.name(source.get()) + " names hosts.");
-            case HOSTS -> Optional.of(new Cluster(hosts(source.get()), standing()));
-            case SSH -> Optional.of(new Cluster(hosts(source.get()), ssh()));
-            case AUTO -> Optional.of(new Cluster(hosts(source.get()), agentsStand() ? standing() : ssh()));
+            case HOSTS -> Optional.of(new Cluster(chosen(source.get()), standing()));
+            case SSH -> Optional.of(new Cluster(chosen(source.get()), ssh()));
+            case AUTO -> Optional.of(new Cluster(chosen(source.get()), agentsStand() ? standing() : ssh()));
         };
     }
 
@@ -98,6 +101,10 @@ final class ClusterReader {
         return new Cluster.Ssh(
                 Values.shellWords(settings.text(LaunchOption.SSH_OPTIONS, ""), settings.name(LaunchOption.SSH_OPTIONS)),
                 settings.text(LaunchOption.REMOTE_JRUN, surroundings.command().toString()));
+    }
+
+    private List<Cluster.Host> chosen(LaunchOption source) {
+        return placement.choose(hosts(source));
     }
 
     private List<Cluster.Host> hosts(LaunchOption source) {

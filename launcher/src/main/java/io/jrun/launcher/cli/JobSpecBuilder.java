@@ -4,10 +4,10 @@ import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
+import io.jrun.launcher.job.Liveness;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
-import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.nio.file.Files;
@@ -23,18 +23,19 @@ import java.util.Set;
 /** Checks {@link Settings} one by one and makes the job of them. Confined to one thread. */
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
-    private static final int MAX_WORKERS_PER_NODE = 4096;
     private static final String OWN_BACKEND = "jrun";
     private static final List<String> BACKENDS = List.of(OWN_BACKEND, "gloo", "nccl");
     private static final int MAX_PORT = 65535;
 
     private final Settings settings;
     private final Surroundings surroundings;
+    private final PlacementOptions placement;
     private boolean prefixed = true;
 
     JobSpecBuilder(Settings settings, Surroundings surroundings) {
         this.settings = settings;
         this.surroundings = surroundings;
+        this.placement = new PlacementOptions(settings);
     }
 
     /** The console shows workers' lines as they are. */
@@ -44,18 +45,19 @@ final class JobSpecBuilder {
     }
 
     JobSpec build(String word, List<String> args) {
-        Optional<Cluster> cluster = new ClusterReader(settings, surroundings).read();
+        Optional<Cluster> cluster = new ClusterReader(settings, surroundings, placement).read();
         checkNodes(cluster);
         checkMonitorInterval();
         Program program = new ProgramFinder(settings, surroundings).find(word, args);
         return new JobSpec(
                 runId(),
                 program,
-                workersPerNode(),
+                placement.rules(),
                 workers(program),
                 logDirectory(),
                 console(),
                 stopPolicy(),
+                liveness(),
                 settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT)),
                 cluster,
                 settings.isOn(LaunchOption.DRY_RUN),
@@ -81,26 +83,6 @@ final class JobSpecBuilder {
     private void checkMonitorInterval() {
         if (settings.has(LaunchOption.MONITOR_INTERVAL)) {
             Values.time(settings.text(LaunchOption.MONITOR_INTERVAL, ""), settings.name(LaunchOption.MONITOR_INTERVAL));
-        }
-    }
-
-    private WorkerCount workersPerNode() {
-        String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
-        return switch (text) {
-            case "gpu" -> new WorkerCount.PerGpu();
-            case "cpu" -> new WorkerCount.PerCore();
-            case "auto" -> new WorkerCount.Auto();
-            default -> exactly(text);
-        };
-    }
-
-    private WorkerCount exactly(String text) {
-        String name = settings.name(LaunchOption.NPROC_PER_NODE);
-        try {
-            return new WorkerCount.Exactly(Values.count(text, name, 1, MAX_WORKERS_PER_NODE));
-        } catch (UsageException e) {
-            throw Values.refused(
-                    name, text, "auto, cpu, gpu, or a number of workers from 1 to " + MAX_WORKERS_PER_NODE);
         }
     }
 
@@ -227,6 +209,22 @@ final class JobSpecBuilder {
         Duration grace = Values.time(
                 settings.text(LaunchOption.SHUTDOWN_TIMEOUT, "30"), settings.name(LaunchOption.SHUTDOWN_TIMEOUT));
         return new StopPolicy(restarts, grace, signals());
+    }
+
+    private Liveness liveness() {
+        return new Liveness(silence(LaunchOption.WORKER_TIMEOUT, "300"), silence(LaunchOption.PROGRESS_TIMEOUT, "0"));
+    }
+
+    /** A time from a second up; 0: never. */
+    private Optional<Duration> silence(LaunchOption option, String byDefault) {
+        Duration time = Values.time(settings.text(option, byDefault), settings.name(option));
+        if (time.isZero()) {
+            return Optional.empty();
+        }
+        if (time.compareTo(Duration.ofSeconds(1)) < 0) {
+            throw Values.refused(settings.name(option), settings.text(option, ""), "0 for never, or 1 s and more");
+        }
+        return Optional.of(time);
     }
 
     private Set<StopSignal> signals() {

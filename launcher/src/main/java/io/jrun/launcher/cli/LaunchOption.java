@@ -56,6 +56,37 @@ public enum LaunchOption {
             Kind.OWN,
             OptionGroup.HOSTS,
             "The same from a file, a host on each line: 'node1 slots=8', 'node1:8' or 'node1'; # begins a remark."),
+    INCLUDE(
+            "--include",
+            "HOSTS",
+            "all",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "Of the hosts named, or of the Slurm allocation, use only these: h1,h[3-4]; with numbers after a colon only"
+                    + " these of a host's GPUs, a worker for each: h1:0,2 or h1:0-3. '@' may part hosts, as in DeepSpeed."),
+    EXCLUDE(
+            "--exclude",
+            "HOSTS",
+            "none",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "Do not use these hosts, or these of their GPUs; same form."),
+    MAP_BY(
+            "--map-by",
+            "slot|node|ppr:N",
+            "slot",
+            Kind.OWN,
+            OptionGroup.HOSTS,
+            "Order of ranks: slot fills host after host, node deals one rank to each host in turn; ppr:N puts N workers on"
+                    + " each host, whatever number it has otherwise."),
+    BIND_TO(
+            "--bind-to",
+            "core|numa|none",
+            "none",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "Bind each worker to its equal part of the node's usable cores, or to a NUMA domain. --dry-run shows to"
+                    + " which."),
     AGENT_PORT(
             "--agent-port",
             "PORT",
@@ -245,6 +276,21 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
             "Grace period between asking workers to stop and SIGKILL, the same for every reason to stop."),
+    WORKER_TIMEOUT(
+            "--worker-timeout",
+            "TIME",
+            "300",
+            Kind.OWN,
+            OptionGroup.STOPPING,
+            "A worker that gives no sign of life for so long counts as hung (exit code 75): one that is stopped, or whose JVM"
+                    + " hangs in a pause. Only of programs that use jrun's runtime. 0: never."),
+    PROGRESS_TIMEOUT(
+            "--progress-timeout",
+            "TIME",
+            "0",
+            Kind.OWN,
+            OptionGroup.STOPPING,
+            "So does one that begins no collective or message for so long and is in none. 0: never."),
     SIGNALS_TO_HANDLE(
             "--signals-to-handle",
             "NAMES",

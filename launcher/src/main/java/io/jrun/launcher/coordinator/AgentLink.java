@@ -2,6 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import io.grpc.Channel;
 import io.grpc.Status;
+import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.FromAgent;
@@ -13,12 +14,13 @@ import java.net.NoRouteToHostException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The coordinator's line to one node's agent: the control stream, and the log stream with its credit. Messages from the agent
- * go into the coordinator's mailbox. Everything but the callbacks is confined to the coordinator's thread.
+ * go into the coordinator's mailbox. Everything but {@link #beat} and the callbacks is confined to the coordinator's thread.
  */
 final class AgentLink {
     /** How much output may be under way to the console: enough to keep a terminal busy, little enough to stay current. */
@@ -30,7 +32,9 @@ final class AgentLink {
     private final AgentGrpc.AgentStub stub;
     private final int nodeRank;
     private final Consumer<Mail> mailbox;
-    private final StreamObserver<ToAgent> control;
+    private final ClientCallStreamObserver<ToAgent> control;
+    private final AtomicInteger missed = new AtomicInteger();
+    private volatile boolean broken;
     private @Nullable LogReader logs;
     private boolean closed;
 
@@ -38,7 +42,7 @@ final class AgentLink {
         this.nodeRank = nodeRank;
         this.mailbox = mailbox;
         this.stub = AgentGrpc.newStub(channel);
-        this.control = stub.control(new ControlReader());
+        this.control = (ClientCallStreamObserver<ToAgent>) stub.control(new ControlReader());
     }
 
     /** Opens the control stream of the agent behind {@code channel}. */
@@ -47,7 +51,7 @@ final class AgentLink {
     }
 
     /** Sends a control message; without effect once the stream has ended. */
-    void send(ToAgent message) {
+    synchronized void send(ToAgent message) {
         if (closed) {
             return;
         }
@@ -55,6 +59,41 @@ final class AgentLink {
             control.onNext(message);
         } catch (IllegalStateException e) {
             closed = true; // the agent has ended the stream, and the mailbox says so
+        }
+    }
+
+    /** Whether messages still reach the agent, as far as is known. */
+    boolean isOpen() {
+        return !broken;
+    }
+
+    /** One turn of {@link Heartbeats}: false if the agent is gone, or is given up now for its silence. */
+    boolean beat(int maxMissed) {
+        if (broken) {
+            return false;
+        }
+        if (missed.getAndIncrement() < maxMissed) {
+            send(Messages.ping());
+            return true;
+        }
+        breakOff("no answer to " + maxMissed
+                + " heartbeats in a row; its host or the network to it is down, or the agent" + " stands still");
+        return false;
+    }
+
+    private void breakOff(String why) {
+        synchronized (this) {
+            closed = true;
+        }
+        broken(why, false);
+        control.cancel(why, null);
+    }
+
+    /** The first reason is the one that counts. */
+    private void broken(String why, boolean refused) {
+        if (!broken) {
+            broken = true;
+            mailbox.accept(new Mail.NodeBroken(nodeRank, why, refused));
         }
     }
 
@@ -67,7 +106,7 @@ final class AgentLink {
     }
 
     /** Ends both streams; the agent kills what still runs. */
-    void close() {
+    synchronized void close() {
         if (logs != null) {
             logs.close();
         }
@@ -136,18 +175,21 @@ final class AgentLink {
     private final class ControlReader implements StreamObserver<FromAgent> {
         @Override
         public void onNext(FromAgent message) {
-            mailbox.accept(new Mail.FromNode(nodeRank, message));
+            missed.set(0);
+            if (!message.hasPong()) {
+                mailbox.accept(new Mail.FromNode(nodeRank, message));
+            }
         }
 
         @Override
         public void onError(Throwable error) {
             Status status = Status.fromThrowable(error);
-            mailbox.accept(new Mail.NodeBroken(nodeRank, reason(status), isRefusal(status)));
+            broken(reason(status), isRefusal(status));
         }
 
         @Override
         public void onCompleted() {
-            mailbox.accept(new Mail.NodeBroken(nodeRank, "the agent ended the job's control stream", false));
+            broken("the agent ended the job's control stream", false);
         }
     }
 

@@ -16,6 +16,7 @@ import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -53,6 +54,8 @@ public final class Coordinator {
     private final BlockingQueue<Mail> mailbox = new LinkedBlockingQueue<>();
     private final Timers timers = new Timers(nanoTime);
     private final JobStore store = new JobStore(nanoTime);
+    private final Telling telling = new Telling(nanoTime);
+    private final Heartbeats heartbeats = Heartbeats.start();
     private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
     private final List<AgentLink> links = new ArrayList<>();
     private volatile boolean finished;
@@ -94,6 +97,7 @@ public final class Coordinator {
                 case Opening.Opened(List<Node> nodes) -> runOn(nodes);
             };
         } finally {
+            heartbeats.close();
             links.forEach(AgentLink::close);
         }
     }
@@ -134,6 +138,9 @@ public final class Coordinator {
                     if (message.hasJobOpened()) {
                         nodes[nodeRank] = Messages.node(nodeRank, message.getJobOpened());
                         opened++;
+                        if (!agents.get(nodeRank).where().isEmpty()) {
+                            heartbeats.watch(links.get(nodeRank));
+                        }
                     } else if (message.hasNotice()) {
                         say.accept(message.getNotice().getText());
                     }
@@ -167,7 +174,7 @@ public final class Coordinator {
     }
 
     private Outcome runOn(List<Node> nodes) throws InterruptedException {
-        RankMap ranks = Layout.place(nodes, job::workersOn, job.workers().gpuVisibility());
+        RankMap ranks = Layout.place(nodes, Rules.of(job));
         Layout.sharedDevices(ranks, job.workers().gpuVisibility()).forEach(say);
         for (Node node : nodes) {
             Set<Integer> here =
@@ -184,7 +191,7 @@ public final class Coordinator {
             if (transition.state() instanceof JobState.Finished(Outcome outcome)) {
                 finished = true;
                 console.awaitDrained(DRAIN_IDLE);
-                return outcome;
+                return outcome.withTold(telling.told());
             }
             transition = machine.next(transition.state(), await(ranks));
         }
@@ -225,6 +232,18 @@ public final class Coordinator {
                         message.getWorkerStarted().getPid()));
             case JOINED -> Optional.of(joined(nodeRank, message));
             case WORKER_LEAVING -> Optional.of(leaving(message.getWorkerLeaving()));
+            case WORKER_HUNG ->
+                Optional.of(new JobEvent.WorkerHung(
+                        message.getWorkerHung().getRank(),
+                        message.getWorkerHung().getRound(),
+                        message.getWorkerHung().getPid(),
+                        message.getWorkerHung().getWhy()));
+            case ABORT_HEARD -> {
+                telling.heard(
+                        message.getAbortHeard().getRound(),
+                        ranks.nodes().get(nodeRank).host());
+                yield Optional.empty();
+            }
             case WORKER_EXITED -> Optional.of(ended(message, ranks));
             case STORE_REQUEST -> {
                 store.submit(message.getStoreRequest(), links.get(nodeRank)::send);
@@ -242,7 +261,8 @@ public final class Coordinator {
                 say.accept(message.getNotice().getText());
                 yield Optional.empty();
             }
-            case WORKER_ELASTIC, WORKER_PARKED, JOB_OPENED, ARRIVED, STREAM_FAILED, MESSAGE_NOT_SET -> Optional.empty();
+            case WORKER_ELASTIC, WORKER_PARKED, JOB_OPENED, ARRIVED, STREAM_FAILED, PONG, MESSAGE_NOT_SET ->
+                Optional.empty();
         };
     }
 
@@ -281,8 +301,15 @@ public final class Coordinator {
                 links.forEach(link -> link.send(Messages.peers(round, peers)));
             case JobAction.TellRankLeft(int round, int rank, String how) ->
                 links.forEach(link -> link.send(Messages.rankLeft(round, rank, how)));
-            case JobAction.Abort(int round, String cause) ->
+            case JobAction.Abort(int round, String cause) -> {
+                telling.begin(
+                        round,
+                        ranks.nodes().stream()
+                                .filter(node -> links.get(node.nodeRank()).isOpen())
+                                .map(Node::host)
+                                .toList());
                 links.forEach(link -> link.send(Messages.abort(round, cause)));
+            }
             case JobAction.Stop(int signal, long graceMillis) ->
                 links.forEach(link -> link.send(Messages.stop(signal, graceMillis)));
             case JobAction.Checkpoint(int signal) ->

@@ -21,6 +21,9 @@ sealed interface JobEvent {
     /** A worker takes part in no further collective; {@code how} completes "rank 3 ...". */
     record WorkerLeaving(int rank, int round, String how) implements JobEvent {}
 
+    /** A worker does not live or get on any more, and is being killed; {@code why} completes "rank 3 ...". */
+    record WorkerHung(int rank, int round, long pid, String why) implements JobEvent {}
+
     /** A worker's process is gone and reaped. */
     record WorkerEnded(int round, WorkerEnd end) implements JobEvent {}
 

@@ -17,6 +17,7 @@ import io.jrun.launcher.coordinator.JobEvent.NodeJoined;
 import io.jrun.launcher.coordinator.JobEvent.SignalCame;
 import io.jrun.launcher.coordinator.JobEvent.TimeIsUp;
 import io.jrun.launcher.coordinator.JobEvent.WorkerEnded;
+import io.jrun.launcher.coordinator.JobEvent.WorkerHung;
 import io.jrun.launcher.coordinator.JobEvent.WorkerLeaving;
 import io.jrun.launcher.coordinator.JobEvent.WorkerStarted;
 import io.jrun.launcher.coordinator.JobState.Finished;
@@ -46,6 +47,9 @@ final class JobMachine {
 
     private static final int SIGTERM = 15;
     private static final int SIGKILL = 9;
+
+    /** With this exit code a worker says that starting it again would be in vain. As EX_DATAERR of sysexits.h. */
+    private static final int NO_RESTART = 65;
 
     /** A state and what has to be done on the way there, in order. */
     record Transition(JobState state, List<JobAction> actions) {
@@ -89,6 +93,7 @@ final class JobMachine {
                 number == round.number() ? left(round, rank, how) : same;
             case WorkerEnded(int number, WorkerEnd end) ->
                 number == round.number() && !round.hasEnded(end.rank()) ? ended(round, end) : same;
+            case WorkerHung hung -> hung.round() == round.number() ? hung(round, hung) : same;
             case NodeGone(int nodeRank, String why) -> nodeGone(round, nodeRank, why);
             case SignalCame(StopSignal signal) -> signalled(round, signal);
             case TimeIsUp() -> stop(round, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
@@ -143,6 +148,15 @@ final class JobMachine {
             return finish(new Outcome(Optional.empty(), next.ends(), next.restartCount()));
         }
         return left(next, end.rank(), "exited with code 0");
+    }
+
+    private Transition hung(Round round, WorkerHung event) {
+        String host = ranks.placement(event.rank()).host();
+        return stop(
+                round,
+                new StopCause.WorkerHung(event.rank(), host, event.pid(), event.why()),
+                SIGTERM,
+                "rank " + event.rank() + " on " + host + " " + event.why());
     }
 
     private static String failure(WorkerEnd end) {
@@ -210,7 +224,7 @@ final class JobMachine {
         return switch (event) {
             case WorkerStarted(int rank, long pid) ->
                 Transition.to(new Stopping(round.withPid(rank, pid), state.cause(), state.hurried()));
-            case NodeJoined _, WorkerLeaving _ -> same;
+            case NodeJoined _, WorkerLeaving _, WorkerHung _ -> same;
             case TimeIsUp() -> Transition.to(withoutRestart(state, new TimedOut()));
             case WorkerEnded(int number, WorkerEnd end) ->
                 number == round.number() && !round.hasEnded(end.rank())
@@ -234,7 +248,12 @@ final class JobMachine {
     }
 
     private boolean restarts(Round round, StopCause cause) {
-        return cause instanceof WorkerFailed && round.restartCount() < policy.maxRestarts();
+        boolean again = switch (cause) {
+            case WorkerFailed(WorkerEnd end) -> end.exitCode() != NO_RESTART;
+            case StopCause.WorkerHung _ -> true;
+            case Signalled _, TimedOut _, StopCause.NotOpened _, NodeLost _ -> false;
+        };
+        return again && round.restartCount() < policy.maxRestarts();
     }
 
     /** Who asks again does not want to wait: the grace period ends now, and nothing is started again. */
@@ -266,15 +285,24 @@ final class JobMachine {
 
     private Transition over(Round round, StopCause cause, boolean isLast, List<JobAction> first) {
         List<JobAction> actions = new ArrayList<>(first);
-        if (cause instanceof WorkerFailed(WorkerEnd end) && !isLast && restarts(round, cause)) {
+        if (!isLast && restarts(round, cause)) {
             Round again = round.again();
-            actions.add(new Say(failure(end) + "; restart " + again.restartCount() + " of " + policy.maxRestarts()));
+            actions.add(new Say(words(cause) + "; restart " + again.restartCount() + " of " + policy.maxRestarts()));
             actions.add(new Launch(again.number(), again.restartCount()));
             return new Transition(new Running(again), actions);
         }
         Outcome outcome = new Outcome(Optional.of(cause), round.ends(), round.restartCount());
         actions.add(new Finish(outcome));
         return new Transition(new Finished(outcome), actions);
+    }
+
+    private static String words(StopCause cause) {
+        return switch (cause) {
+            case WorkerFailed(WorkerEnd end) -> failure(end);
+            case StopCause.WorkerHung(int rank, String host, long _, String why) ->
+                "rank " + rank + " on " + host + " " + why;
+            case Signalled _, TimedOut _, StopCause.NotOpened _, NodeLost _ -> cause.toString();
+        };
     }
 
     private static Transition finish(Outcome outcome) {

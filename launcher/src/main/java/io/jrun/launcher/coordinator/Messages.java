@@ -2,16 +2,17 @@ package io.jrun.launcher.coordinator;
 
 import com.google.protobuf.ByteString;
 import io.jrun.agent.proto.AbortRound;
+import io.jrun.agent.proto.BindTo;
 import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.ErrorRecord;
 import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.GpuVisibility;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.PeerTable;
+import io.jrun.agent.proto.Ping;
 import io.jrun.agent.proto.RankLeft;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
@@ -26,12 +27,17 @@ import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 
 /** The agents' protocol, in the launcher's terms. Stateless. */
 public final class Messages {
     private Messages() {}
+
+    static ToAgent ping() {
+        return ToAgent.newBuilder().setPing(Ping.getDefaultInstance()).build();
+    }
 
     static ToAgent open(JobSpec job, String version, ByteString secret, int nodeRank) {
         return ToAgent.newBuilder()
@@ -72,11 +78,9 @@ public final class Messages {
                 .setProgram(program(job.program()))
                 .setWorkingDir(settings.workingDirectory().toString())
                 .setVirtualLocalRank(settings.virtualLocalRank())
-                .setGpuVisibility(
-                        switch (settings.gpuVisibility()) {
-                            case ONE, ONE_BY_DEFAULT -> GpuVisibility.ONE;
-                            case ALL -> GpuVisibility.ALL;
-                        });
+                .setWorkerTimeoutMillis(millis(job.liveness().workerTimeout()))
+                .setProgressTimeoutMillis(millis(job.liveness().progressTimeout()))
+                .setBindTo(bindTo(job));
         settings.environment()
                 .forEach((name, value) ->
                         launch.addEnv(Variable.newBuilder().setName(name).setValue(value)));
@@ -84,6 +88,19 @@ public final class Messages {
             launch.addWorkers(worker(place, job.console()));
         }
         return launch.build();
+    }
+
+    private static int millis(Optional<Duration> time) {
+        return (int) Math.min(time.map(Duration::toMillis).orElse(0L), Integer.MAX_VALUE);
+    }
+
+    /** What a job's workers are bound to, as agents are told. */
+    public static BindTo bindTo(JobSpec job) {
+        return switch (job.placement().bindTo()) {
+            case NONE -> BindTo.BIND_TO_NONE;
+            case CORE -> BindTo.BIND_TO_CORE;
+            case NUMA -> BindTo.BIND_TO_NUMA;
+        };
     }
 
     private static WorkerSpec worker(Placement place, ConsoleSettings console) {

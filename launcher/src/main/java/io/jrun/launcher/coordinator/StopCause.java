@@ -7,6 +7,9 @@ public sealed interface StopCause {
     /** A worker failed. */
     record WorkerFailed(WorkerEnd end) implements StopCause {}
 
+    /** A worker hung; {@code why} completes "rank 3 ...". */
+    record WorkerHung(int rank, String host, long pid, String why) implements StopCause {}
+
     /** jrun was told to stop. */
     record Signalled(StopSignal signal) implements StopCause {}
 
@@ -27,6 +30,7 @@ public sealed interface StopCause {
     default int exitCode() {
         return switch (this) {
             case WorkerFailed(WorkerEnd end) -> end.exitCode() == 0 ? 1 : end.exitCode() & 0xff;
+            case WorkerHung _ -> 75;
             case Signalled(StopSignal signal) -> 128 + signal.number();
             case TimedOut() -> 124;
             case NotOpened(String _, boolean refused) -> refused ? 2 : 69;

@@ -20,8 +20,14 @@ public record Cluster(List<Host> hosts, Reach reach) {
      *
      * @param name a host name or a numeric address
      * @param slots its number of workers, empty for what all hosts get
+     * @param gpus of its GPUs, those that the job uses
      */
-    public record Host(String name, OptionalInt slots) {}
+    public record Host(String name, OptionalInt slots, GpuSubset gpus) {
+        /** A host of which the job uses all GPUs. */
+        public Host(String name, OptionalInt slots) {
+            this(name, slots, GpuSubset.ALL);
+        }
+    }
 
     /** How the launcher comes to an agent on each host. */
     public sealed interface Reach {}

@@ -11,18 +11,18 @@ import java.util.Set;
  *
  * @param runId names the job and its log folder
  * @param logDirectory absolute; the job's own folder is {@code logDirectory/runId}
- * @param workersPerNode on hosts that have no number of their own, see {@link #workersOn}
  * @param timeout how long the job may take, empty for no limit
  * @param cluster where it runs, empty for this machine without any agent but its own
  */
 public record JobSpec(
         String runId,
         Program program,
-        WorkerCount workersPerNode,
+        PlacementRules placement,
         WorkerSettings workers,
         Path logDirectory,
         ConsoleSettings console,
         StopPolicy stop,
+        Liveness liveness,
         Optional<Duration> timeout,
         Optional<Cluster> cluster,
         boolean dryRun,
@@ -39,6 +39,11 @@ public record JobSpec(
     public WorkerCount workersOn(int nodeRank) {
         OptionalInt slots =
                 cluster.map(hosts -> hosts.hosts().get(nodeRank).slots()).orElse(OptionalInt.empty());
-        return slots.isPresent() ? new WorkerCount.Exactly(slots.getAsInt()) : workersPerNode;
+        return slots.isPresent() ? new WorkerCount.Exactly(slots.getAsInt()) : placement.perNode();
+    }
+
+    /** What workers may use of a node's GPUs. */
+    public GpuSubset gpusOn(int nodeRank) {
+        return cluster.map(hosts -> hosts.hosts().get(nodeRank).gpus()).orElse(GpuSubset.ALL);
     }
 }

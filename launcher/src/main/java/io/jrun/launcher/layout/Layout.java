@@ -1,35 +1,66 @@
 package io.jrun.launcher.layout;
 
+import io.jrun.launcher.job.GpuSubset;
+import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
-import java.util.function.IntFunction;
 
-/** Places ranks on nodes: in node order, each node's local ranks together. Pure. */
+/** Places ranks on nodes: in node order each node's local ranks together, or one on each node in turn. Pure. */
 public final class Layout {
     private Layout() {}
 
     /**
-     * The rank map of workers on {@code nodes}.
+     * The rank map of workers on {@code nodes}, whose GPUs are in it only as far as the rules allow.
      *
-     * @param count the workers of a node, by its rank
      * @throws LayoutException if a node lacks the GPUs that were asked for
      */
-    public static RankMap place(List<Node> nodes, IntFunction<WorkerCount> count, GpuVisibility visibility) {
+    public static RankMap place(List<Node> nodes, Rules rules) {
+        List<Node> used = nodes.stream()
+                .map(node -> withChosenGpus(node, rules.gpus().apply(node.nodeRank())))
+                .toList();
+        int[] slots = used.stream().mapToInt(node -> slots(node, rules)).toArray();
         List<Placement> placements = new ArrayList<>();
-        for (Node node : nodes) {
-            int slots = slots(node, count.apply(node.nodeRank()));
-            if (visibility == GpuVisibility.ONE && slots > node.gpus().size()) {
-                throw new LayoutException("--gpu-visibility one: " + slots + " workers on " + node.host()
-                        + ", which has " + gpus(node) + ". Lower --nproc-per-node, or use --gpu-visibility all.");
+        if (rules.mapBy() == MapBy.NODE) {
+            for (int localRank = 0; localRank < Arrays.stream(slots).max().orElse(0); localRank++) {
+                for (int i = 0; i < slots.length; i++) {
+                    if (localRank < slots[i]) {
+                        placements.add(placement(placements.size(), used.get(i), localRank, rules));
+                    }
+                }
             }
-            for (int localRank = 0; localRank < slots; localRank++) {
-                String gpu = visibility == GpuVisibility.ALL ? "" : device(node, localRank);
-                placements.add(new Placement(placements.size(), node.nodeRank(), localRank, node.host(), gpu));
+        } else {
+            for (int i = 0; i < slots.length; i++) {
+                for (int localRank = 0; localRank < slots[i]; localRank++) {
+                    placements.add(placement(placements.size(), used.get(i), localRank, rules));
+                }
             }
         }
-        return new RankMap(nodes, placements);
+        return new RankMap(used, placements);
+    }
+
+    private static Placement placement(int rank, Node node, int localRank, Rules rules) {
+        return new Placement(rank, node.nodeRank(), localRank, node.host(), devices(node, localRank, rules));
+    }
+
+    private static Node withChosenGpus(Node node, GpuSubset chosen) {
+        List<Integer> missing = chosen.missing(node.gpus().size());
+        if (!missing.isEmpty()) {
+            throw new LayoutException((chosen.without() ? "--exclude: " : "--include: ") + node.host() + " has no GPU "
+                    + missing.getFirst() + ", it has " + gpus(node) + ", counted from 0.");
+        }
+        return node.withGpus(chosen.of(node.gpus()));
+    }
+
+    private static int slots(Node node, Rules rules) {
+        int slots = slots(node, rules.workers().apply(node.nodeRank()));
+        if (rules.visibility() == GpuVisibility.ONE && slots > node.gpus().size()) {
+            throw new LayoutException("--gpu-visibility one: " + slots + " workers on " + node.host() + ", which has "
+                    + gpus(node) + ". Lower --nproc-per-node, or use --gpu-visibility all.");
+        }
+        return slots;
     }
 
     /**
@@ -67,7 +98,11 @@ public final class Layout {
         };
     }
 
-    private static String device(Node node, int localRank) {
+    /** A worker that sees all of a node's GPUs need not be told, unless the job does not use all. */
+    private static String devices(Node node, int localRank, Rules rules) {
+        if (rules.visibility() == GpuVisibility.ALL) {
+            return rules.gpus().apply(node.nodeRank()).isAll() ? "" : String.join(",", node.gpus());
+        }
         return node.gpus().isEmpty()
                 ? ""
                 : node.gpus().get(localRank % node.gpus().size());

@@ -17,6 +17,11 @@ public record Node(int nodeRank, String host, String address, int cores, List<St
         gpus = List.copyOf(gpus);
     }
 
+    /** The same node with these GPUs alone. */
+    Node withGpus(List<String> some) {
+        return new Node(nodeRank, host, address, cores, some, masterPort);
+    }
+
     /** The same node, reached elsewhere. */
     public Node withAddress(String other) {
         return new Node(nodeRank, host, other, cores, gpus, masterPort);

@@ -3,6 +3,6 @@ package io.jrun.launcher.layout;
 /**
  * Where one rank runs.
  *
- * @param gpu the device of this worker, empty if it has none of its own
+ * @param gpu the devices this worker sees, separated by commas; empty for whatever its node has
  */
 public record Placement(int rank, int nodeRank, int localRank, String host, String gpu) {}

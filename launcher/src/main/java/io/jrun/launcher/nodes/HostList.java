@@ -91,7 +91,7 @@ public final class HostList {
     }
 
     /** Splits at commas and blanks that are not inside brackets. */
-    private static List<String> items(String text) {
+    static List<String> items(String text) {
         List<String> items = new ArrayList<>();
         StringBuilder item = new StringBuilder();
         boolean inside = false;

@@ -42,6 +42,8 @@ public final class FailureReport {
     private void tell(StopCause cause, Outcome outcome) {
         switch (cause) {
             case StopCause.WorkerFailed(WorkerEnd end) -> failed(end, outcome);
+            case StopCause.WorkerHung(int rank, String host, long pid, String why) ->
+                stopped("first failure: rank " + rank + " on " + host + " (pid " + pid + ") " + why, outcome);
             case StopCause.Signalled(var signal) -> stopped("stopped by SIG" + signal.name(), outcome);
             case StopCause.TimedOut() -> stopped("the job took longer than --timeout allows and was stopped", outcome);
             case StopCause.NotOpened(String why, boolean _) -> stopped("the job could not be started: " + why, outcome);
@@ -52,10 +54,18 @@ public final class FailureReport {
 
     private void stopped(String what, Outcome outcome) {
         lines.add("jrun: " + what + " (exit code " + outcome.exitCode() + ")");
+        told(outcome);
         others(outcome.ends());
         if (!outcome.ends().isEmpty()) {
             lines.add("  logs: " + attempt(outcome));
         }
+    }
+
+    /** One node tells itself. */
+    private void told(Outcome outcome) {
+        outcome.told()
+                .filter(told -> told.millis().size() + told.silent().size() > 1)
+                .ifPresent(told -> lines.add("  " + told.words()));
     }
 
     private void failed(WorkerEnd end, Outcome outcome) {
@@ -63,6 +73,7 @@ public final class FailureReport {
         if (outcome.restarts() > 0) {
             lines.add("  the job was restarted " + times(outcome.restarts()) + " before");
         }
+        told(outcome);
         end.error().ifPresent(error -> stack(error.message(), error.stack()));
         if (end.oomKilled()) {
             lines.add("  " + OOM_ADVICE);

@@ -26,6 +26,7 @@ public final class JobJson {
         json.put("seconds", Math.round(seconds * 1000) / 1000.0);
         json.put("logDir", job.logDirectory().resolve(job.runId()).toString());
         outcome.cause().ifPresent(cause -> json.put("cause", cause(cause)));
+        outcome.told().ifPresent(told -> json.put("toldMillis", told.byHost()));
         json.put("workers", outcome.ends().stream().map(JobJson::worker).toList());
         json.put("stragglers", stragglers.stream().map(JobJson::straggler).toList());
         return write(json);
@@ -73,6 +74,12 @@ public final class JobJson {
                 json.put("rank", end.rank());
                 json.put("host", end.host());
                 json.put("text", end.startError().isEmpty() ? end.how() : end.startError());
+            }
+            case StopCause.WorkerHung(int rank, String host, long _, String why) -> {
+                json.put("kind", "workerHung");
+                json.put("rank", rank);
+                json.put("host", host);
+                json.put("text", why);
             }
             case StopCause.Signalled(var signal) -> {
                 json.put("kind", "signal");

@@ -129,7 +129,7 @@ class JobRequestTest {
                 """);
         JobSpec job = requests.run("--file", "job.yaml", "--nproc-per-node=2");
         assertThat(job.program().args()).containsExactly("--epochs", "3", "x y");
-        assertThat(job.workersPerNode()).hasToString("Exactly[count=2]");
+        assertThat(job.placement().perNode()).hasToString("Exactly[count=2]");
         assertThat(job.workers().environment()).isEqualTo(Map.of("A", "1", "B", "true"));
         assertThat(((JavaProgram) job.program()).jvmOptions()).containsExactly("-Xmx1g", "-Dq=a b");
         assertThat(job.console().showsStdout(3, 3)).isTrue();
@@ -167,7 +167,7 @@ class JobRequestTest {
                 benchSurroundings());
         JobSpec job = ((JobRequest.Run) request).job();
         assertThat(job.program().args()).containsExactly("allreduce", "--backend", "jrun,gloo", "--json");
-        assertThat(job.workersPerNode()).hasToString("Exactly[count=2]");
+        assertThat(job.placement().perNode()).hasToString("Exactly[count=2]");
         assertThat(job.json()).isFalse();
         assertThat(job.console().prefixed()).isFalse();
     }
@@ -180,7 +180,8 @@ class JobRequestTest {
         assertThat(JobRequest.parseBench(args, benchSurroundings()))
                 .isInstanceOfSatisfying(
                         JobRequest.RunUnderMpi.class,
-                        request -> assertThat(request.job().workersPerNode()).hasToString("Exactly[count=4]"));
+                        request ->
+                                assertThat(request.job().placement().perNode()).hasToString("Exactly[count=4]"));
     }
 
     @ParameterizedTest
@@ -190,7 +191,7 @@ class JobRequestTest {
         args.addAll(List.of(line.split(" ")));
         args.remove("");
         JobSpec job = ((JobRequest.Run) JobRequest.parseBench(args, benchSurroundings())).job();
-        assertThat(job.workersPerNode()).hasToString("Exactly[count=1]");
+        assertThat(job.placement().perNode()).hasToString("Exactly[count=1]");
     }
 
     private Surroundings benchSurroundings() {

@@ -2,11 +2,14 @@ package io.jrun.launcher.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.launcher.job.BindTo;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.Cluster.Host;
 import io.jrun.launcher.job.Cluster.Ssh;
 import io.jrun.launcher.job.Cluster.Standing;
+import io.jrun.launcher.job.GpuSubset;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.StreamChoice;
@@ -65,7 +68,7 @@ class LaunchOptionTest {
                         new WorkerCount.Exactly(1),
                         "3",
                         new WorkerCount.Exactly(3),
-                        JobSpec::workersPerNode),
+                        job -> job.placement().perNode()),
                 new Case(LaunchOption.STANDALONE, "train.jar", "true", "train.jar", LaunchOptionTest::programName),
                 new Case(
                         LaunchOption.RUN_ID,
@@ -193,6 +196,18 @@ class LaunchOptionTest {
                         Duration.ofMillis(1500),
                         job -> job.stop().gracePeriod()),
                 new Case(
+                        LaunchOption.WORKER_TIMEOUT,
+                        Optional.of(Duration.ofSeconds(300)),
+                        "20s",
+                        Optional.of(Duration.ofSeconds(20)),
+                        job -> job.liveness().workerTimeout()),
+                new Case(
+                        LaunchOption.PROGRESS_TIMEOUT,
+                        Optional.empty(),
+                        "10m",
+                        Optional.of(Duration.ofMinutes(10)),
+                        job -> job.liveness().progressTimeout()),
+                new Case(
                         LaunchOption.SIGNALS_TO_HANDLE,
                         EnumSet.allOf(StopSignal.class),
                         "SIGTERM,USR1",
@@ -215,6 +230,30 @@ class LaunchOptionTest {
                         "hosts.txt",
                         Optional.of(List.of(new Host("h1", OptionalInt.of(4)))),
                         job -> job.cluster().map(Cluster::hosts)),
+                new Case(
+                        LaunchOption.INCLUDE,
+                        Optional.empty(),
+                        "h2:0,2",
+                        Optional.of(List.of(new Host("h2", OptionalInt.of(2), GpuSubset.only(Set.of(0, 2))))),
+                        job -> job.cluster().map(Cluster::hosts)),
+                new Case(
+                        LaunchOption.EXCLUDE,
+                        Optional.empty(),
+                        "h1",
+                        Optional.of(List.of(new Host("h2", OptionalInt.of(4)))),
+                        job -> job.cluster().map(Cluster::hosts)),
+                new Case(
+                        LaunchOption.MAP_BY,
+                        MapBy.SLOT,
+                        "node",
+                        MapBy.NODE,
+                        job -> job.placement().mapBy()),
+                new Case(
+                        LaunchOption.BIND_TO,
+                        BindTo.NONE,
+                        "numa",
+                        BindTo.NUMA,
+                        job -> job.placement().bindTo()),
                 new Case(
                         LaunchOption.AGENT_PORT,
                         Optional.empty(),
@@ -326,6 +365,7 @@ class LaunchOptionTest {
     private JobSpec job(LaunchOption option, String... options) throws IOException {
         Stream<String> companion = switch (option) {
             case HOSTS, HOSTFILE -> Stream.of("--secret-file=secret");
+            case INCLUDE, EXCLUDE -> Stream.of("--hosts=h1,h2:4", "--secret-file=secret");
             case AGENT_PORT -> Stream.of("--hosts=h1", "--secret-file=secret");
             case SECRET_FILE -> Stream.of("--hosts=h1");
             case LAUNCH -> Stream.of("--hosts=h1", "--secret-file=secret");

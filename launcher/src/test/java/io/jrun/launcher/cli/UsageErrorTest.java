@@ -52,6 +52,15 @@ class UsageErrorTest {
         --nproc-per-node=-2 train.jar    | --nproc-per-node: '-2' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nproc-per-node=two train.jar   | --nproc-per-node: 'two' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nnodes=2 train.jar             | --nnodes: '2' is not usable; name the hosts with --hosts or --hostfile, or use 1.
+        --include=h1 train.jar           | --include chooses among the hosts of --hosts, --hostfile or a Slurm allocation, and there are none here; for this machine's GPUs set CUDA_VISIBLE_DEVICES.
+        --hosts=h1 --include=h1 --exclude=h1 train.jar | --include and --exclude cannot both choose the hosts; give one of them.
+        --hosts=h[1-9] --include=h11 train.jar | --include: 'h11' is not among the job's hosts, h1,h2,h3,h4,h5,h6,h7,h8 and 1 more.
+        --hosts=h1 --exclude=h1:0 train.jar | --exclude: how many workers h1 gets then is not known; give --nproc-per-node=gpu, or its number of GPUs: h1:8.
+        --map-by=socket train.jar        | --map-by: 'socket' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
+        --map-by=ppr:0 train.jar         | --map-by: 'ppr:0' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
+        --map-by=ppr:2 --nproc-per-node=4 train.jar | --map-by and --nproc-per-node name different numbers of workers on each node; give one of them.
+        --hosts=h1:2 --map-by=ppr:4 train.jar | --map-by: 4 workers on h1, which has room for 2.
+        --bind-to=socket train.jar       | --bind-to: 'socket' is not usable; give core, numa or none.
         --max-restarts=-1 train.jar      | --max-restarts: '-1' is not usable; give a whole number, at least 0.
         --timeout=0 train.jar            | --timeout: '0' is not usable; give more than 0.
         --timeout=10d train.jar          | --timeout: '10d' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.

@@ -17,6 +17,7 @@ import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -68,7 +69,7 @@ class JobMachineSimulationTest {
             List<WorkerCount> counts = nodes.stream()
                     .<WorkerCount>map(_ -> new WorkerCount.Exactly(1 + random.nextInt(3)))
                     .toList();
-            ranks = Layout.place(nodes, counts::get, GpuVisibility.ALL);
+            ranks = Layout.place(nodes, new Rules(counts::get, GpuVisibility.ALL));
             policy = new StopPolicy(random.nextInt(3), Duration.ofSeconds(30), Set.of());
             machine = new JobMachine(ranks, policy);
         }

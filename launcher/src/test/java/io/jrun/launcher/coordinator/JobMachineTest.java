@@ -19,6 +19,7 @@ import io.jrun.launcher.coordinator.JobEvent.NodeJoined;
 import io.jrun.launcher.coordinator.JobEvent.SignalCame;
 import io.jrun.launcher.coordinator.JobEvent.TimeIsUp;
 import io.jrun.launcher.coordinator.JobEvent.WorkerEnded;
+import io.jrun.launcher.coordinator.JobEvent.WorkerHung;
 import io.jrun.launcher.coordinator.JobEvent.WorkerLeaving;
 import io.jrun.launcher.coordinator.JobMachine.Transition;
 import io.jrun.launcher.coordinator.StopCause.NodeLost;
@@ -32,6 +33,7 @@ import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,8 +45,7 @@ class JobMachineTest {
             List.of(
                     new Node(0, "node1", "10.0.0.1", 2, List.of(), 0),
                     new Node(1, "node2", "10.0.0.2", 2, List.of(), 0)),
-            _ -> new WorkerCount.Exactly(2),
-            GpuVisibility.ALL);
+            new Rules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL));
 
     private final JobMachine machine = machine(0);
 
@@ -127,6 +128,38 @@ class JobMachineTest {
         assertThat(all.stream().filter(Launch.class::isInstance)).hasSize(2);
         assertThat(outcome(all).exitCode()).isEqualTo(7);
         assertThat(outcome(all).restarts()).isEqualTo(1);
+    }
+
+    @Test
+    void hungWorkerStopsTheJobAndIsStartedAgain() {
+        List<JobAction> actions = play(
+                machine(1),
+                new WorkerHung(2, 1, 70, "has given no sign of life for 5 s"),
+                new WorkerEnded(1, Ends.stopped(2, 137)),
+                ended(1, 0, 143),
+                ended(1, 1, 143),
+                ended(1, 3, 143),
+                new WorkerHung(2, 1, 70, "old news"),
+                new WorkerHung(0, 2, 71, "hangs again"),
+                ended(2, 0, 137),
+                ended(2, 1, 143),
+                ended(2, 2, 143),
+                ended(2, 3, 143));
+        assertThat(actions)
+                .contains(
+                        new Abort(1, "rank 2 on node2 has given no sign of life for 5 s"),
+                        new Say("rank 2 on node2 has given no sign of life for 5 s; restart 1 of 1"),
+                        new Abort(2, "rank 0 on node1 hangs again"));
+        assertThat(outcome(actions).cause()).contains(new StopCause.WorkerHung(0, "node1", 71, "hangs again"));
+        assertThat(outcome(actions).exitCode()).isEqualTo(75);
+    }
+
+    @Test
+    void workerThatAsksNotToBeStartedAgainIsNot() {
+        List<JobAction> actions =
+                play(machine(3), ended(1, 1, 65), ended(1, 0, 143), ended(1, 2, 143), ended(1, 3, 143));
+        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
+        assertThat(outcome(actions).exitCode()).isEqualTo(65);
     }
 
     @Test

@@ -3,9 +3,12 @@ package io.jrun.launcher.layout;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.launcher.job.GpuSubset;
+import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 class LayoutTest {
@@ -16,7 +19,7 @@ class LayoutTest {
     @Test
     void ranksFollowNodesAndLocalRanks() {
         RankMap map = Layout.place(
-                List.of(TWO_GPUS, THREE_GPUS), _ -> new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT);
+                List.of(TWO_GPUS, THREE_GPUS), new Rules(_ -> new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT));
         assertThat(map.placements())
                 .containsExactly(
                         new Placement(0, 0, 0, "a", "0"),
@@ -25,6 +28,39 @@ class LayoutTest {
                         new Placement(3, 1, 1, "b", "1"),
                         new Placement(4, 1, 2, "b", "2"));
         assertThat(map.onNode(1)).extracting(Placement::rank).containsExactly(2, 3, 4);
+    }
+
+    @Test
+    void ranksAreDealtToNodesInTurn() {
+        Rules rules = new Rules(
+                nodeRank -> new WorkerCount.Exactly(nodeRank == 0 ? 1 : 3),
+                _ -> GpuSubset.ALL,
+                GpuVisibility.ONE_BY_DEFAULT,
+                MapBy.NODE);
+        RankMap map = Layout.place(List.of(TWO_GPUS, THREE_GPUS), rules);
+        assertThat(map.placements())
+                .containsExactly(
+                        new Placement(0, 0, 0, "a", "0"),
+                        new Placement(1, 1, 0, "b", "0"),
+                        new Placement(2, 1, 1, "b", "1"),
+                        new Placement(3, 1, 2, "b", "2"));
+        assertThat(map.onNode(1)).extracting(Placement::localRank).containsExactly(0, 1, 2);
+    }
+
+    @Test
+    void onlyTheChosenGpusAreUsed() {
+        RankMap map = choose(GpuSubset.only(Set.of(2, 0)), GpuVisibility.ONE_BY_DEFAULT);
+        assertThat(map.placements()).extracting(Placement::gpu).containsExactly("0", "2");
+        map = choose(GpuSubset.without(Set.of(0)), GpuVisibility.ALL);
+        assertThat(map.placements()).extracting(Placement::gpu).containsExactly("1,2", "1,2");
+        assertThatThrownBy(() -> choose(GpuSubset.only(Set.of(3)), GpuVisibility.ALL))
+                .isInstanceOf(LayoutException.class)
+                .hasMessage("--include: b has no GPU 3, it has 3 GPUs, counted from 0.");
+    }
+
+    private static RankMap choose(GpuSubset gpus, GpuVisibility visibility) {
+        return Layout.place(
+                List.of(THREE_GPUS), new Rules(_ -> new WorkerCount.PerGpu(), _ -> gpus, visibility, MapBy.SLOT));
     }
 
     @Test
@@ -37,7 +73,8 @@ class LayoutTest {
 
     @Test
     void workersShareGpusInTurnUnlessOneEachWasAskedFor() {
-        RankMap shared = Layout.place(List.of(TWO_GPUS), _ -> new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT);
+        RankMap shared = Layout.place(
+                List.of(TWO_GPUS), new Rules(_ -> new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT));
         assertThat(shared.placements()).extracting(Placement::gpu).containsExactly("0", "1", "0");
         assertThatThrownBy(() -> place(TWO_GPUS, new WorkerCount.Exactly(3), GpuVisibility.ONE))
                 .hasMessage("--gpu-visibility one: 3 workers on a, which has 2 GPUs. Lower --nproc-per-node, or use"
@@ -63,16 +100,16 @@ class LayoutTest {
 
     @Test
     void workersThatSeeAllGpusHaveNoneOfTheirOwn() {
-        RankMap map = Layout.place(List.of(TWO_GPUS), _ -> new WorkerCount.Exactly(2), GpuVisibility.ALL);
+        RankMap map = Layout.place(List.of(TWO_GPUS), new Rules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL));
         assertThat(map.placements()).extracting(Placement::gpu).containsOnly("");
     }
 
     private static List<String> sharing(Node node, int workers, GpuVisibility visibility) {
-        RankMap map = Layout.place(List.of(node), _ -> new WorkerCount.Exactly(workers), visibility);
+        RankMap map = Layout.place(List.of(node), new Rules(_ -> new WorkerCount.Exactly(workers), visibility));
         return Layout.sharedDevices(map, visibility);
     }
 
     private static int place(Node node, WorkerCount count, GpuVisibility visibility) {
-        return Layout.place(List.of(node), _ -> count, visibility).worldSize();
+        return Layout.place(List.of(node), new Rules(_ -> count, visibility)).worldSize();
     }
 }

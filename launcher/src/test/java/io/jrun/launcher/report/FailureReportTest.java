@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.launcher.coordinator.Ends;
 import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.StopCause;
+import io.jrun.launcher.coordinator.Told;
 import io.jrun.launcher.coordinator.WorkerEnd;
 import io.jrun.launcher.job.StopSignal;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
@@ -31,6 +33,33 @@ class FailureReportTest {
                         "  \tat app.Main.main(Main.java:7)",
                         "  rank 0: SIGTERM (143) after being told to stop",
                         "  logs: /logs/run/attempt-0/rank-0001");
+    }
+
+    @Test
+    void nodesOfAJobAreSaidToHaveBeenTold() {
+        WorkerEnd first = Ends.of(0, 42);
+        Outcome outcome = new Outcome(Optional.of(new StopCause.WorkerFailed(first)), List.of(first), 0);
+        assertThat(FailureReport.of(withTold(outcome, Map.of("h1", 3L, "h2", 12L)), LOGS))
+                .contains("  all 2 nodes were told within 12 ms");
+        assertThat(FailureReport.of(withTold(outcome, Map.of("h1", 3L), "h3", "h2"), LOGS))
+                .contains("  1 nodes were told within 3 ms, and h2, h3 did not confirm it");
+        assertThat(FailureReport.of(withTold(outcome, Map.of("h1", 3L)), LOGS))
+                .noneMatch(line -> line.contains("told within"));
+    }
+
+    private static Outcome withTold(Outcome outcome, Map<String, Long> millis, String... silent) {
+        return new Outcome(
+                outcome.cause(), outcome.ends(), outcome.restarts(), Optional.of(new Told(millis, List.of(silent))));
+    }
+
+    @Test
+    void hungWorkerIsTheFirstFailure() {
+        StopCause cause = new StopCause.WorkerHung(1, "node2", 7, "has given no sign of life for 5 s");
+        assertThat(report(Optional.of(cause), Ends.stopped(1, 137)))
+                .containsExactly(
+                        "jrun: first failure: rank 1 on node2 (pid 7) has given no sign of life for 5 s (exit code 75)",
+                        "  rank 1: SIGKILL (137) after being told to stop",
+                        "  logs: /logs/run/attempt-0");
     }
 
     @Test

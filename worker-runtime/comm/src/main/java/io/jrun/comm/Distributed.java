@@ -4,6 +4,7 @@ import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.AgentChannel;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.ControlListener;
+import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Hello;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.Frame.PeerTable;
@@ -144,6 +145,11 @@ public final class Distributed {
         @Override
         public List<GroupWait> waits() {
             return registry.waits();
+        }
+
+        @Override
+        public Frame.Alive alive() {
+            return registry.alive();
         }
 
         @Override

@@ -8,6 +8,7 @@ import io.jrun.comm.backend.Rendezvous;
 import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.ControlListener;
+import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
@@ -241,6 +242,11 @@ final class GroupRegistry implements ControlListener {
                                 .toList()))
                 .limit(GroupWait.MAX_GROUPS)
                 .toList();
+    }
+
+    @Override
+    public Frame.Alive alive() {
+        return new Frame.Alive(recorder.total(), recorder.isInside());
     }
 
     /** Where this rank is, with the {@code stack} of what its process does. */

@@ -175,6 +175,15 @@ final class GroupRuntime {
                 "group " + context.name() + " was aborted by " + context.describe(context.rank()) + ": " + cause));
     }
 
+    /** An operation has failed; returns the cause that all ranks report, for which the group has. */
+    CommException fail(CommException failure) {
+        Backend current = backend;
+        CommException told = current == null ? failure : current.settle(failure);
+        poison(told);
+        boolean isOwn = String.valueOf(told.getMessage()).equals(failure.getMessage());
+        return isOwn ? failure : new CommException(told.code(), String.valueOf(told.getMessage()), failure);
+    }
+
     void poison(CommException cause) {
         if (parent != null) {
             parent.poison(cause);

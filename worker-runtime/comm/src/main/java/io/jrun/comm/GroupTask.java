@@ -50,8 +50,8 @@ final class GroupTask implements Lane.Task {
 
     private CommException failed(Call call, CommException failure) {
         group.recorder().ended(group.recorded(), ticket, call, false);
-        group.poison(failure);
-        return failure.code() == ErrorCode.ABORTED ? givenUp(call, failure) : failure;
+        CommException cause = group.fail(failure);
+        return cause.code() == ErrorCode.ABORTED ? givenUp(call, cause) : cause;
     }
 
     /** What stops the job or the group knows nothing of the operation that it ends. */

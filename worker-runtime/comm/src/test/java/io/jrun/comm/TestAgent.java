@@ -293,6 +293,7 @@ final class TestAgent implements AutoCloseable {
                 Objects.requireNonNull(questions.remove(id)).accept(location);
             case Frame.Leaving(String how, List<GroupWait> _) ->
                 broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
+            case Frame.Alive _ -> {} // nobody watches
             case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.FromAgent _ ->
                 throw new IllegalStateException("unexpected " + frame);
         }

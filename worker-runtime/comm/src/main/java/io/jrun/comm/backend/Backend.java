@@ -16,7 +16,7 @@ import java.lang.foreign.MemorySegment;
  * waits for has left, as soon as it is sure that nothing which that rank contributed before is still on its way. It
  * compares every call's fingerprint (sequence, kind, type, op, count, root) with its peers' and fails with
  * COLLECTIVE_MISMATCH that names both ranks and both calls. When a group is poisoned, the backend tells its peers if it
- * can, so that they need not wait for their deadlines.
+ * can, so that they need not wait for their deadlines, and {@link #settle} finds the one cause that all of them report.
  */
 public interface Backend extends AutoCloseable {
     /**
@@ -78,6 +78,16 @@ public interface Backend extends AutoCloseable {
         if (call.count() > 0) {
             run(call);
         }
+    }
+
+    /**
+     * An operation has failed: tells the other ranks and finds out what they say, so that all report one cause. Waits half a
+     * second at most, for ranks that do not answer. After that {@link #run} and this throw and return nothing else.
+     *
+     * @return what has failed the group, here and there: {@code failure}, or what another rank has found at the same time
+     */
+    default CommException settle(CommException failure) {
+        return failure;
     }
 
     /** The group's {@link GroupHealth} has changed: a waiting {@link #run} must look at it. Returns quickly, never throws. */

@@ -47,12 +47,14 @@ public final class AgentChannel implements Control {
     private final Thread reader;
     private volatile ControlListener listener;
     private volatile ControlListener nextListener;
+    private final Heartbeat heartbeat;
 
     private AgentChannel(SocketChannel socket, int rank, ControlListener listener) {
         this.socket = socket;
         this.listener = listener;
         this.nextListener = listener;
         this.reader = Thread.ofPlatform().daemon().name("agent-channel-" + rank).unstarted(this::readFrames);
+        this.heartbeat = new Heartbeat(rank, () -> send(this.listener.alive()));
     }
 
     /**
@@ -67,6 +69,7 @@ public final class AgentChannel implements Control {
             AgentChannel channel = new AgentChannel(socket, hello.rank(), listener);
             channel.send(hello);
             channel.reader.start();
+            channel.heartbeat.start();
             OpenChannels.add(channel);
             return channel;
         } catch (IOException e) {
@@ -207,6 +210,7 @@ public final class AgentChannel implements Control {
             return;
         }
         OpenChannels.remove(this);
+        heartbeat.close();
         try {
             socket.close();
             if (!Thread.currentThread().equals(reader)) {

@@ -22,6 +22,9 @@ public interface ControlListener {
     /** How long this rank has waited for others until now. */
     List<GroupWait> waits();
 
+    /** What this rank has to say in a sign of life. */
+    Frame.Alive alive();
+
     /** The connection ended without this side closing it; nothing more will be heard. */
     void connectionLost(String why);
 }

@@ -60,6 +60,14 @@ public sealed interface Frame {
      */
     record Parked(String why) implements FromWorker {}
 
+    /**
+     * A sign of life, sent every {@link Heartbeat#PERIOD}.
+     *
+     * @param operations how many operations of process groups this rank has begun
+     * @param waiting whether it is inside one of them
+     */
+    record Alive(long operations, boolean waiting) implements FromWorker {}
+
     /** The agent does not accept this connection; the worker fails with the reason. */
     record Refused(String reason) implements FromAgent {}
 

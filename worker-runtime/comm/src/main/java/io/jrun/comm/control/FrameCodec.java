@@ -19,7 +19,7 @@ import java.util.Optional;
  */
 public final class FrameCodec {
     /** Raised with every change of the layout; an agent refuses another version. */
-    public static final int PROTOCOL_VERSION = 3;
+    public static final int PROTOCOL_VERSION = 4;
 
     /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
@@ -38,6 +38,7 @@ public final class FrameCodec {
     private static final int HERE_I_AM = 6;
     private static final int ELASTIC = 7;
     private static final int PARKED = 8;
+    private static final int ALIVE = 9;
     private static final int REFUSED = 16;
     private static final int PEER_TABLE = 17;
     private static final int STORE_REPLY = 18;
@@ -133,6 +134,11 @@ public final class FrameCodec {
                     writeWait(wait, out);
                 }
             }
+            case Frame.Alive(long operations, boolean waiting) -> {
+                out.writeByte(ALIVE);
+                out.writeLong(operations);
+                out.writeBoolean(waiting);
+            }
             case Frame.Refused(String reason) -> {
                 out.writeByte(REFUSED);
                 writeString(reason, out);
@@ -205,6 +211,7 @@ public final class FrameCodec {
             case JOIN -> new Frame.Join(in.readInt());
             case STORE_REQUEST -> new Frame.StoreRequest(in.readLong(), readCommand(in));
             case LEAVING -> new Frame.Leaving(readString(in), readWaits(in));
+            case ALIVE -> new Frame.Alive(in.readLong(), in.readBoolean());
             case REFUSED -> new Frame.Refused(readString(in));
             case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));
             case STORE_REPLY -> new Frame.StoreReply(in.readLong(), readOptional(in), readString(in));

@@ -152,6 +152,11 @@ final class HierarchicalBackend implements Backend {
     }
 
     @Override
+    public CommException settle(CommException failure) {
+        return flat.settle(failure);
+    }
+
+    @Override
     public void healthChanged() {
         parts.healthChanged();
     }

@@ -46,7 +46,7 @@ final class Parts implements AutoCloseable {
 
     /** The group has failed in one of its parts. */
     void failed(CommException cause) {
-        boolean _ = group.health().poison(cause);
+        group.health().poison(cause);
         healthChanged();
     }
 
@@ -63,7 +63,7 @@ final class Parts implements AutoCloseable {
     private void tell(Part part) {
         CommException cause = group.health().cause();
         if (cause != null) {
-            boolean _ = part.context.health().poison(cause);
+            part.context.health().poison(cause);
         }
         for (int rank = 0; rank < part.groupRanks.size(); rank++) {
             String how = group.health().departure(part.groupRanks.get(rank));

@@ -65,6 +65,16 @@ public final class FlightRecorder {
         return tickets.get();
     }
 
+    /** Whether some operation has started and not ended. */
+    public boolean isInside() {
+        for (int entry = 0; entry < words.length; entry += WORDS_PER_ENTRY) {
+            if ((long) WORD.getAcquire(words, entry + TICKET) > NO_TICKET && state(entry) == OperationState.STARTED) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** An operation waits for its turn; returns its ticket. */
     public long queued(RecordedGroup group, Call call) {
         return write(group, call, OperationState.QUEUED, call.deadline().startNanoTime(), 0);

@@ -7,6 +7,7 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** The group's failure in the control block: the first rank that fails writes it, the others find it there. Thread-safe. */
@@ -14,6 +15,9 @@ final class Poison {
     private static final int HEALTHY = 0;
     private static final int BEING_WRITTEN = 1;
     private static final int WRITTEN = 2;
+
+    /** Far more than writing some kilobytes takes; who has not finished then was killed over it. */
+    private static final long WRITING_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private final ControlBlock block;
 
@@ -30,6 +34,18 @@ final class Poison {
             Words.publishInt(block.poisonLength(), length);
             Words.publishInt(block.poisonState(), WRITTEN);
         }
+    }
+
+    /** Writes {@code failure} unless there is one already; returns the one that is there, which all ranks find. */
+    CommException settle(CommException failure) {
+        write(failure);
+        long end = System.nanoTime() + WRITING_NANOS;
+        CommException told = read();
+        while (told == null && System.nanoTime() - end < 0) {
+            Thread.onSpinWait();
+            told = read();
+        }
+        return told == null ? failure : told;
     }
 
     /** The group's failure, or null. */

@@ -97,6 +97,14 @@ final class ShmBackend implements Backend {
         return byRank.get(group.rank()).memory().asSlice(0, call.count());
     }
 
+    /** The first failure that a rank has written to the control block is everybody's. */
+    @Override
+    public CommException settle(CommException failure) {
+        synchronized (mappings) {
+            return group.health().settle(closed ? failure : poison.settle(failure));
+        }
+    }
+
     /** Tells the other ranks of a failure, and wakes whoever sleeps here or there so that they see it. */
     @Override
     public void healthChanged() {

@@ -295,8 +295,14 @@ final class ConnectionSetup implements AutoCloseable {
 
     private static void answer(IncomingHandshake caller, LaneDoor door) throws IOException {
         if (caller.hello().purpose() == Hello.Purpose.NOTICE) {
-            door.failed(caller.notice());
-            caller.answer(Verdict.ACCEPTED, new byte[0]);
+            Notice theirs = caller.notice();
+            door.failed(theirs);
+            CommException known = door.failure();
+            if (known == null || Notice.of(known).equals(theirs)) {
+                caller.answer(Verdict.ACCEPTED, new byte[0]);
+            } else {
+                caller.answer(Verdict.FAILED, Notice.of(known).encode());
+            }
             return;
         }
         CommException failure = door.failure();

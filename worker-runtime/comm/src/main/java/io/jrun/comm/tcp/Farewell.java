@@ -1,29 +1,58 @@
 package io.jrun.comm.tcp;
 
+import io.jrun.comm.CommException;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.control.Frame.Peer;
 import java.io.IOException;
+import java.util.Objects;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
-/** Telling the neighbours why the group has failed here. Thread-safe. */
+/**
+ * Telling other ranks why the group has failed here, and hearing why it has failed there. Up to {@value #ALL} ranks everybody
+ * tells everybody; of more, each tells those at distances of powers of two, who pass it on, so that all know after log2 N
+ * steps. Thread-safe.
+ */
 final class Farewell {
+    /** A failing rank makes so many connections at most; more would only be needed to agree on one of several causes. */
+    private static final int ALL = 32;
+
     /** For a peer that is alive the exchange takes about a millisecond; one that is not must not hold up the failing rank. */
     private static final long PATIENCE_MILLIS = 500;
 
     private final GroupContext group;
     private final long lane;
-    private final Notice notice;
+    private final Consumer<CommException> onAnswer;
     private final Set<Integer> neighbours;
     private final CountDownLatch answers;
 
-    Farewell(GroupContext group, long lane, Notice notice, Set<Integer> neighbours) {
+    /**
+     * Says nothing yet.
+     *
+     * @param lane any that the others have open
+     * @param neighbours group ranks that are told
+     * @param onAnswer told the causes that they know and this rank did not
+     */
+    Farewell(GroupContext group, long lane, Set<Integer> neighbours, Consumer<CommException> onAnswer) {
         this.group = group;
         this.lane = lane;
-        this.notice = notice;
+        this.onAnswer = onAnswer;
         this.neighbours = neighbours;
         this.answers = new CountDownLatch(neighbours.size());
+    }
+
+    /** Whom a rank of a group of {@code size} tells. */
+    static Set<Integer> audience(int rank, int size) {
+        Set<Integer> audience = new TreeSet<>();
+        int step = 1;
+        for (int distance = 1; distance < size; distance += step) {
+            audience.add((rank + distance) % size);
+            step = size <= ALL ? 1 : distance;
+        }
+        return audience;
     }
 
     /** Begins to tell everybody; does not wait. */
@@ -65,7 +94,7 @@ final class Farewell {
 
         @Override
         public byte[] content() {
-            return notice.encode();
+            return Notice.of(Objects.requireNonNull(group.health().cause())).encode();
         }
 
         @Override
@@ -85,6 +114,7 @@ final class Farewell {
 
         @Override
         public void failed(Notice reason) {
+            onAnswer.accept(reason.toException());
             answers.countDown();
         }
 

@@ -17,7 +17,6 @@ import java.nio.channels.Selector;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -25,8 +24,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One group over TCP: lanes for its collectives, and one for each direction of messages with each peer. When the group
- * fails, every rank with which this one has or wants a connection is told why, over a connection made for that: the
- * streams themselves may be stuck in the middle of a frame, or full.
+ * fails, the others are told why, over connections made for that: the streams themselves may be stuck in the middle of a
+ * frame, or full.
  */
 final class TcpBackend implements Backend {
     private static final long ALIGNMENT = 64;
@@ -77,7 +76,6 @@ final class TcpBackend implements Backend {
             }
         } catch (CommException failure) {
             failed(failure);
-            awaitFarewell();
             throw failure;
         }
     }
@@ -108,7 +106,6 @@ final class TcpBackend implements Backend {
             return lane.next(receive.root());
         } catch (CommException failure) {
             failed(failure);
-            awaitFarewell();
             throw failure;
         }
     }
@@ -129,13 +126,21 @@ final class TcpBackend implements Backend {
         return arena.allocate(call.bytes(), ALIGNMENT);
     }
 
+    /** A rank that has told all others its cause, and heard from each the one it knew, knows every cause there is. */
+    @Override
+    public CommException settle(CommException failure) {
+        failed(failure);
+        awaitFarewell();
+        return group.health().settle();
+    }
+
     @Override
     public void healthChanged() {
         collectives.wake();
         messages.values().forEach(TcpLane::wake);
         CommException cause = group.health().cause();
         if (cause != null && farewell.get() == null) {
-            Farewell mine = new Farewell(group, LaneId.ofCollectives(group), Notice.of(cause), neighbours());
+            Farewell mine = new Farewell(group, LaneId.ofCollectives(group), neighbours(), this::failedElsewhere);
             if (farewell.compareAndSet(null, mine)) {
                 mine.sayBy(setup);
             }
@@ -159,7 +164,8 @@ final class TcpBackend implements Backend {
     }
 
     private Set<Integer> neighbours() {
-        Set<Integer> result = new TreeSet<>(alwaysTold);
+        Set<Integer> result = Farewell.audience(group.rank(), group.size());
+        result.addAll(alwaysTold);
         result.addAll(collectives.neighbours());
         messages.values().forEach(lane -> result.addAll(lane.neighbours()));
         return result;
@@ -191,7 +197,7 @@ final class TcpBackend implements Backend {
     private TcpLane openLane(long id) {
         try {
             Selector laneSelector = Selector.open();
-            LaneDoor door = new LaneDoor(id, group, setup, laneSelector, this::failed);
+            LaneDoor door = new LaneDoor(id, group, setup, laneSelector, this::failedElsewhere);
             setup.register(door);
             return new TcpLane(group, door, setup, laneSelector);
         } catch (IOException e) {
@@ -202,6 +208,15 @@ final class TcpBackend implements Backend {
 
     private void failed(CommException cause) {
         group.health().poison(cause);
+        tell(cause);
+    }
+
+    private void failedElsewhere(CommException cause) {
+        group.health().poisonedElsewhere(cause);
+        tell(cause);
+    }
+
+    private void tell(CommException cause) {
         onFailure.accept(cause);
         healthChanged();
     }

@@ -378,12 +378,11 @@ final class TcpLane implements Links, AutoCloseable {
 
     private CommException lost(int peer, String why) {
         String departure = late.awaitDeparture(peer);
-        CommException cause = group.health().cause();
+        group.health().check(); // It may have left for a cause that another has told.
         return new CommException(
                 ErrorCode.PEER_LOST,
                 where() + "lost " + group.describe(peer) + ": it "
                         + (departure != null ? departure : why)
-                        + (cause == null ? "" : "; " + cause.getMessage())
                         + ". See that rank's log for the cause." + places(peer));
     }
 

@@ -6,7 +6,7 @@ enum Verdict {
     ACCEPTED,
     /** The called side is dialling too, and its connection goes before this one: it will arrive. */
     DUPLICATE,
-    /** The called side's group has failed; the reason follows. */
+    /** The called side's group has failed; the reason follows. For a notice: for another reason than the notice gave. */
     FAILED,
     /** The called side has closed the group. */
     CLOSED

@@ -1,0 +1,95 @@
+package io.jrun.agent.node;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * The CPUs that this process may use, as the kernel numbers them.
+ *
+ * @param domains NUMA domains in order, each with its cores, each of those with its hardware threads
+ */
+public record CpuMap(List<List<List<Integer>>> domains) {
+    private static final String CPUS = "sys/devices/system/cpu/cpu";
+    private static final String DOMAINS = "sys/devices/system/node/node";
+
+    /** More than Linux is built for. */
+    private static final int MOST_DOMAINS = 1024;
+
+    public CpuMap {
+        domains = List.copyOf(domains);
+    }
+
+    /**
+     * Reads it.
+     *
+     * @param root where /proc and /sys are found; what of them is missing makes one domain, or cores of one thread
+     */
+    public static CpuMap probe(Path root) {
+        Set<Integer> left = new TreeSet<>(allowed(root));
+        Map<Integer, Set<Integer>> byDomain = new TreeMap<>();
+        for (int domain = 0; domain < MOST_DOMAINS && !left.isEmpty(); domain++) {
+            Set<Integer> cpus = new TreeSet<>(list(text(root.resolve(DOMAINS + domain + "/cpulist"))));
+            cpus.retainAll(left);
+            left.removeAll(cpus);
+            if (!cpus.isEmpty()) {
+                byDomain.put(domain, cpus);
+            }
+        }
+        if (!left.isEmpty()) {
+            byDomain.put(MOST_DOMAINS, left);
+        }
+        return new CpuMap(
+                byDomain.values().stream().map(cpus -> cores(cpus, root)).toList());
+    }
+
+    private static List<List<Integer>> cores(Set<Integer> cpus, Path root) {
+        Map<String, List<Integer>> cores = new LinkedHashMap<>();
+        for (int cpu : cpus) {
+            String siblings = text(root.resolve(CPUS + cpu + "/topology/thread_siblings_list"));
+            cores.computeIfAbsent(siblings.isEmpty() ? "cpu" + cpu : siblings, _ -> new ArrayList<>())
+                    .add(cpu);
+        }
+        return List.copyOf(cores.values());
+    }
+
+    private static List<Integer> allowed(Path root) {
+        String key = "Cpus_allowed_list:";
+        return text(root.resolve("proc/self/status"))
+                .lines()
+                .filter(line -> line.startsWith(key))
+                .findFirst()
+                .map(line -> list(line.substring(key.length())))
+                .orElse(List.of());
+    }
+
+    /** The numbers of {@code 0-3,8}. */
+    private static List<Integer> list(String text) {
+        List<Integer> numbers = new ArrayList<>();
+        for (String range : text.strip().split(",", -1)) {
+            if (range.matches("[0-9]+(-[0-9]+)?")) {
+                int dash = range.indexOf('-');
+                int last = Integer.parseInt(range.substring(dash + 1));
+                for (int i = dash < 0 ? last : Integer.parseInt(range.substring(0, dash)); i <= last; i++) {
+                    numbers.add(i);
+                }
+            }
+        }
+        return numbers;
+    }
+
+    private static String text(Path file) {
+        try {
+            return Files.readString(file).strip();
+        } catch (IOException e) {
+            return ""; // a kernel without it
+        }
+    }
+}

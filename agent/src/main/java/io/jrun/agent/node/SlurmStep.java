@@ -1,0 +1,43 @@
+package io.jrun.agent.node;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.stream.IntStream;
+
+/**
+ * What Slurm has given this node's part of a job, as it tells every process of it. A cluster that keeps jobs to their share
+ * (cgroups) needs no telling; one that does not relies on them. Stateless.
+ */
+public final class SlurmStep {
+    private static final long MEBIBYTE = 1 << 20;
+
+    private SlurmStep() {}
+
+    /** The job's memory on this node in bytes; empty without a limit, or outside of any job. */
+    public static OptionalLong memoryBytes(Map<String, String> environment) {
+        long perNode = number(environment, "SLURM_MEM_PER_NODE");
+        long perCpu = number(environment, "SLURM_MEM_PER_CPU");
+        long mebibytes = perNode > 0 ? perNode : perCpu * number(environment, "SLURM_CPUS_ON_NODE");
+        return mebibytes > 0 ? OptionalLong.of(mebibytes * MEBIBYTE) : OptionalLong.empty();
+    }
+
+    /** The job's GPUs on this node; empty if Slurm has counted none. A step need not name those that it may use. */
+    static Optional<List<String>> gpus(Map<String, String> environment) {
+        int count = (int) number(environment, "SLURM_GPUS_ON_NODE");
+        if (count == 0) {
+            return Optional.empty();
+        }
+        String named = environment.get("CUDA_VISIBLE_DEVICES");
+        return Optional.of(
+                named == null
+                        ? IntStream.range(0, count).mapToObj(Integer::toString).toList()
+                        : GpuProbe.chosen(named));
+    }
+
+    private static long number(Map<String, String> environment, String name) {
+        String text = environment.getOrDefault(name, "");
+        return environment.containsKey("SLURM_JOB_ID") && text.matches("[0-9]{1,9}") ? Long.parseLong(text) : 0;
+    }
+}

@@ -1,0 +1,42 @@
+package io.jrun.agent.worker;
+
+import io.jrun.agent.node.CpuMap;
+import io.jrun.agent.proto.BindTo;
+import java.util.Collection;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** Which of a node's CPUs a worker is bound to: its part of the cores, or of the NUMA domains, in local-rank order. Pure. */
+public final class CpuBinding {
+    private CpuBinding() {}
+
+    /**
+     * The words in front of a worker's command; none where it is not bound.
+     *
+     * @param workers of this node
+     */
+    public static List<String> words(BindTo bindTo, int localRank, int workers, CpuMap cpus) {
+        List<List<Integer>> units = switch (bindTo) {
+            case BIND_TO_CORE ->
+                cpus.domains().stream().flatMap(Collection::stream).toList();
+            case BIND_TO_NUMA ->
+                cpus.domains().stream()
+                        .map(cores -> cores.stream().flatMap(Collection::stream).toList())
+                        .toList();
+            case BIND_TO_NONE, UNRECOGNIZED -> List.of();
+        };
+        if (units.isEmpty()) {
+            return List.of();
+        }
+        int from = localRank * units.size() / workers;
+        int to = Math.max(from + 1, (localRank + 1) * units.size() / workers);
+        return List.of(
+                "taskset",
+                "-c",
+                units.subList(from, to).stream()
+                        .flatMap(Collection::stream)
+                        .sorted()
+                        .map(cpu -> Integer.toString(cpu))
+                        .collect(Collectors.joining(",")));
+    }
+}

@@ -1,0 +1,153 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.launcher.job.BindTo;
+import io.jrun.launcher.job.Cluster.Host;
+import io.jrun.launcher.job.MapBy;
+import io.jrun.launcher.job.PlacementRules;
+import io.jrun.launcher.job.WorkerCount;
+import io.jrun.launcher.nodes.HostSyntaxException;
+import io.jrun.launcher.nodes.NodeChoice;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Reads which hosts of those there are, how many workers on each, in which order, and bound to what. */
+final class PlacementOptions {
+    private static final int MOST_WORKERS = 4096;
+
+    /** Open MPI's "processes per resource", of which jrun knows the node. */
+    private static final Pattern PER_NODE = Pattern.compile("ppr:([0-9]{1,4})(?::node)?");
+
+    private final Settings settings;
+
+    PlacementOptions(Settings settings) {
+        this.settings = settings;
+    }
+
+    /** The rules of a job whose nodes have {@code counted} workers where {@code --nproc-per-node} does not say. */
+    PlacementRules rules() {
+        return new PlacementRules(workersPerNode(), mapBy(), bindTo(), "");
+    }
+
+    private WorkerCount workersPerNode() {
+        OptionalInt perNode = perNode();
+        String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
+        if (perNode.isPresent()) {
+            if (settings.has(LaunchOption.NPROC_PER_NODE) && !text.equals(Integer.toString(perNode.getAsInt()))) {
+                throw new UsageException(settings.name(LaunchOption.MAP_BY) + " and "
+                        + settings.name(LaunchOption.NPROC_PER_NODE)
+                        + " name different numbers of workers on each node; give one of them.");
+            }
+            return new WorkerCount.Exactly(perNode.getAsInt());
+        }
+        return switch (text) {
+            case "gpu" -> new WorkerCount.PerGpu();
+            case "cpu" -> new WorkerCount.PerCore();
+            case "auto" -> new WorkerCount.Auto();
+            default -> exactly(text);
+        };
+    }
+
+    private WorkerCount exactly(String text) {
+        String name = settings.name(LaunchOption.NPROC_PER_NODE);
+        try {
+            return new WorkerCount.Exactly(Values.count(text, name, 1, MOST_WORKERS));
+        } catch (UsageException e) {
+            throw Values.refused(name, text, "auto, cpu, gpu, or a number of workers from 1 to " + MOST_WORKERS);
+        }
+    }
+
+    private MapBy mapBy() {
+        return switch (settings.text(LaunchOption.MAP_BY, "slot")) {
+            case "node" -> MapBy.NODE;
+            case "slot" -> MapBy.SLOT;
+            default -> {
+                perNode(); // refuses what it is not
+                yield MapBy.SLOT;
+            }
+        };
+    }
+
+    /** The number in {@code --map-by ppr:N}. */
+    private OptionalInt perNode() {
+        String text = settings.text(LaunchOption.MAP_BY, "slot");
+        if (text.equals("node") || text.equals("slot")) {
+            return OptionalInt.empty();
+        }
+        Matcher matcher = PER_NODE.matcher(text);
+        if (!matcher.matches() || matcher.group(1).matches("0+") || Integer.parseInt(matcher.group(1)) > MOST_WORKERS) {
+            throw Values.refused(
+                    settings.name(LaunchOption.MAP_BY),
+                    text,
+                    "node, slot, or ppr:N with a number of workers from 1 to " + MOST_WORKERS);
+        }
+        return OptionalInt.of(Integer.parseInt(matcher.group(1)));
+    }
+
+    private BindTo bindTo() {
+        String text = settings.text(LaunchOption.BIND_TO, "none");
+        return switch (text) {
+            case "none" -> BindTo.NONE;
+            case "core" -> BindTo.CORE;
+            case "numa" -> BindTo.NUMA;
+            default -> throw Values.refused(settings.name(LaunchOption.BIND_TO), text, "core, numa or none");
+        };
+    }
+
+    /** Refuses a choice of hosts in a job without any. */
+    void refuseChoice() {
+        for (LaunchOption option : List.of(LaunchOption.INCLUDE, LaunchOption.EXCLUDE)) {
+            if (settings.has(option)) {
+                throw new UsageException(
+                        settings.name(option) + " chooses among the hosts of --hosts, --hostfile or a"
+                                + " Slurm allocation, and there are none here; for this machine's GPUs set CUDA_VISIBLE_DEVICES.");
+            }
+        }
+    }
+
+    /** Of {@code hosts}, those that {@code --include} and {@code --exclude} leave, with the workers that each gets. */
+    List<Host> choose(List<Host> hosts) {
+        if (settings.has(LaunchOption.INCLUDE) && settings.has(LaunchOption.EXCLUDE)) {
+            throw new UsageException(settings.name(LaunchOption.INCLUDE) + " and " + settings.name(LaunchOption.EXCLUDE)
+                    + " cannot both choose the hosts; give one of them.");
+        }
+        return perNode().isPresent() ? withRoomFor(perNode().getAsInt(), chosen(hosts)) : chosen(hosts);
+    }
+
+    private List<Host> chosen(List<Host> hosts) {
+        LaunchOption option = settings.has(LaunchOption.INCLUDE) ? LaunchOption.INCLUDE : LaunchOption.EXCLUDE;
+        if (!settings.has(option)) {
+            return hosts;
+        }
+        try {
+            NodeChoice choice = NodeChoice.parse(settings.text(option, ""));
+            List<Host> chosen = option == LaunchOption.INCLUDE ? choice.include(hosts) : choice.exclude(hosts);
+            chosen.forEach(host -> refuseUncounted(host, option));
+            return chosen;
+        } catch (HostSyntaxException e) {
+            throw new UsageException(settings.name(option) + ": " + e.getMessage() + ".");
+        }
+    }
+
+    private void refuseUncounted(Host host, LaunchOption option) {
+        if (!host.gpus().isAll() && host.slots().isEmpty() && !settings.has(LaunchOption.NPROC_PER_NODE)) {
+            throw new UsageException(settings.name(option) + ": how many workers " + host.name()
+                    + " gets then is not known; give --nproc-per-node=gpu, or its number of GPUs: " + host.name()
+                    + ":8.");
+        }
+    }
+
+    private List<Host> withRoomFor(int workers, List<Host> hosts) {
+        return hosts.stream()
+                .map(host -> {
+                    if (host.slots().orElse(workers) < workers) {
+                        throw new UsageException(settings.name(LaunchOption.MAP_BY) + ": " + workers + " workers on "
+                                + host.name() + ", which has room for "
+                                + host.slots().getAsInt() + ".");
+                    }
+                    return new Host(host.name(), OptionalInt.of(workers), host.gpus());
+                })
+                .toList();
+    }
+}

@@ -1,0 +1,56 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Workers that stand still, or get no further, end the job by name; and one that says so is not started again. */
+class HungWorkerIT extends RealJobs {
+    @BeforeEach
+    void makeProgram() {
+        Jars.program(folder.resolve("stay.jar"), "Stay", """
+                public class Stay {
+                    public static void main(String[] args) throws Exception {
+                        try (var world = io.jrun.comm.Distributed.init()) {
+                            world.group().barrier();
+                            System.out.println("up");
+                            if (world.rank() == 1 || args.length == 0) Thread.sleep(1_000_000);
+                            world.group().barrier();
+                        }
+                    }
+                }
+                """);
+    }
+
+    @Test
+    void stoppedWorkerIsTheFirstFailure() {
+        Running job = jrun.start("--nproc-per-node=2", "--worker-timeout=5", "--shutdown-timeout=1", "stay.jar");
+        job.awaitOutput("[0@").awaitOutput("[1@");
+        String pid = job.processesOfRank(1).getFirst();
+        JRun.kill("STOP", pid);
+        Result result = job.await();
+        assertThat(result.exitCode()).isEqualTo(75);
+        assertThat(result.err())
+                .containsPattern("first failure: rank 1 on \\S+ \\(pid " + pid
+                        + "\\) has given no sign of life for 5 s;" + " process " + pid + " is stopped");
+    }
+
+    @Test
+    void workerThatGetsNoFurtherIsTheFirstFailureAndNotTheOneThatWaitsForIt() {
+        Running job = jrun.start("--nproc-per-node=2", "--progress-timeout=2", "--shutdown-timeout=1", "stay.jar", "x");
+        Result result = job.await();
+        assertThat(result.exitCode()).isEqualTo(75);
+        assertThat(result.err())
+                .containsPattern("first failure: rank 1 on .* has begun no operation for 2 s and is in none");
+    }
+
+    @Test
+    void workerThatAsksNotToBeStartedAgainIsNot() {
+        Result result = jrun.run("--max-restarts=3", "sh", "-c", "echo x; exit 65");
+        assertThat(result.exitCode()).isEqualTo(65);
+        assertThat(result.out()).hasLineCount(1);
+    }
+}
