@@ -10,6 +10,7 @@ import io.jrun.agent.worker.WorkerCommand;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.coordinator.Messages;
 import io.jrun.launcher.job.BindTo;
+import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.WorkerCount;
@@ -52,9 +53,13 @@ final class DryRunCommand {
                     job.workers().masterPort()));
         }
         RankMap ranks = Layout.place(nodes, Rules.withoutGpus(job));
-        return job.json()
-                ? List.of(JobJson.rankMap(ranks.placements(), shortCommands(job, ranks)))
-                : DryRun.table(ranks.placements(), shortCommands(job, ranks));
+        if (job.json()) {
+            return List.of(JobJson.rankMap(ranks.placements(), shortCommands(job, ranks)));
+        }
+        return Stream.concat(
+                        DryRun.table(ranks.placements(), shortCommands(job, ranks)).stream(),
+                        DryRun.files(JobFiles.of(job)).stream())
+                .toList();
     }
 
     private static List<String> here(JobSpec job, Path home) {

@@ -7,6 +7,8 @@ import io.jrun.launcher.coordinator.Coordinator;
 import io.jrun.launcher.coordinator.Coordinator.CoordinatorOptions;
 import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.Straggler;
+import io.jrun.launcher.files.FileDesk;
+import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.process.SignalHandlers;
 import io.jrun.launcher.report.FailureReport;
@@ -14,6 +16,8 @@ import io.jrun.launcher.report.JobJson;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
 
 /** One job from start to exit code. */
 final class JobRun {
@@ -36,7 +40,8 @@ final class JobRun {
                 terminal.err(),
                 new RankPrefix(job.console().prefixed(), terminal.outColoured() && !job.json(), terminal.errColoured()),
                 job.console().terminals());
-        CoordinatorOptions options = new CoordinatorOptions(Version.TEXT, ByteString.copyFrom(SecretFile.random()));
+        CoordinatorOptions options = new CoordinatorOptions(
+                Version.TEXT, ByteString.copyFrom(SecretFile.random()), files(text -> console.say("jrun: " + text)));
         Coordinator coordinator = new Coordinator(job, options, console, text -> console.say("jrun: " + text));
         SignalHandlers.install(job.stop().signals(), coordinator::signal);
         Path logs = job.logDirectory().resolve(job.runId());
@@ -53,5 +58,9 @@ final class JobRun {
             terminal.print(JobJson.result(job, outcome, stragglers, seconds));
         }
         return outcome.exitCode();
+    }
+
+    private Optional<FileDesk> files(Consumer<String> say) {
+        return job.cluster().isPresent() ? Optional.of(new FileDesk(JobFiles.of(job), say)) : Optional.empty();
     }
 }

@@ -5,6 +5,7 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.jrun.agent.AgentOptions;
 import io.jrun.agent.control.ControlSocket;
 import io.jrun.agent.control.WorkerConnection;
+import io.jrun.agent.files.Staging;
 import io.jrun.agent.guard.Guard;
 import io.jrun.agent.log.ConsoleFeed;
 import io.jrun.agent.node.MasterPort;
@@ -48,8 +49,10 @@ final class Job {
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
     private final Mailbox mailbox;
     private final LauncherWatch launcher;
+    private final Staging staging;
 
     private @Nullable Resources resources;
+    private @Nullable HeldLaunch held;
     private @Nullable Round round;
     private boolean ending;
 
@@ -82,6 +85,7 @@ final class Job {
         this.feed = new ConsoleFeed(notices);
         this.mailbox = new Mailbox(this::fail);
         this.launcher = new LauncherWatch(mailbox, this::launcherSilent);
+        this.staging = new Staging(request, System.getenv(), notices);
     }
 
     /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
@@ -101,6 +105,7 @@ final class Job {
                 masterPort,
                 new Round.Surroundings(context, secret, parentDeath, guard, feed, mailbox, out, notices));
         socket.start(new SocketEvents());
+        staging.begin(node.host());
         out.send(FromAgent.newBuilder()
                 .setJobOpened(JobOpened.newBuilder()
                         .setHost(node.host())
@@ -134,6 +139,10 @@ final class Job {
         return feed;
     }
 
+    Staging staging() {
+        return staging;
+    }
+
     void handle(ToAgent message) {
         if (message.hasPing()) {
             launcher.heard();
@@ -161,7 +170,7 @@ final class Job {
 
     private void dispatch(ToAgent message) {
         switch (message.getMessageCase()) {
-            case LAUNCH -> launch(message.getLaunch());
+            case LAUNCH -> whenPlaced(message.getLaunch());
             case OPEN_JOB, PING, WELCOME, MESSAGE_NOT_SET ->
                 throw Status.INVALID_ARGUMENT
                         .withDescription("a control stream carries one job; got a second " + message.getMessageCase())
@@ -176,10 +185,49 @@ final class Job {
                     LOCATE,
                     LOCATION,
                     REGROUP -> {
-                if (round != null) {
+                if (held != null) {
+                    holdBack(held, message);
+                } else if (round != null) {
                     round.handle(message);
                 }
             }
+        }
+    }
+
+    /** Starts a round once its files are on this node. */
+    private void whenPlaced(Launch launch) {
+        if (held != null) {
+            throw Status.FAILED_PRECONDITION
+                    .withDescription("round " + launch.getRound() + " may not start: one before it waits for its files")
+                    .asRuntimeException();
+        }
+        if (staging.placed().isDone() && !staging.placed().isCompletedExceptionally()) {
+            launch(staging.placed().join().on(launch));
+            return;
+        }
+        HeldLaunch waiting = new HeldLaunch(launch, out);
+        held = waiting;
+        var _ = staging.placed()
+                .whenComplete((placed, problem) -> mailbox.post(() -> {
+                    if (held != waiting) {
+                        return; // stopped meanwhile
+                    }
+                    held = null;
+                    if (problem == null) {
+                        launch(placed.on(launch));
+                        waiting.kept().forEach(this::dispatch);
+                    } else {
+                        waiting.end(String.valueOf(problem.getMessage()), false);
+                    }
+                }));
+    }
+
+    private void holdBack(HeldLaunch waiting, ToAgent message) {
+        if (message.hasStopWorkers()) {
+            held = null;
+            waiting.end("stopped before its files had come", true);
+        } else {
+            waiting.keep(message);
         }
     }
 
@@ -234,6 +282,7 @@ final class Job {
 
     private void finish() {
         mailbox.close();
+        staging.close();
         feed.close();
         if (round != null) {
             round.closeConnections();

@@ -5,7 +5,10 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.AgentOptions;
+import io.jrun.agent.files.LauncherFiles;
 import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.FileChunk;
+import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
@@ -36,6 +39,11 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     @Override
     public StreamObserver<LogCredit> logs(StreamObserver<LogChunk> toConsole) {
         return new LogStream((ServerCallStreamObserver<LogChunk>) toConsole);
+    }
+
+    @Override
+    public StreamObserver<FileChunk> files(StreamObserver<FileRequest> toLauncher) {
+        return new FileStream((ServerCallStreamObserver<FileRequest>) toLauncher);
     }
 
     /** Kills the workers of all jobs and waits until they are reaped, at most a few seconds. */
@@ -175,6 +183,48 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
             if (current != null) {
                 current.feed().close();
             }
+        }
+    }
+
+    /** The first chunk says for which job; all others are for its staging. */
+    private final class FileStream implements StreamObserver<FileChunk> {
+        private final StreamObserver<FileRequest> toLauncher;
+        private final StreamObserver<FileChunk> answers;
+        private final LauncherFiles launcher;
+        private boolean attached;
+
+        FileStream(ServerCallStreamObserver<FileRequest> toLauncher) {
+            this.toLauncher = toLauncher;
+            this.launcher = new LauncherFiles(toLauncher);
+            this.answers = launcher.answers();
+            toLauncher.setOnCancelHandler(() -> answers.onError(Status.CANCELLED.asRuntimeException()));
+        }
+
+        @Override
+        public void onNext(FileChunk chunk) {
+            if (attached) {
+                answers.onNext(chunk);
+                return;
+            }
+            Job job = jobs.get(chunk.getRunId());
+            if (job == null) {
+                toLauncher.onError(Status.NOT_FOUND
+                        .withDescription("no job '" + chunk.getRunId() + "' is running on this agent")
+                        .asRuntimeException());
+                return;
+            }
+            attached = true;
+            job.staging().attach(launcher);
+        }
+
+        @Override
+        public void onError(Throwable lost) {
+            answers.onError(lost);
+        }
+
+        @Override
+        public void onCompleted() {
+            answers.onCompleted();
         }
     }
 }

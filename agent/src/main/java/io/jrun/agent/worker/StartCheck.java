@@ -29,11 +29,7 @@ final class StartCheck {
     private static Optional<Failure> files(List<Path> needed) {
         for (Path file : needed) {
             if (!Files.exists(file)) {
-                return failure(
-                        file
-                                + " does not exist on this node; jrun copies no files: put it on a file system that all hosts"
-                                + " share, or under the same path on each",
-                        NOT_FOUND);
+                return failure(file + " does not exist on this node", NOT_FOUND);
             }
         }
         return Optional.empty();

@@ -13,6 +13,7 @@ import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
@@ -119,7 +120,25 @@ final class JobSpecBuilder {
                                 settings.name(LaunchOption.MASTER_PORT),
                                 0,
                                 MAX_PORT)
-                        : 0);
+                        : 0,
+                staged(directory));
+    }
+
+    private List<Path> staged(Path workingDirectory) {
+        List<Path> paths = new ArrayList<>();
+        for (String text : settings.all(LaunchOption.STAGE)) {
+            Path path = surroundings.resolve(text);
+            if (!Files.exists(path)) {
+                throw new UsageException(settings.name(LaunchOption.STAGE) + ": " + text + ": no such file or folder.");
+            }
+            if (!path.startsWith(workingDirectory)) {
+                throw new UsageException(settings.name(LaunchOption.STAGE) + ": " + text
+                        + " is outside of the working directory " + workingDirectory
+                        + ", below which workers find it; give a --workdir that holds it.");
+            }
+            paths.add(path);
+        }
+        return paths;
     }
 
     private Map<String, String> variables() {

@@ -47,8 +47,8 @@ public enum LaunchOption {
             Kind.OWN,
             OptionGroup.HOSTS,
             "Run on these hosts, in this order: h1:8,h2:4 or gpu[01-04,07]:8, Slurm's host list grammar with the number of"
-                    + " workers after a colon (--nproc-per-node where there is none). jrun, the program, its jars and the folders"
-                    + " named here must be there under the same path (a shared file system): jrun copies none."),
+                    + " workers after a colon (--nproc-per-node where there is none). jrun must be there under the same path; hosts"
+                    + " that lack the program or its jars get them from here."),
     HOSTFILE(
             "--hostfile",
             "PATH",
@@ -197,6 +197,14 @@ public enum LaunchOption {
             "Environment variable for the workers. Repeatable; those of a job file or of JRUN_ENV (words, quoted as for a"
                     + " shell) are added to them."),
     WORKDIR("--workdir", "DIR", "here", Kind.OWN, OptionGroup.PROGRAM, "Working directory of the workers."),
+    STAGE(
+            "--stage",
+            "PATH",
+            "",
+            Kind.OWN_LIST,
+            OptionGroup.PROGRAM,
+            "A file or folder below the working directory that workers need besides the program and its class path; hosts that"
+                    + " lack any of these get them from here, see docs/operations.md. Repeatable."),
     NO_JAVA(
             "--no-java --no-python",
             "",

@@ -10,6 +10,7 @@ import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.tls.UnknownPeerException;
+import io.jrun.launcher.files.FileDesk;
 import java.net.NoRouteToHostException;
 import java.util.ArrayList;
 import java.util.List;
@@ -103,6 +104,12 @@ final class AgentLink {
         logs = opened;
         StreamObserver<LogCredit> credits = stub.logs(opened);
         opened.start(credits, runId);
+    }
+
+    /** Lets the agent ask {@code desk} for files, until it has all that it needs. */
+    void sendFiles(FileDesk desk, String runId) {
+        FileDesk.Visitor visitor = desk.visitor();
+        visitor.answerTo(stub.files(visitor), runId);
     }
 
     /** Ends both streams; the agent kills what still runs. */

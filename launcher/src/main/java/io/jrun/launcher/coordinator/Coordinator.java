@@ -10,6 +10,7 @@ import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.coordinator.JobAction.Peer;
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
 import io.jrun.launcher.coordinator.JobMachine.Transition;
+import io.jrun.launcher.files.FileDesk;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.layout.Layout;
@@ -65,8 +66,9 @@ public final class Coordinator {
      *
      * @param version agents of another one refuse the job
      * @param secret key of the workers' data plane
+     * @param files for agents that may lack some; empty for the agent of this process
      */
-    public record CoordinatorOptions(String version, ByteString secret) {}
+    public record CoordinatorOptions(String version, ByteString secret, Optional<FileDesk> files) {}
 
     /** A coordinator that shows output on {@code console} and says its own sentences to {@code say}. */
     public Coordinator(JobSpec job, CoordinatorOptions options, LogMux console, Consumer<String> say) {
@@ -119,7 +121,12 @@ public final class Coordinator {
         for (int nodeRank = 0; nodeRank < agents.size(); nodeRank++) {
             AgentLink link = AgentLink.open(nodeRank, agents.get(nodeRank).channel(), mailbox::add);
             links.add(link);
-            link.send(Messages.open(job, options.version(), options.secret(), nodeRank));
+            link.send(Messages.open(
+                    job,
+                    options.version(),
+                    options.secret(),
+                    nodeRank,
+                    options.files().map(FileDesk::files)));
         }
         long deadline = nanoTime.getAsLong() + OPEN_DEADLINE.toNanos();
         int opened = 0;
@@ -141,6 +148,7 @@ public final class Coordinator {
                         if (!agents.get(nodeRank).where().isEmpty()) {
                             heartbeats.watch(links.get(nodeRank));
                         }
+                        options.files().ifPresent(desk -> links.get(nodeRank).sendFiles(desk, job.runId()));
                     } else if (message.hasNotice()) {
                         say.accept(message.getNotice().getText());
                     }

@@ -6,6 +6,8 @@ import io.jrun.agent.proto.BindTo;
 import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.ErrorRecord;
 import io.jrun.agent.proto.Executable;
+import io.jrun.agent.proto.FileEntry;
+import io.jrun.agent.proto.FileTree;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
@@ -20,6 +22,7 @@ import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.Variable;
 import io.jrun.agent.proto.WorkerExited;
 import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program;
@@ -39,16 +42,32 @@ public final class Messages {
         return ToAgent.newBuilder().setPing(Ping.getDefaultInstance()).build();
     }
 
-    static ToAgent open(JobSpec job, String version, ByteString secret, int nodeRank) {
+    static ToAgent open(JobSpec job, String version, ByteString secret, int nodeRank, Optional<JobFiles> files) {
+        OpenJob.Builder open = OpenJob.newBuilder();
+        files.ifPresent(needed -> {
+            open.setWorkingDir(job.workers().workingDirectory().toString());
+            needed.trees().forEach(tree -> open.addFiles(tree(tree)));
+        });
         return ToAgent.newBuilder()
-                .setOpenJob(OpenJob.newBuilder()
-                        .setJrunVersion(version)
+                .setOpenJob(open.setJrunVersion(version)
                         .setRunId(job.runId())
                         .setLogDir(job.logDirectory().resolve(job.runId()).toString())
                         .setJobSecret(secret)
                         .setReserveMasterPort(nodeRank == 0)
                         .setMasterPort(job.workers().masterPort()))
                 .build();
+    }
+
+    private static FileTree tree(JobFiles.Tree tree) {
+        FileTree.Builder builder =
+                FileTree.newBuilder().setPath(tree.path().toString()).setPlace(tree.place());
+        tree.entries()
+                .forEach(entry -> builder.addEntries(FileEntry.newBuilder()
+                        .setName(entry.name())
+                        .setSize(entry.size())
+                        .setModifiedMillis(entry.modifiedMillis())
+                        .setExecutable(entry.executable())));
+        return builder.build();
     }
 
     static Node node(int nodeRank, JobOpened opened) {

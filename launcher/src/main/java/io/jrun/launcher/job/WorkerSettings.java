@@ -1,6 +1,7 @@
 package io.jrun.launcher.job;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -9,6 +10,7 @@ import java.util.Map;
  * @param environment the user's variables
  * @param workingDirectory absolute
  * @param masterPort the port to reserve, 0 for any
+ * @param staged files and folders below the working directory that are sent to nodes that lack them
  */
 public record WorkerSettings(
         Map<String, String> environment,
@@ -16,8 +18,10 @@ public record WorkerSettings(
         GpuVisibility gpuVisibility,
         boolean virtualLocalRank,
         String role,
-        int masterPort) {
+        int masterPort,
+        List<Path> staged) {
     public WorkerSettings {
+        staged = List.copyOf(staged);
         environment = Map.copyOf(environment);
     }
 

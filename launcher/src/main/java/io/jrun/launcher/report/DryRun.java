@@ -1,5 +1,6 @@
 package io.jrun.launcher.report;
 
+import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.layout.Placement;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,6 +24,18 @@ public final class DryRun {
         for (Placement place : placements) {
             lines.add(format.formatted(
                     place.rank(), place.host(), place.localRank(), device(place), quoted(commands.get(place.rank()))));
+        }
+        return lines;
+    }
+
+    /** What nodes that lack it would be sent, a line for each file or folder. */
+    public static List<String> files(JobFiles files) {
+        List<String> lines = new ArrayList<>();
+        for (JobFiles.Tree tree : files.trees()) {
+            int count = tree.entries().size();
+            long bytes = tree.entries().stream().mapToLong(JobFiles.Entry::size).sum();
+            lines.add("sent where it is lacking: " + tree.path() + " (" + (count == 1 ? "" : count + " files, ") + bytes
+                    + " bytes)");
         }
         return lines;
     }

@@ -133,6 +133,12 @@ class LaunchOptionTest {
                         "work",
                         true,
                         job -> job.workers().workingDirectory().endsWith("work")),
+                new Case(
+                        LaunchOption.STAGE,
+                        0,
+                        "work",
+                        1,
+                        job -> job.workers().staged().size()),
                 new Case(LaunchOption.NO_JAVA, true, "true", false, job -> job.program() instanceof JavaProgram),
                 new Case(
                         LaunchOption.GPU_VISIBILITY,

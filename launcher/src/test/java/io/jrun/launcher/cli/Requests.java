@@ -15,11 +15,12 @@ import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 
 /** Command lines read in a folder with a {@code train.jar} and a chosen environment. */
-final class Requests {
+public final class Requests {
     private final Path folder;
     private final Map<String, String> environment = new HashMap<>();
 
-    Requests(Path folder) throws IOException {
+    /** Makes train.jar in {@code folder}. */
+    public Requests(Path folder) throws IOException {
         this.folder = folder;
         environment.put("HOME", folder.toString());
         environment.put("PATH", "/usr/bin:/bin");
@@ -55,7 +56,8 @@ final class Requests {
         return run(args.toArray(String[]::new));
     }
 
-    JobSpec run(String... args) {
+    /** The job of these words. */
+    public JobSpec run(String... args) {
         return ((JobRequest.Run) request(args)).job();
     }
 }

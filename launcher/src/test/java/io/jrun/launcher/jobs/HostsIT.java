@@ -257,30 +257,6 @@ class HostsIT extends RealJobs {
     }
 
     @Test
-    void jarThatAHostLacksIsNamed() throws IOException {
-        Path jars = Files.createDirectory(folder.resolve("jars"));
-        Jars.program(
-                jars.resolve("hello.jar"), "Hello", "public class Hello { public static void main(String[] a) {} }");
-        second.signal("TERM");
-        second.await();
-        second = agent(Stream.concat(
-                        hosts.on("h2").stream(),
-                        Stream.of(
-                                "unshare",
-                                "--mount",
-                                "sh",
-                                "-c",
-                                "mount -t tmpfs none " + jars + " && exec \"$@\"",
-                                "sh"))
-                .toList());
-        Result result = run("--hosts=h1,h2", "jars/hello.jar");
-        assertThat(result.exitCode()).isEqualTo(127);
-        assertThat(result.err())
-                .contains("first failure: rank 1 on h2 could not be started: " + jars.resolve("hello.jar")
-                        + " does not exist on this node; jrun copies no files");
-    }
-
-    @Test
     void sameHostTwiceIsRefused() {
         Result result = run("--hosts=h1,10.99.0.1", "sh", "-c", "echo never");
         assertThat(result.exitCode()).isEqualTo(2);

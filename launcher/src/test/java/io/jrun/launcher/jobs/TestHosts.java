@@ -19,11 +19,15 @@ final class TestHosts implements AutoCloseable {
 
     private TestHosts() {}
 
-    /** Brings up h1 to h{@code count}; skips the tests, with the reason, on a machine that cannot. */
-    static TestHosts up(int count) {
+    /**
+     * Brings up h1 to h{@code count}; skips the tests, with the reason, on a machine that cannot.
+     *
+     * @param options more words for {@code hosts up}
+     */
+    static TestHosts up(int count, String... options) {
         Ended check = run("check");
         assumeTrue(check.exitCode() == 0, "skipped: " + check.output());
-        Ended up = run("up", Integer.toString(count), "--id", ID);
+        Ended up = run(StandingAgent.join(new String[] {"up", Integer.toString(count), "--id", ID}, options));
         assertThat(up.exitCode()).as(up.output()).isZero();
         return new TestHosts();
     }

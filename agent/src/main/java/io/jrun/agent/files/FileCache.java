@@ -1,0 +1,141 @@
+package io.jrun.agent.files;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.BasicFileAttributeView;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.DigestOutputStream;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Files by the SHA-256 of their content. They are handed out as hard links, so that a job keeps its files when the cache lets
+ * go of them, and read-only, since all jobs share them; each is hashed again whenever it is handed out. Any number of
+ * processes may use one folder at once. The files used last stay.
+ */
+final class FileCache {
+    private static final String PART = "part-";
+
+    /** A part that nobody has written to for so long was left by a killed agent. */
+    private static final long STALE_MILLIS = 3_600_000;
+
+    private final Path folder;
+    private final long maxBytes;
+
+    /** Gives the content of a file. */
+    interface Content {
+        void writeTo(OutputStream out) throws IOException, StagingException, InterruptedException;
+    }
+
+    private record Entry(Path file, long size, FileTime used, FileTime modified) {
+        boolean isPart() {
+            return file.getFileName().toString().startsWith(PART);
+        }
+    }
+
+    /** The cache in {@code folder}, made with mode 0700 if it is not there; holds {@code maxBytes} and the file added last. */
+    FileCache(Path folder, long maxBytes) throws IOException {
+        this.folder = Files.createDirectories(
+                folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        this.maxBytes = maxBytes;
+    }
+
+    /** Links the file with this hash to {@code target}; false if there is none. A spoilt one is removed. Reads all of it. */
+    boolean link(byte[] sha256, boolean executable, Path target) throws IOException {
+        Path file = file(sha256);
+        try {
+            Files.createLink(target, file);
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+        if (!MessageDigest.isEqual(sha256, Sha256.of(target))) {
+            Files.delete(target);
+            Files.deleteIfExists(file);
+            return false;
+        }
+        if (executable) {
+            Files.setPosixFilePermissions(target, PosixFilePermissions.fromString("r-x------"));
+        }
+        Files.getFileAttributeView(target, BasicFileAttributeView.class)
+                .setTimes(null, FileTime.fromMillis(System.currentTimeMillis()), null);
+        return true;
+    }
+
+    /**
+     * Keeps {@code content} and links it to {@code target}.
+     *
+     * @throws IOException if it cannot be written here
+     * @throws StagingException if it cannot be had, or is not what the hash says
+     */
+    void put(byte[] sha256, long size, boolean executable, Path target, Content content)
+            throws IOException, StagingException, InterruptedException {
+        makeRoom(size);
+        long free = Files.getFileStore(folder).getUsableSpace();
+        if (free < size) {
+            throw new IOException(size + " bytes are needed in " + folder + ", and " + free + " are free");
+        }
+        Path part = Files.createTempFile(
+                folder, PART, "", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        try {
+            MessageDigest digest = Sha256.start();
+            try (OutputStream out = new DigestOutputStream(Files.newOutputStream(part), digest)) {
+                content.writeTo(out);
+            }
+            if (!MessageDigest.isEqual(sha256, digest.digest())) {
+                throw new StagingException("it was changed while it was sent, or arrived damaged");
+            }
+            Files.setPosixFilePermissions(
+                    part, PosixFilePermissions.fromString(executable ? "r-x------" : "r--------"));
+            Files.createLink(target, part);
+            Files.move(part, file(sha256), StandardCopyOption.ATOMIC_MOVE);
+        } catch (FileAlreadyExistsException e) {
+            throw new IOException(e.getMessage() + " is there already", e);
+        } finally {
+            Files.deleteIfExists(part);
+        }
+    }
+
+    private Path file(byte[] sha256) {
+        return folder.resolve(HexFormat.of().formatHex(sha256));
+    }
+
+    private void makeRoom(long size) throws IOException {
+        List<Entry> entries = entries();
+        long used = size + entries.stream().mapToLong(Entry::size).sum();
+        for (Entry entry : entries) {
+            boolean stale = entry.isPart() && entry.modified().toMillis() < System.currentTimeMillis() - STALE_MILLIS;
+            if (stale || (used > maxBytes && !entry.isPart())) {
+                Files.deleteIfExists(entry.file());
+                used -= entry.size();
+            }
+        }
+    }
+
+    /** The file that was not used for the longest time first. */
+    private List<Entry> entries() throws IOException {
+        List<Entry> entries = new ArrayList<>();
+        try (Stream<Path> files = Files.list(folder)) {
+            for (Path file : (Iterable<Path>) files::iterator) {
+                try {
+                    BasicFileAttributes found = Files.readAttributes(file, BasicFileAttributes.class);
+                    entries.add(new Entry(file, found.size(), found.lastAccessTime(), found.lastModifiedTime()));
+                } catch (NoSuchFileException e) {
+                    // another process has made room
+                }
+            }
+        }
+        entries.sort(Comparator.comparing(Entry::used));
+        return entries;
+    }
+}

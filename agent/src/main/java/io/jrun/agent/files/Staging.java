@@ -1,0 +1,275 @@
+package io.jrun.agent.files;
+
+import io.jrun.agent.proto.FileEntry;
+import io.jrun.agent.proto.FileTree;
+import io.jrun.agent.proto.OpenJob;
+import java.io.IOException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds the files of one job on this node, and brings those that are not there: a file in its place is used if it has the
+ * launcher's size and time of change, or its content; else it comes from the cache or from the launcher. All on a thread of its
+ * own; {@link #placed} tells the end, with a {@link StagingException} if it cannot be done.
+ */
+public final class Staging implements AutoCloseable {
+    /** Some large jobs' files; a node's disk has a hundred times that. */
+    private static final long CACHE_BYTES = 20L << 30;
+
+    /** The launcher opens its stream when it hears that the job is open here. */
+    private static final long LAUNCHER_SECONDS = 60;
+
+    private static final long END_SECONDS = 2;
+
+    private final OpenJob request;
+    private final Map<String, String> environment;
+    private final Consumer<String> say;
+    private final CompletableFuture<LauncherFiles> launcher = new CompletableFuture<>();
+    private final CompletableFuture<PlacedFiles> placed = new CompletableFuture<>();
+    private final Map<Integer, byte[]> digests = new HashMap<>();
+    private final Thread thread =
+            Thread.ofPlatform().daemon().name("jrun-agent-files").unstarted(this::run);
+    private String host = "";
+    private @Nullable FileCache cache;
+    private @Nullable JobFolder folder;
+
+    /**
+     * The staging of a job, not yet begun.
+     *
+     * @param environment names the cache's folder: XDG_CACHE_HOME, or HOME
+     * @param say takes sentences for the user
+     */
+    public Staging(OpenJob request, Map<String, String> environment, Consumer<String> say) {
+        this.request = request;
+        this.environment = environment;
+        this.say = say;
+    }
+
+    /** Begins on the node called {@code name}, and returns at once. */
+    public void begin(String name) {
+        host = name;
+        if (request.getWorkingDir().isEmpty()) {
+            placed.complete(PlacedFiles.IN_PLACE);
+        } else {
+            thread.start();
+        }
+    }
+
+    /** The launcher's stream has come. */
+    public void attach(LauncherFiles stream) {
+        if (!launcher.complete(stream)) {
+            stream.close();
+        }
+    }
+
+    /** Where everything is, once it is there. */
+    public CompletableFuture<PlacedFiles> placed() {
+        return placed;
+    }
+
+    private void run() {
+        try {
+            PlacedFiles found = place();
+            launcher.thenAccept(LauncherFiles::close);
+            placed.complete(found);
+        } catch (StagingException e) {
+            placed.completeExceptionally(e);
+        } catch (InterruptedException | IOException | RuntimeException e) {
+            placed.completeExceptionally(new StagingException("the job's files cannot be brought here: " + words(e)));
+        }
+    }
+
+    private PlacedFiles place() throws IOException, StagingException, InterruptedException {
+        Path workingDir = Path.of(request.getWorkingDir());
+        Set<FileTree> lacking = lacking();
+        boolean absent = !Files.isDirectory(workingDir);
+        if (lacking.isEmpty() && !absent) {
+            return PlacedFiles.IN_PLACE;
+        }
+        Path cacheHome = cacheHome();
+        cache = new FileCache(cacheHome.resolve("files"), CACHE_BYTES);
+        folder = JobFolder.create(cacheHome.resolve("jobs"), request.getRunId());
+        boolean ownWorkingDir =
+                absent || lacking.stream().anyMatch(tree -> !tree.getPlace().isEmpty());
+        Path work = folder.path().resolve("work");
+        if (ownWorkingDir) {
+            folder.makeFolder(work);
+        }
+        Map<String, Path> moved = new HashMap<>();
+        int first = 0;
+        for (FileTree tree : request.getFilesList()) {
+            boolean isPlaced = !tree.getPlace().isEmpty();
+            if (isPlaced ? ownWorkingDir : lacking.contains(tree)) {
+                Path root = isPlaced
+                        ? work.resolve(tree.getPlace()).normalize()
+                        : folder.path().resolve("program/" + first).resolve(name(tree));
+                bring(tree, first, root);
+                if (!isPlaced) {
+                    moved.put(tree.getPath(), root);
+                }
+            }
+            first += tree.getEntriesCount();
+        }
+        if (!ownWorkingDir) {
+            return new PlacedFiles(moved, Optional.empty());
+        }
+        say.accept(
+                absent
+                        ? "the working directory " + workingDir + " does not exist on " + host + "; workers start in "
+                                + work
+                        : "not all staged files are in " + workingDir + " on " + host + "; workers start in " + work);
+        return new PlacedFiles(moved, Optional.of(work));
+    }
+
+    private static Path name(FileTree tree) {
+        return Path.of(tree.getPath()).getFileName();
+    }
+
+    private Set<FileTree> lacking() throws IOException, StagingException, InterruptedException {
+        Set<FileTree> lacking = new HashSet<>();
+        int first = 0;
+        for (FileTree tree : request.getFilesList()) {
+            for (int i = 0; i < tree.getEntriesCount() && !lacking.contains(tree); i++) {
+                if (!isHere(tree, i, first)) {
+                    lacking.add(tree);
+                }
+            }
+            first += tree.getEntriesCount();
+        }
+        return lacking;
+    }
+
+    private boolean isHere(FileTree tree, int index, int first)
+            throws IOException, StagingException, InterruptedException {
+        FileEntry entry = tree.getEntries(index);
+        Path file = below(Path.of(tree.getPath()), entry.getName());
+        BasicFileAttributes found;
+        try {
+            found = Files.readAttributes(file, BasicFileAttributes.class);
+        } catch (NoSuchFileException e) {
+            return false;
+        } catch (FileSystemException e) {
+            return false; // a file where a folder should be, or a folder that this user may not enter
+        }
+        if (!found.isRegularFile() || found.size() != entry.getSize() || !Files.isReadable(file)) {
+            return false;
+        }
+        return found.lastModifiedTime().toMillis() == entry.getModifiedMillis()
+                || Arrays.equals(Sha256.of(file), digest(first + index));
+    }
+
+    private void bring(FileTree tree, int first, Path root) throws IOException, StagingException, InterruptedException {
+        JobFolder to = Objects.requireNonNull(folder);
+        for (int i = 0; i < tree.getEntriesCount(); i++) {
+            FileEntry entry = tree.getEntries(i);
+            Path target = below(root, entry.getName());
+            to.makeFolder(target.getParent());
+            if (isHere(tree, i, first)) {
+                Files.createSymbolicLink(target, below(Path.of(tree.getPath()), entry.getName()));
+            } else {
+                bring(entry, first + i, target, below(Path.of(tree.getPath()), entry.getName()));
+            }
+            to.remember(target);
+        }
+    }
+
+    private void bring(FileEntry entry, int file, Path target, Path source)
+            throws IOException, StagingException, InterruptedException {
+        FileCache from = Objects.requireNonNull(cache);
+        try {
+            byte[] sha256 = digest(file);
+            if (!from.link(sha256, entry.getExecutable(), target)) {
+                LauncherFiles remote = launcher();
+                from.put(
+                        sha256,
+                        entry.getSize(),
+                        entry.getExecutable(),
+                        target,
+                        out -> remote.read(file, entry.getSize(), out));
+            }
+        } catch (IOException e) {
+            throw new StagingException(source + " could not be brought to this node: " + words(e));
+        } catch (StagingException e) {
+            throw new StagingException(source + " could not be brought to this node: " + e.getMessage());
+        }
+    }
+
+    private byte[] digest(int file) throws StagingException, InterruptedException {
+        byte[] known = digests.get(file);
+        if (known == null) {
+            known = launcher().sha256(file);
+            digests.put(file, known);
+        }
+        return known;
+    }
+
+    private LauncherFiles launcher() throws StagingException, InterruptedException {
+        try {
+            return launcher.get(LAUNCHER_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new StagingException("the launcher has opened no stream of files");
+        }
+    }
+
+    private Path cacheHome() throws StagingException {
+        String cacheFolder = environment.getOrDefault("XDG_CACHE_HOME", "");
+        String home = environment.getOrDefault("HOME", "");
+        if (cacheFolder.isEmpty() && home.isEmpty()) {
+            throw new StagingException(
+                    "there is no folder for the job's files: the agent has neither HOME nor XDG_CACHE_HOME");
+        }
+        return (cacheFolder.isEmpty() ? Path.of(home, ".cache") : Path.of(cacheFolder))
+                .resolve("jrun")
+                .toAbsolutePath();
+    }
+
+    private static Path below(Path root, String name) throws StagingException {
+        Path file = name.isEmpty() ? root : root.resolve(name).normalize();
+        if (!file.startsWith(root)) {
+            throw new StagingException(name + " is outside of " + root);
+        }
+        return file;
+    }
+
+    private static String words(Exception e) {
+        return e instanceof FileSystemException file && file.getReason() == null
+                ? file.getClass().getSimpleName() + ": " + file.getMessage()
+                : String.valueOf(e.getMessage());
+    }
+
+    /** Gives up what is not yet here, and removes what was put here. Takes two seconds at most. */
+    @Override
+    public void close() {
+        placed.completeExceptionally(new StagingException("the job has ended"));
+        launcher.thenAccept(LauncherFiles::giveUp);
+        launcher.completeExceptionally(new StagingException("the job has ended"));
+        try {
+            if (thread.getState() != Thread.State.NEW
+                    && thread.join(Duration.ofSeconds(END_SECONDS))
+                    && folder != null) {
+                folder.remove();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (IOException e) {
+            say.accept("the job's folder on " + host + " could not be removed: " + words(e));
+        }
+    }
+}

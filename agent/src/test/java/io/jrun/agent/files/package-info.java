@@ -1,0 +1,4 @@
+@NullMarked
+package io.jrun.agent.files;
+
+import org.jspecify.annotations.NullMarked;

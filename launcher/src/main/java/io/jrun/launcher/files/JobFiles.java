@@ -1,0 +1,143 @@
+package io.jrun.launcher.files;
+
+import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Program;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.FileVisitOption;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+
+/**
+ * The files that a job's workers need: the jars and folders of their class path, an executable of the user's own, and what the
+ * user has named besides. Listed, not read.
+ *
+ * @param trees what agents hear of, in order; the files are numbered through all of them
+ */
+public record JobFiles(List<Tree> trees) {
+    /** Of a job on this machine. */
+    public static final JobFiles NONE = new JobFiles(List.of());
+
+    /** More than that were better packed: each must be looked for on every node. */
+    private static final int MAX_FILES = 100_000;
+
+    private static final String ALL_JARS = "/*";
+
+    /**
+     * A file, or all files of a folder.
+     *
+     * @param place where workers look for it, below their working directory; empty if they know it by its whole path
+     */
+    public record Tree(Path path, String place, List<Entry> entries) {
+        public Tree {
+            entries = List.copyOf(entries);
+        }
+    }
+
+    /**
+     * One file as it was when the job began.
+     *
+     * @param name below the tree, empty if that is the file
+     */
+    public record Entry(Path path, String name, long size, long modifiedMillis, boolean executable) {
+        static Entry of(Path path, String name) throws IOException {
+            BasicFileAttributes found = Files.readAttributes(path, BasicFileAttributes.class);
+            return new Entry(path, name, found.size(), found.lastModifiedTime().toMillis(), Files.isExecutable(path));
+        }
+
+        /** Whether it is as it was. */
+        boolean isUnchanged() throws IOException {
+            return equals(of(path, name));
+        }
+    }
+
+    public JobFiles {
+        trees = List.copyOf(trees);
+    }
+
+    /**
+     * Looks for the files of {@code job}.
+     *
+     * @throws UsageException if a folder cannot be read or holds too many files
+     */
+    public static JobFiles of(JobSpec job) {
+        try {
+            return find(job);
+        } catch (IOException e) {
+            throw new UsageException("the job's files cannot be listed: " + e.getMessage() + ".");
+        }
+    }
+
+    private static JobFiles find(JobSpec job) throws IOException {
+        Path workingDir = job.workers().workingDirectory();
+        List<Tree> trees = new ArrayList<>();
+        switch (job.program()) {
+            case Program.JavaProgram java -> {
+                for (String entry : new LinkedHashSet<>(java.classPath())) {
+                    boolean allJars = entry.endsWith(ALL_JARS);
+                    Path path = Path.of(allJars ? entry.substring(0, entry.length() - ALL_JARS.length()) : entry);
+                    add(trees, path, "", allJars);
+                }
+            }
+            case Program.Executable executable -> {
+                Path path = Path.of(executable.path());
+                if (path.startsWith(workingDir)) { // others, as python3, are each node's own
+                    add(trees, path, "", false);
+                }
+            }
+        }
+        for (Path path : outermost(job.workers().staged())) {
+            Path place = workingDir.relativize(path);
+            add(trees, path, place.toString().isEmpty() ? "." : place.toString(), false);
+        }
+        return new JobFiles(trees);
+    }
+
+    /** The files by number. */
+    public List<Entry> files() {
+        return trees.stream().flatMap(tree -> tree.entries().stream()).toList();
+    }
+
+    private static Set<Path> outermost(List<Path> paths) {
+        Set<Path> all = new LinkedHashSet<>(paths);
+        all.removeIf(path -> paths.stream().anyMatch(other -> !path.equals(other) && path.startsWith(other)));
+        return all;
+    }
+
+    private static void add(List<Tree> trees, Path path, String place, boolean jarsOnly) throws IOException {
+        if (Files.isRegularFile(path)) {
+            trees.add(new Tree(path, place, List.of(Entry.of(path, ""))));
+        } else if (Files.isDirectory(path)) {
+            trees.add(new Tree(path, place, entries(path, jarsOnly)));
+        } // else a manifest names it in vain, as it may
+    }
+
+    private static List<Entry> entries(Path folder, boolean jarsOnly) throws IOException {
+        List<Entry> entries = new ArrayList<>();
+        try (Stream<Path> found = Files.walk(folder, jarsOnly ? 1 : Integer.MAX_VALUE, FileVisitOption.FOLLOW_LINKS)) {
+            for (Path file : (Iterable<Path>) found.sorted()::iterator) {
+                boolean wanted = Files.isRegularFile(file)
+                        && (!jarsOnly
+                                || file.toString().endsWith(".jar")
+                                || file.toString().endsWith(".JAR"));
+                if (wanted) {
+                    entries.add(Entry.of(file, folder.relativize(file).toString()));
+                }
+                if (entries.size() > MAX_FILES) {
+                    throw new IOException(folder + " holds more than " + MAX_FILES
+                            + " files; pack them into one, or put them where all hosts have them");
+                }
+            }
+        } catch (UncheckedIOException e) {
+            throw new IOException(String.valueOf(e.getCause().getMessage()), e);
+        }
+        return entries;
+    }
+}

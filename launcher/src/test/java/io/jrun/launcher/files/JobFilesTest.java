@@ -1,0 +1,141 @@
+package io.jrun.launcher.files;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.grpc.stub.StreamObserver;
+import io.jrun.agent.files.Sha256;
+import io.jrun.agent.proto.FileChunk;
+import io.jrun.agent.proto.FileRequest;
+import io.jrun.launcher.cli.Requests;
+import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.files.JobFiles.Entry;
+import io.jrun.launcher.files.JobFiles.Tree;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class JobFilesTest {
+    @TempDir
+    Path folder;
+
+    private Requests requests;
+
+    @BeforeEach
+    void makeFiles() throws IOException {
+        requests = new Requests(folder);
+        Files.createDirectories(folder.resolve("classes/p"));
+        Files.writeString(folder.resolve("classes/p/A.class"), "aa");
+        Files.writeString(folder.resolve("classes/b.jar"), "b");
+        Files.writeString(folder.resolve("words"), "0123456789");
+        Files.writeString(folder.resolve("run.sh"), "exit");
+        assertThat(folder.resolve("run.sh").toFile().setExecutable(true)).isTrue();
+    }
+
+    private List<Tree> trees(String... words) {
+        return JobFiles.of(requests.run(words)).trees();
+    }
+
+    @Test
+    void classPathIsListedFileByFile() {
+        List<Tree> trees = trees("--main-class=p.A", "--classpath=classes/*", "classes");
+        assertThat(trees).extracting(Tree::path).containsExactly(folder.resolve("classes"), folder.resolve("classes"));
+        assertThat(trees.get(0).entries()).extracting(Entry::name).containsExactly("b.jar", "p/A.class");
+        assertThat(trees.get(1).entries()).extracting(Entry::name).containsExactly("b.jar");
+        assertThat(trees).extracting(Tree::place).containsOnly("");
+    }
+
+    @Test
+    void programOfTheUsersOwnIsListedAndOneOfTheMachineIsNot() {
+        assertThat(trees("./run.sh").getFirst().entries())
+                .singleElement()
+                .satisfies(entry -> assertThat(entry.executable()).isTrue());
+        assertThat(trees("sh", "-c", "exit")).isEmpty();
+    }
+
+    @Test
+    void stagedFilesHaveTheirPlaceBelowTheWorkingDirectory() {
+        List<Tree> trees = trees("--stage=words", "--stage=classes", "--stage=classes/p", "sh");
+        assertThat(trees).extracting(Tree::place).containsExactly("words", "classes");
+        assertThat(trees("--stage=.", "sh")).extracting(Tree::place).containsExactly(".");
+        assertThatThrownBy(() -> trees("--stage=/etc/passwd", "sh"))
+                .isInstanceOf(UsageException.class)
+                .hasMessageContaining("--stage: /etc/passwd is outside of the working directory " + folder);
+        assertThatThrownBy(() -> trees("--stage=nothing", "sh"))
+                .hasMessage("--stage: nothing: no such file or folder.");
+    }
+
+    @Test
+    void deskAnswersWithPiecesAndHashesOfTheJobsFilesAlone() throws IOException {
+        Visit visit = new Visit(new FileDesk(JobFiles.of(requests.run("--stage=words", "sh")), _ -> {}));
+        assertThat(visit.ask(FileRequest.newBuilder().setDigest(true)).getSha256())
+                .isEqualTo(ByteString.copyFrom(Sha256.of(folder.resolve("words"))));
+        assertThat(visit.ask(FileRequest.newBuilder().setOffset(3).setBytes(4)).getData())
+                .isEqualTo(ByteString.copyFromUtf8("3456"));
+        assertThat(visit.ask(FileRequest.newBuilder().setOffset(8).setBytes(4)).getError())
+                .contains("no 4 bytes at 8 of 10");
+        assertThat(visit.ask(FileRequest.newBuilder().setFile(1).setBytes(1)).getError())
+                .isEqualTo("this job has no file 1");
+        Files.writeString(folder.resolve("words"), "x", StandardOpenOption.APPEND);
+        assertThat(visit.ask(FileRequest.newBuilder().setBytes(1)).getError()).contains("was changed");
+        Files.delete(folder.resolve("words"));
+        assertThat(visit.ask(FileRequest.newBuilder().setBytes(1)).getError()).contains("cannot read it");
+    }
+
+    /** An agent at the desk, on this thread. */
+    private static final class Visit implements StreamObserver<FileChunk> {
+        private final List<FileChunk> answers = new ArrayList<>();
+        private final FileDesk.Visitor visitor;
+
+        Visit(FileDesk desk) {
+            visitor = desk.visitor();
+            visitor.answerTo(this, "run");
+            assertThat(answers.getLast().getRunId()).isEqualTo("run");
+        }
+
+        FileChunk ask(FileRequest.Builder request) {
+            visitor.onNext(request.build());
+            return answers.getLast();
+        }
+
+        @Override
+        public void onNext(FileChunk chunk) {
+            answers.add(chunk);
+        }
+
+        @Override
+        public void onError(Throwable error) {}
+
+        @Override
+        public void onCompleted() {}
+    }
+
+    @Test
+    void progressIsSaidOnlyWhereItTakesLong() {
+        AtomicLong now = new AtomicLong();
+        List<String> said = new ArrayList<>();
+        SendingProgress progress = new SendingProgress(said::add, now::get);
+        progress.begin(3_000_000, true);
+        progress.begin(3_000_000, true);
+        progress.sent(1_000_000);
+        assertThat(said).isEmpty();
+        now.set(6_000_000_000L);
+        progress.sent(2_000_000);
+        progress.done();
+        now.set(9_000_000_000L);
+        progress.sent(3_000_000);
+        progress.done();
+        assertThat(said)
+                .containsExactly(
+                        "sending files to 2 nodes: 3.0 of 6.0 MB that they have asked for so far",
+                        "sent 6.0 MB of files to 2 nodes in 9 s");
+    }
+}
