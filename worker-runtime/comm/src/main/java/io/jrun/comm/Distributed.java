@@ -1,20 +1,10 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.WorldContext;
-import io.jrun.comm.control.AgentChannel;
 import io.jrun.comm.control.Bytes;
-import io.jrun.comm.control.ControlListener;
-import io.jrun.comm.control.Frame;
-import io.jrun.comm.control.Frame.Hello;
 import io.jrun.comm.control.Frame.Peer;
-import io.jrun.comm.control.Frame.PeerTable;
-import io.jrun.comm.control.FrameCodec;
-import io.jrun.comm.control.GroupWait;
-import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.local.LocalHub;
 import io.jrun.comm.mpi.MpiJob;
-import io.jrun.comm.record.OpenDumps;
-import io.jrun.comm.record.ThreadDump;
 import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -45,9 +35,18 @@ public final class Distributed {
     public static World init() {
         WorkerEnvironment environment = WorkerEnvironment.of(System.getenv());
         if (environment != null) {
-            return join(environment);
+            return Joining.connect(environment).first();
         }
         return MpiJob.hasStarted(System.getenv()) ? MpiWorld.join(System.getenv()) : alone();
+    }
+
+    /**
+     * As {@link #init()}, for a process that can go on in another round when this one fails; see
+     * {@link io.jrun.comm.elastic.Elastic}, which is what programs use.
+     */
+    public static Rounds rounds() {
+        WorkerEnvironment environment = WorkerEnvironment.of(System.getenv());
+        return environment == null ? new Rounds(init()) : new Rounds(Joining.connect(environment));
     }
 
     private static World alone() {
@@ -66,40 +65,6 @@ public final class Distributed {
         return new World(identity, context, new LocalHub().connect(0, registry), registry, GroupOptions.DEFAULT);
     }
 
-    private static World join(WorkerEnvironment environment) {
-        WorldIdentity identity = environment.identity();
-        GroupRegistry registry = new GroupRegistry(
-                Transports.of(environment.transport(), identity.nodeCount(), environment.tcpOptions()),
-                environment.logFolder());
-        ServerSocketChannel listener = Transports.needsListener(environment.transport(), identity.nodeCount())
-                ? listen(identity.nodeCount() == 1)
-                : null;
-        Hello hello = new Hello(
-                FrameCodec.PROTOCOL_VERSION,
-                identity.runId(),
-                environment.round(),
-                identity.rank(),
-                ProcessHandle.current().pid());
-        try {
-            AgentChannel channel = AgentChannel.connect(
-                    environment.agentSocket(), hello, new WorkerListener(identity.rank(), registry));
-            PeerTable table =
-                    channel.join(port(listener), environment.groupOptions().timeout());
-            WorldContext context = new WorldContext(
-                    identity.runId(),
-                    table.round(),
-                    identity.rank(),
-                    table.secret(),
-                    table.peers(),
-                    Optional.ofNullable(listener),
-                    channel);
-            return new World(identity, context, channel, registry, environment.groupOptions());
-        } catch (CommException failure) {
-            Transports.close(listener);
-            throw failure;
-        }
-    }
-
     static ServerSocketChannel listen(boolean sameNode) {
         try {
             ServerSocketChannel listener = ServerSocketChannel.open();
@@ -113,53 +78,5 @@ public final class Distributed {
 
     static int port(@Nullable ServerSocketChannel listener) {
         return listener == null ? 0 : listener.socket().getLocalPort();
-    }
-
-    /** Passes everything on, and ends the process when there is no agent any more. */
-    private record WorkerListener(int rank, GroupRegistry registry) implements ControlListener {
-        @Override
-        public void rankLeft(int otherRank, String how) {
-            registry.rankLeft(otherRank, how);
-        }
-
-        @Override
-        public void abort(String cause) {
-            registry.abort(cause);
-        }
-
-        @Override
-        public void checkpointNow() {
-            registry.checkpointNow();
-        }
-
-        @Override
-        public void regroup(String why) {
-            registry.regroup(why);
-        }
-
-        @Override
-        public RankLocation locate(String group, long sequence) {
-            return registry.locate(group, sequence, ThreadDump.ofProcess(registry.owner()));
-        }
-
-        @Override
-        public List<GroupWait> waits() {
-            return registry.waits();
-        }
-
-        @Override
-        public Frame.Alive alive() {
-            return registry.alive();
-        }
-
-        @Override
-        public void connectionLost(String why) {
-            registry.connectionLost(why);
-            System.err.println(
-                    "jrun: rank " + rank + " has lost its node's agent (" + why + "); a worker ends with its job");
-            System.err.flush();
-            OpenDumps.await();
-            Runtime.getRuntime().halt(1);
-        }
     }
 }

@@ -168,6 +168,18 @@ final class GroupRegistry implements ControlListener {
         }
     }
 
+    /** As {@link #close()}, but first ends what is pending if the round has failed; and the dump file is then another's. */
+    void leaveRound(String why) {
+        if (!why.isEmpty()) {
+            poison(new CommException(ErrorCode.ABORTED, "rank " + world().rank() + " leaves the round: " + why));
+        }
+        close();
+        FlightDump current = dump;
+        if (current != null) {
+            OpenDumps.remove(current);
+        }
+    }
+
     private void closeGroups() {
         Deadline grace = Deadline.after(CLOSE_GRACE);
         for (GroupRuntime group : snapshot().reversed()) {

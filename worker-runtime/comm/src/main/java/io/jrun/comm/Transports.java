@@ -30,14 +30,19 @@ final class Transports {
         }
     }
 
-    /** @param options of the TCP data plane */
-    static FactorySource of(TransportKind kind, int nodeCount, TcpOptions options) {
+    /** @throws CommException USAGE if so many nodes have no such data plane */
+    static void check(TransportKind kind, int nodeCount) {
         if (kind == TransportKind.SHM && nodeCount > 1) {
             throw new CommException(
                     ErrorCode.USAGE,
                     "JRUN_TRANSPORT=shm with " + nodeCount
                             + " nodes: shared memory ends at the node. Use auto or tcp.");
         }
+    }
+
+    /** @param options of the TCP data plane */
+    static FactorySource of(TransportKind kind, int nodeCount, TcpOptions options) {
+        check(kind, nodeCount);
         if (needsListener(kind, nodeCount)) {
             return world -> {
                 TcpBackendFactory tcp = TcpBackendFactory.start(world, options);

@@ -95,6 +95,19 @@ public final class World implements AutoCloseable {
         return registry.takeCheckpointRequest();
     }
 
+    boolean isRegroupRequested() {
+        return registry.isRegroupRequested();
+    }
+
+    /**
+     * Closes all groups, but says nothing to the others and keeps the connection.
+     *
+     * @param why what has failed, which ends pending operations at once; empty: nothing, and none is pending
+     */
+    void leaveRound(String why) {
+        registry.leaveRound(why);
+    }
+
     /**
      * Closes all groups as {@link ProcessGroup#close()} does, and tells the others that this rank has left. Idempotent.
      */

@@ -42,6 +42,11 @@ public record WorldContext(
         return localRanks() <= Runtime.getRuntime().availableProcessors();
     }
 
+    /** How many nodes have ranks. */
+    public int nodeCount() {
+        return (int) peers.stream().mapToInt(Peer::nodeRank).distinct().count();
+    }
+
     /** This rank's number on its node. */
     public int localRank() {
         return peers.get(rank).localRank();

@@ -25,6 +25,12 @@ public final class OpenDumps {
         DUMPS.add(dump);
     }
 
+    /** Gives up a dump once it is written, if it has begun: its world is closed, and another may write the same file. */
+    public static void remove(FlightDump dump) {
+        boolean _ = dump.await(PATIENCE);
+        DUMPS.remove(dump);
+    }
+
     /** The process fails: everything is dumped. Returns at once. */
     public static void begin(String reason) {
         DUMPS.forEach(dump -> dump.begin(reason));

@@ -159,6 +159,9 @@ final class ShmBackend implements Backend {
             }
             steps.phase(call);
             done = true;
+        } catch (CommException failure) {
+            poison.write(failure); // before the file is gone: who does not find it must find the reason
+            throw failure;
         } finally {
             own.unlink();
             byRank.forEach(done ? Segment::closeFile : Segment::close);
@@ -171,6 +174,10 @@ final class ShmBackend implements Backend {
     }
 
     private CommException taken(int region) {
+        CommException failure = poison.read();
+        if (failure != null) {
+            return failure;
+        }
         return new CommException(
                 ErrorCode.SYSTEM,
                 "the files of region " + region + " of group " + group.name() + " were changed by somebody else");
