@@ -18,6 +18,7 @@ class ArchitectureTest {
                     "io.jrun.train..",
                     "io.jrun.comm",
                     "io.jrun.comm.backend",
+                    "io.jrun.comm.elastic",
                     "org.bytedeco..",
                     "java..",
                     "org.jspecify..");

@@ -3,6 +3,7 @@ package io.jrun.train.ddp;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ModuleTensors;
+import io.jrun.train.StateBroadcast;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -51,7 +52,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         Map<String, Tensor> state = ModuleTensors.all(module);
         this.buffers = ModuleTensors.buffers(module);
         StateAgreement.verify(group, state);
-        StateBroadcast.run(group, state.values());
+        StateBroadcast.run(group, state.values(), 0);
         this.reducer = reducers.create(Parameter.trained(ModuleTensors.parameters(module)), group, options);
     }
 
@@ -70,7 +71,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     public Step step() {
         reducer.requireIdle();
         if (options.syncBuffers() && reducer.isSyncing()) {
-            StateBroadcast.run(group, buffers.values());
+            StateBroadcast.run(group, buffers.values(), 0);
         }
         return new Step(reducer);
     }

@@ -1,0 +1,87 @@
+package io.jrun.train.elastic;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.data.DistributedSampler;
+import io.jrun.train.data.Remainder;
+import io.jrun.train.data.SamplerOptions;
+import java.util.Arrays;
+
+/**
+ * Gives each step the same samples whatever the number of ranks: a global batch of constant size, of which every rank takes
+ * its part. The order of an epoch is that of {@link DistributedSampler} for one rank; what is left of an epoch that is no
+ * whole batch is dropped. Not thread-safe.
+ *
+ * <p>Its state is the number of batches taken. Samples of a step that was not committed are taken again.
+ */
+public final class ElasticSampler {
+    private final int batchSize;
+    private final long batchesPerEpoch;
+    private final DistributedSampler orders;
+    private long taken;
+    private long epoch = -1;
+    private long[] order = {};
+
+    /**
+     * A sampler at the beginning of the first epoch.
+     *
+     * @param sampleCount at least {@code batchSize}
+     * @param batchSize over all ranks
+     * @param seed epoch e is shuffled with seed + e
+     */
+    public ElasticSampler(long sampleCount, int batchSize, long seed) {
+        if (batchSize < 1 || sampleCount < batchSize) {
+            throw new IllegalArgumentException(
+                    sampleCount + " samples make no batch of " + batchSize + "; take a smaller batch");
+        }
+        this.batchSize = batchSize;
+        this.batchesPerEpoch = sampleCount / batchSize;
+        this.orders = DistributedSampler.of(
+                sampleCount, 1, 0, SamplerOptions.TRAINING.withSeed(seed).withRemainder(Remainder.DROP));
+    }
+
+    /**
+     * One rank's part of a batch.
+     *
+     * @param samples their numbers, at least one
+     * @param weight what the mean loss over these samples has to be multiplied by so that the mean over ranks of the results
+     *     is the mean over the batch; exactly 1 where all ranks have equally many
+     */
+    public record Share(long[] samples, double weight) {}
+
+    /** This rank's part of the next batch; every rank of the group takes its own. */
+    public Share next(ProcessGroup group) {
+        return next(group.rank(), group.size());
+    }
+
+    /**
+     * The part of {@code rank} among {@code ranks} of the next batch.
+     *
+     * @throws IllegalArgumentException if there are more ranks than samples in a batch
+     */
+    public Share next(int rank, int ranks) {
+        if (ranks > batchSize) {
+            throw new IllegalArgumentException("a batch of " + batchSize + " samples cannot be divided among " + ranks
+                    + " ranks; take a larger batch or fewer workers");
+        }
+        if (taken / batchesPerEpoch != epoch) {
+            epoch = taken / batchesPerEpoch;
+            orders.setEpoch(epoch);
+            order = orders.indices().toArray();
+        }
+        int first = Math.toIntExact(taken % batchesPerEpoch * batchSize);
+        int from = first + (int) ((long) batchSize * rank / ranks);
+        int to = first + (int) ((long) batchSize * (rank + 1) / ranks);
+        taken++;
+        return new Share(Arrays.copyOfRange(order, from, to), (double) (to - from) * ranks / batchSize);
+    }
+
+    /** How many batches were taken. */
+    public long taken() {
+        return taken;
+    }
+
+    /** Goes to the place after {@code batches} batches. */
+    public void goTo(long batches) {
+        taken = batches;
+    }
+}

@@ -1,0 +1,141 @@
+package io.jrun.train.elastic;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.elastic.ElasticState;
+import io.jrun.train.Libtorch;
+import io.jrun.train.ModuleTensors;
+import io.jrun.train.StateBroadcast;
+import io.jrun.train.TensorMemory;
+import io.jrun.train.checkpoint.ModelState;
+import io.jrun.train.checkpoint.OptimizerState;
+import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Optimizer;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * What a training run needs to go on after a failure: parameters and buffers, the optimizer's state, the place in the data
+ * and the number of steps. Lives in this process's memory as the present and as a copy, the last commit; a rank that comes
+ * later gets it from the others. Confined to the training thread.
+ *
+ * @param <M> the model
+ * @param <O> the optimizer
+ */
+public final class TrainingState<M extends Module, O extends Optimizer> implements ElasticState {
+    private final M model;
+    private final Supplier<O> newOptimizer;
+    private final ElasticSampler sampler;
+    private final Map<String, Tensor> tensors;
+    private final Map<String, Tensor> parameters;
+    private final Map<String, Tensor> keptTensors = new LinkedHashMap<>();
+    private Map<String, Tensor> keptOptimizer = Map.of();
+    private long keptStep;
+    private long keptBatches;
+    private O optimizer;
+    private long step;
+
+    /**
+     * The state of a run that begins here.
+     *
+     * @param newOptimizer makes an optimizer of the model's parameters that has made no step; options that change while
+     *     training, such as the learning rate, are the program's to set in each step
+     */
+    public TrainingState(M model, Supplier<O> newOptimizer, ElasticSampler sampler) {
+        Libtorch.load();
+        this.model = model;
+        this.newOptimizer = newOptimizer;
+        this.sampler = sampler;
+        this.tensors = ModuleTensors.all(model);
+        this.parameters = ModuleTensors.parameters(model);
+        this.optimizer = newOptimizer.get();
+    }
+
+    /** The model; always the same object, with the same tensors. */
+    public M model() {
+        return model;
+    }
+
+    /** The optimizer; another one in each round. */
+    public O optimizer() {
+        return optimizer;
+    }
+
+    /** Where the run stands in its data. */
+    public ElasticSampler sampler() {
+        return sampler;
+    }
+
+    /** Steps done. */
+    public long step() {
+        return step;
+    }
+
+    /** A step is done. */
+    public void stepDone() {
+        step++;
+    }
+
+    /** Sets the number of steps done, and of batches taken; after a checkpoint was loaded, for instance. */
+    public void goTo(long steps, long batches) {
+        step = steps;
+        sampler.goTo(batches);
+    }
+
+    @Override
+    public void save() {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            tensors.forEach((name, tensor) -> {
+                Tensor kept = keptTensors.get(name);
+                if (kept == null) {
+                    keptTensors.put(name, TensorMemory.own(tensor.clone()));
+                } else {
+                    kept.copy_(tensor);
+                }
+            });
+        }
+        Map<String, Tensor> former = keptOptimizer;
+        keptOptimizer = OptimizerState.of(optimizer, parameters);
+        former.values().forEach(Tensor::close);
+        keptStep = step;
+        keptBatches = sampler.taken();
+    }
+
+    @Override
+    public void restore() {
+        ModelState.load(model, keptTensors);
+        renewOptimizer(keptOptimizer);
+        goTo(keptStep, keptBatches);
+    }
+
+    @Override
+    public void broadcast(ProcessGroup group, int root) {
+        long[] place = {step, sampler.taken()};
+        group.broadcast(MemorySegment.ofArray(place), DataType.I64, place.length, root);
+        StateBroadcast.run(group, tensors.values(), root);
+        Map<String, Tensor> state = OptimizerState.of(optimizer, parameters);
+        if (group.rank() != root) {
+            state.values().forEach(Tensor::close);
+            state = new LinkedHashMap<>();
+        }
+        TensorList.share(group, root, state);
+        StateBroadcast.run(group, state.values(), root);
+        if (group.rank() != root) {
+            renewOptimizer(state);
+            goTo(place[0], place[1]);
+        }
+        state.values().forEach(Tensor::close);
+    }
+
+    /** An optimizer cannot forget: what is not in {@code state} is absent only in a new one. */
+    private void renewOptimizer(Map<String, Tensor> state) {
+        O renewed = newOptimizer.get();
+        OptimizerState.load(renewed, parameters, state);
+        optimizer.close();
+        optimizer = renewed;
+    }
+}
