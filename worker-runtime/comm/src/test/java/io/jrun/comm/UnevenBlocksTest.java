@@ -37,11 +37,7 @@ class UnevenBlocksTest {
                 .allSatisfy(failure -> assertThat(failure)
                         .isInstanceOfSatisfying(
                                 CommException.class,
-                                comm -> assertThat(comm.code())
-                                        .isIn(ErrorCode.COLLECTIVE_MISMATCH, ErrorCode.PEER_LOST)));
-        assertThat(failures)
-                .anySatisfy(failure ->
-                        assertThat(((CommException) failure).code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH));
+                                comm -> assertThat(comm.code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH)));
         return failures;
     }
 
@@ -52,8 +48,9 @@ class UnevenBlocksTest {
             long[] counts = world.rank() == 1 ? new long[] {2, 1, 3} : new long[] {1, 2, 3};
             world.group().allGatherV(ints(3), ints(6), DataType.I32, counts);
         });
-        assertThat(failures).anySatisfy(failure -> assertThat(failure).hasMessageContaining("blocks 2 1 3"));
-        assertThat(failures).allSatisfy(failure -> assertThat(failure).hasMessageContaining("allGather #1(i32, "));
+        assertThat(failures)
+                .allSatisfy(failure -> assertThat(failure)
+                        .hasMessageMatching("(?s).*called allGather #1\\(i32, .*blocks (1 2 3|2 1 3).*"));
     }
 
     @ParameterizedTest
