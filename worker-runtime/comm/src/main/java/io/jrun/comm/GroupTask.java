@@ -6,28 +6,39 @@ import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.record.FlightRecorder;
 import java.time.Duration;
 import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** An operation on its way through a lane, and into the flight recorder. Used once. */
 final class GroupTask implements Lane.Task {
     private final GroupRuntime group;
     private final Request request;
-    private final Duration timeout;
+    private final Supplier<Deadline> deadline;
     private final BiConsumer<Backend, Call> body;
     private @Nullable Call queued;
     private long ticket = FlightRecorder.NO_TICKET;
 
     /** @param timeout counted from when the operation starts to run */
     GroupTask(GroupRuntime group, Request request, Duration timeout, BiConsumer<Backend, Call> body) {
+        this(group, request, () -> Deadline.after(timeout), body);
+    }
+
+    /** An operation whose time has begun before it runs. */
+    GroupTask(GroupRuntime group, Request request, Deadline deadline, BiConsumer<Backend, Call> body) {
+        this(group, request, () -> deadline, body);
+    }
+
+    private GroupTask(
+            GroupRuntime group, Request request, Supplier<Deadline> deadline, BiConsumer<Backend, Call> body) {
         this.group = group;
         this.request = request;
-        this.timeout = timeout;
+        this.deadline = deadline;
         this.body = body;
     }
 
     @Override
     public void queued(long sequence) {
-        Call call = request.numbered(sequence, Deadline.after(timeout));
+        Call call = request.numbered(sequence, deadline.get());
         queued = call;
         ticket = group.recorder().queued(group.recorded(), call);
     }
@@ -36,9 +47,9 @@ final class GroupTask implements Lane.Task {
     @Override
     public void run(long sequence) {
         group.health().check();
-        Deadline deadline = Deadline.after(timeout);
+        Deadline until = deadline.get();
         Call before = queued;
-        Call call = before == null ? request.numbered(sequence, deadline) : before.withDeadline(deadline);
+        Call call = before == null ? request.numbered(sequence, until) : before.withDeadline(until);
         ticket = group.recorder().started(group.recorded(), ticket, call);
         try {
             body.accept(group.backend(), call);

@@ -20,18 +20,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Brings the messages to one rank of a group to the receives that they are for. Each sender's messages are a stream; of the
  * threads that wait for messages of a sender, one reads its stream, hands each message to the receive that was posted first
- * among those that fit, whoever waits for that, and keeps what fits none. Who waits for any source looks at all streams that
+ * among those that fit, whoever waits for that, and keeps what fits none while there is room. Who waits for any source looks at all streams that
  * nobody reads, by turns. Thread-safe.
  */
 final class Inbox implements Queue {
-    /** Between two looks at all streams: the price of a wait for any source in time, at the end and at the beginning. */
-    private static final long MAX_PAUSE_NANOS = 1_000_000;
-
-    private static final long MIN_PAUSE_NANOS = 10_000;
-
-    /** How long what a rank sent before it left may be on its way. */
-    private static final long DEPARTURE_GRACE_NANOS = TimeUnit.SECONDS.toNanos(2);
-
     private final GroupContext group;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -39,7 +31,11 @@ final class Inbox implements Queue {
     /** Where receives are completed by whoever read their message: what continues them may call anything. */
     private final Executor completions;
 
+    /** A message that has begun to arrive, and waits with its sender until there is a receive for it, or room. */
+    private record Held(long sequence, Envelope envelope) {}
+
     private final boolean[] isRead;
+    private final @Nullable Held[] held;
     private final long[] received;
     private final long[] posts;
     private int active;
@@ -56,21 +52,22 @@ final class Inbox implements Queue {
                 new LinkedBlockingQueue<>(),
                 task -> new ProgressThread("group " + group.name() + " received", task));
         this.isRead = new boolean[group.size()];
+        this.held = new @Nullable Held[group.size()];
         this.received = new long[group.size()];
         this.posts = new long[group.size() + 1];
     }
 
     /** A receive is called: from now on messages may go to it. Every one ends with {@link #forget}. */
-    Posted post(Request request, int tag) {
-        return post(request, tag, false);
+    Posted post(Request request, int tag, Deadline deadline) {
+        return post(request, tag, false, deadline);
     }
 
     /** The same for an object of any size. */
-    Posted postObject(Request request, int tag) {
-        return post(request, tag, true);
+    Posted postObject(Request request, int tag, Deadline deadline) {
+        return post(request, tag, true, deadline);
     }
 
-    private Posted post(Request request, int tag, boolean isObject) {
+    private Posted post(Request request, int tag, boolean isObject, Deadline deadline) {
         int source = request.root() == Messages.ANY_SOURCE ? group.size() : request.root();
         lock.lock();
         try {
@@ -78,8 +75,9 @@ final class Inbox implements Queue {
                 throw Lane.closed("group " + group.name());
             }
             active++;
-            Posted receive = new Posted(request, tag, isObject, posts[source]++);
+            Posted receive = new Posted(request, tag, isObject, posts[source]++, deadline);
             matches.post(receive);
+            changed.signalAll(); // What is held back may be for it, or have room now.
             if (receive.hasArrived()) {
                 receive.complete(); // Nothing continues it yet.
             }
@@ -103,8 +101,7 @@ final class Inbox implements Queue {
 
     /** Returns when the receive has its message; reads streams while nobody else does. */
     void await(Backend backend, Call call, Posted mine) {
-        long pause = MIN_PAUSE_NANOS;
-        long departed = 0;
+        AnySourceWait turns = new AnySourceWait(group, mine);
         lock.lock();
         try {
             while (!mine.hasArrived()) {
@@ -114,19 +111,17 @@ final class Inbox implements Queue {
                 }
                 mine.checkRefused();
                 group.health().check();
-                if (call.deadline().passed()) {
-                    throw timedOut(call, mine);
+                if (mine.deadline().passed()) {
+                    throw timedOut(mine);
                 }
                 if (mine.source() != Messages.ANY_SOURCE) {
                     if (!read(backend, call, mine, mine.source(), false)) {
                         long _ = changed.awaitNanos(call.deadline().remainingNanos());
                     }
                 } else if (readAny(backend, call, mine)) {
-                    pause = MIN_PAUSE_NANOS;
+                    turns.restart();
                 } else {
-                    departed = checkDepartures(mine, departed);
-                    long _ = changed.awaitNanos(pause);
-                    pause = Math.min(2 * pause, MAX_PAUSE_NANOS);
+                    long _ = changed.awaitNanos(turns.nextPauseNanos());
                 }
             }
         } catch (InterruptedException e) {
@@ -154,20 +149,20 @@ final class Inbox implements Queue {
      * @return whether one was read
      */
     private boolean read(Backend backend, Call call, Posted mine, int source, boolean onlyIfThere) {
-        if (isRead[source]) {
+        Held first = held[source];
+        if (isRead[source] || (first != null && !matches.canArrive(source, first.envelope()))) {
             return false;
         }
         isRead[source] = true;
         lock.unlock();
         try {
-            if (onlyIfThere && !backend.hasMessage(source)) {
-                return false;
+            if (first == null) {
+                if (onlyIfThere && !backend.hasMessage(source)) {
+                    return false;
+                }
+                first = next(backend, call, source);
             }
-            Posted done = readMessage(backend, call, source);
-            if (done != null && done != mine) {
-                completions.execute(done::complete);
-            }
-            return true;
+            return readMessage(backend, call, source, first, mine);
         } finally {
             lock.lock();
             isRead[source] = false;
@@ -175,39 +170,52 @@ final class Inbox implements Queue {
         }
     }
 
-    /** The receive that got the message, if one did. */
-    private @Nullable Posted readMessage(Backend backend, Call call, int source) {
+    private Held next(Backend backend, Call call, int source) {
         long sequence = received[source]++;
         Envelope envelope = backend.next(
                 call.part(sequence, OpKind.RECV, ReduceOp.SUM, 0, source, MemorySegment.NULL, MemorySegment.NULL));
-        Posted receive = take(source, sequence, envelope);
+        return new Held(sequence, envelope);
+    }
+
+    /** Whether the message could be read; else it is held back. */
+    private boolean readMessage(Backend backend, Call call, int source, Held message, Posted mine) {
+        Envelope envelope = message.envelope();
+        Posted receive = null;
+        lock.lock();
+        try {
+            if (!matches.canArrive(source, envelope)) {
+                held[source] = message;
+                return false;
+            }
+            held[source] = null;
+            receive = matches.take(source, message.sequence(), envelope);
+            if (receive == null) {
+                matches.reserve(envelope);
+            } else {
+                receive.filling(true);
+            }
+        } finally {
+            lock.unlock();
+        }
         MemorySegment target =
                 receive == null ? Arena.ofAuto().allocate(envelope.bytes(), Long.BYTES) : receive.target(envelope);
+        Posted done = receive;
         try {
-            backend.receive(call.receiving(sequence, source, envelope, target));
+            backend.receive(call.receiving(message.sequence(), source, envelope, target));
             if (receive == null) {
-                return keep(new Early(source, sequence, envelope, target));
+                done = keep(new Early(source, message.sequence(), envelope, target));
+            } else {
+                receive.arrive(source, envelope);
             }
-            receive.arrive(source, envelope);
-            return receive;
         } finally {
             if (receive != null) {
                 receive.filling(false);
             }
         }
-    }
-
-    private @Nullable Posted take(int source, long sequence, Envelope envelope) {
-        lock.lock();
-        try {
-            Posted receive = matches.take(source, sequence, envelope);
-            if (receive != null) {
-                receive.filling(true);
-            }
-            return receive;
-        } finally {
-            lock.unlock();
+        if (done != null && done != mine) {
+            completions.execute(done::complete);
         }
+        return true;
     }
 
     private @Nullable Posted keep(Early message) {
@@ -220,35 +228,41 @@ final class Inbox implements Queue {
         }
     }
 
-    private CommException timedOut(Call call, Posted mine) {
+    /** Whether a receive still lacks its message, and none is on its way into its memory. */
+    boolean isWaiting(Posted receive) {
+        return !receive.hasArrived() && !receive.isFilling();
+    }
+
+    /** Why a receive fails whose time is over. */
+    CommException timedOut(Posted mine) {
         return new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 mine.describe() + " on group " + group.name() + " timed out after "
-                        + call.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
-                        + " has got no message that fits. Look at the tags, and at what the senders do.");
+                        + mine.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
+                        + " has got no message that fits. Look at the tags, and at what the senders do."
+                        + heldBack());
     }
 
-    /**
-     * Throws when a rank has left that somebody waits for, and nothing more can come of it.
-     *
-     * @param since when the first one was found to have left; 0: none so far
-     * @return the same from now on
-     */
-    private long checkDepartures(Posted mine, long since) {
-        for (int source = 0; group.health().isImpaired() && source < group.size(); source++) {
-            String how = group.health().departure(source);
-            if (how != null && since == 0) {
-                return System.nanoTime();
+    private String heldBack() {
+        StringBuilder text = new StringBuilder();
+        lock.lock();
+        try {
+            for (int source = 0; source < held.length; source++) {
+                Held message = held[source];
+                if (message != null) {
+                    text.append(" Before anything else of ")
+                            .append(group.describe(source))
+                            .append(" comes its ");
+                    text.append(message.envelope().describe(message.sequence(), group.rank()));
+                    text.append(
+                            ", which is held back: it has no recv, and with it the messages that have none would exceed ");
+                    text.append(Matches.MAX_EARLY_BYTES).append(" bytes.");
+                }
             }
-            if (how != null && System.nanoTime() - since > DEPARTURE_GRACE_NANOS) {
-                throw new CommException(
-                        ErrorCode.PEER_LOST,
-                        group.describe(source) + " " + how + " while " + group.describe(group.rank())
-                                + " waited in " + mine.describe() + " on group " + group.name()
-                                + ". Ranks that others may still wait for end with a barrier.");
-            }
+        } finally {
+            lock.unlock();
         }
-        return since;
+        return text.toString();
     }
 
     /** Those who wait look at the group's health again. */

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * that fit it. Not thread-safe.
  */
 final class Matches {
-    /** A bound on messages that nobody has asked for yet; beyond it, probably nobody ever will. */
+    /** A bound on messages that nobody has asked for yet; beyond it, their senders wait. */
     static final long MAX_EARLY_BYTES = 256 << 20;
 
     private final GroupContext group;
@@ -43,30 +43,25 @@ final class Matches {
         posted.remove(receive);
     }
 
-    /**
-     * Takes the receive out of those that wait to which a message goes that begins to arrive; null if it came early, and
-     * is to be kept.
-     */
+    /** Takes the receive out of those that wait to which a message goes that begins to arrive; null if there is none. */
     @Nullable
     Posted take(int source, long sequence, Envelope envelope) {
         Posted receive = takeFirst(source, envelope);
-        if (receive != null) {
-            if (!receive.agrees(envelope)) {
-                throw mismatch(source, sequence, envelope, receive);
-            }
-            return receive;
+        if (receive != null && !receive.agrees(envelope)) {
+            throw mismatch(source, sequence, envelope, receive);
         }
-        if (earlyBytes + envelope.bytes() > MAX_EARLY_BYTES) {
-            throw new CommException(
-                    ErrorCode.COLLECTIVE_MISMATCH,
-                    describe(source) + " called " + envelope.describe(sequence, group.rank()) + " on group "
-                            + group.name() + ", but " + describe(group.rank())
-                            + " has called no recv for it, and the messages it has not asked for have "
-                            + earlyBytes + " bytes already (expected at most " + MAX_EARLY_BYTES
-                            + " in all). Call the receives earlier, or in the order of the sends.");
-        }
+        return receive;
+    }
+
+    /** Whether a message has a receive, or there is room to keep it until it has. */
+    boolean canArrive(int source, Envelope envelope) {
+        return earlyBytes + envelope.bytes() <= MAX_EARLY_BYTES
+                || posted.stream().anyMatch(receive -> receive.fits(source, envelope));
+    }
+
+    /** A message begins to arrive that is for nobody yet. */
+    void reserve(Envelope envelope) {
         earlyBytes += envelope.bytes();
-        return null;
     }
 
     /** A message that came early has arrived; the receive for it if one has been posted meanwhile, else null. */

@@ -1,11 +1,14 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * Messages between two ranks of a group. A message has a tag, a number that says what it is for; a receive takes messages of
@@ -13,10 +16,11 @@ import java.util.List;
  *
  * <p>Order, as MPI has it: messages of one rank to another with one tag arrive in the order in which they were sent, and a
  * message goes to the receive that was posted first among those that fit it. A receive waits only for a message that fits
- * it. Messages that arrive before those that are waited for are kept, up to {@value Matches#MAX_EARLY_BYTES} bytes in all.
+ * it. Messages that arrive before those that are waited for are kept, up to {@value Matches#MAX_EARLY_BYTES} bytes in all;
+ * what is beyond waits with its sender, and so does all that this sends after it, until it is received.
  *
- * <p>A receive states type and count; a message of another type or count is a COLLECTIVE_MISMATCH that names both. A rank
- * that leaves while another waits for a message from any source is lost to it, PEER_LOST: end such work with a barrier.
+ * <p>A receive states type and count; a message of another type or count is a COLLECTIVE_MISMATCH that names both. A wait for
+ * a message from any source fails with PEER_LOST when all other ranks have left.
  *
  * <p>From {@link ProcessGroup#messages()}; thread-safe.
  */
@@ -55,20 +59,33 @@ public final class Messages {
         return receive(requests.message(OpKind.RECV, buffer, type, count, source), tag);
     }
 
-    /** Asynchronous {@link #recv}; receives that are under way at the same time do not wait for each other's
-     * messages, but the timeout of one begins when those called before it from the same source are done. */
+    /** Asynchronous {@link #recv}; receives that are under way at the same time do not wait for each other's messages. */
     public Receipt recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag) {
         Request request = requests.message(OpKind.RECV, buffer, type, count, source);
-        Posted posted = runtime.inbox().post(request, tag);
+        Posted posted = runtime.inbox().post(request, tag, Deadline.after(options.timeout()));
         GroupTask task = receiving(request, posted);
         try {
             Work _ = runtime.receives(source == ANY_SOURCE ? requests.size() : source)
                     .submit(new AsyncReceive(runtime.inbox(), posted, task));
+            failInTime(posted);
         } catch (RuntimeException refused) {
             runtime.inbox().forget(posted);
             throw refused;
         }
         return posted;
+    }
+
+    /** A receive may end before one that was called earlier from the same source, for which the progress thread waits. */
+    private void failInTime(Posted posted) {
+        Inbox inbox = runtime.inbox();
+        var _ = posted.future()
+                .orTimeout(posted.deadline().remainingNanos(), TimeUnit.NANOSECONDS)
+                .exceptionallyAsync(failure -> {
+                    if (failure instanceof TimeoutException && inbox.isWaiting(posted)) {
+                        CommException _ = runtime.fail(inbox.timedOut(posted));
+                    }
+                    return null;
+                });
     }
 
     /**
@@ -123,7 +140,7 @@ public final class Messages {
      */
     public <T> T recvObject(int source, int tag, Codec<T> codec) {
         Request request = requests.message(OpKind.RECV, MemorySegment.ofArray(new byte[0]), DataType.U8, 0, source);
-        Posted posted = runtime.inbox().postObject(request, tag);
+        Posted posted = runtime.inbox().postObject(request, tag, Deadline.after(options.timeout()));
         Received received = receive(request, posted);
         byte[] bytes = posted.object();
         try {
@@ -138,7 +155,7 @@ public final class Messages {
     }
 
     private Received receive(Request request, int tag) {
-        return receive(request, runtime.inbox().post(request, tag));
+        return receive(request, runtime.inbox().post(request, tag, Deadline.after(options.timeout())));
     }
 
     private Received receive(Request request, Posted posted) {
@@ -155,7 +172,7 @@ public final class Messages {
         return new GroupTask(
                 runtime,
                 request,
-                options.timeout(),
+                posted.deadline(),
                 (backend, call) -> runtime.inbox().await(backend, call, posted));
     }
 

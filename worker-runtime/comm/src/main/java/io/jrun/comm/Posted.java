@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
@@ -15,17 +16,24 @@ final class Posted implements Receipt {
     private final int tag;
     private final boolean isObject;
     private final long sequence;
+    private final Deadline deadline;
     private final Pending work = new Pending();
     private byte[] object = {};
     private volatile @Nullable Received arrived;
     private volatile boolean filling;
     private volatile @Nullable CommException mismatch;
 
-    Posted(Request request, int tag, boolean isObject, long sequence) {
+    Posted(Request request, int tag, boolean isObject, long sequence, Deadline deadline) {
         this.request = request;
         this.tag = tag;
         this.isObject = isObject;
         this.sequence = sequence;
+        this.deadline = deadline;
+    }
+
+    /** When it must have its message, counted from its call. */
+    Deadline deadline() {
+        return deadline;
     }
 
     /** Its number among the receives from the same source. */

@@ -330,6 +330,93 @@ class MessagesTest {
         });
     }
 
+    /** Others may still send: also when a rank has left whose stream has ended. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aWaitForAnySourceGoesOnWhileSomebodyIsLeft(TransportKind transport) {
+        CountDownLatch left = new CountDownLatch(1);
+        run(transport, 3, world -> {
+            Messages messages = world.group().messages();
+            if (world.rank() == 0) {
+                MemorySegment one = filled(1, 0);
+                assertThat(messages.recv(one, DataType.I32, 1, Messages.ANY_SOURCE, 0)
+                                .source())
+                        .isEqualTo(1);
+                left.countDown();
+                assertThat(messages.recv(one, DataType.I32, 1, Messages.ANY_SOURCE, 0)
+                                .source())
+                        .isEqualTo(2);
+                assertFilled(one, 2);
+            } else if (world.rank() == 1) {
+                messages.send(filled(1, 1), DataType.I32, 1, 0, 0);
+            } else {
+                left.await();
+                TimeUnit.MILLISECONDS.sleep(2500); // Longer than what a rank that has left may still have under way.
+                messages.send(filled(1, 2), DataType.I32, 1, 0, 0);
+            }
+        });
+    }
+
+    /** The progress thread waits for the first receive, which has more time. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void theTimeOfAReceiveBeginsWithItsCall(TransportKind transport) {
+        CountDownLatch failed = new CountDownLatch(1);
+        run(transport, 2, world -> {
+            if (world.rank() == 0) {
+                ProcessGroup patient = world.group().withTimeout(Duration.ofHours(1));
+                ProcessGroup hasty = world.group().withTimeout(Duration.ofSeconds(1));
+                Receipt first = patient.messages().recvAsync(filled(1, 0), DataType.I32, 1, 1, 1);
+                Receipt second = hasty.messages().recvAsync(filled(1, 0), DataType.I32, 1, 1, 2);
+                for (Receipt receipt : List.of(second, first)) {
+                    assertThatThrownBy(() -> receipt.await(Duration.ofSeconds(60)))
+                            .isInstanceOfSatisfying(
+                                    CommException.class,
+                                    comm -> assertThat(comm.code()).isEqualTo(ErrorCode.COLLECTIVE_TIMEOUT))
+                            .hasMessageContaining("recv #1(i32, 1, tag 2, from 1)")
+                            .hasMessageContaining("timed out after 1 s");
+                }
+                failed.countDown();
+            } else {
+                assertThat(failed.await(60, TimeUnit.SECONDS)).isTrue();
+            }
+        });
+    }
+
+    /** Four of them fill the memory for what nobody has asked for; the fifth waits until it is received, and what follows. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void messagesForWhichThereIsNoRoomWaitWithTheirSender(TransportKind transport) {
+        int count = (int) (Matches.MAX_EARLY_BYTES / Integer.BYTES / 4);
+        run(transport, 2, world -> {
+            Messages messages = world.group().messages();
+            if (world.rank() == 0) {
+                MemorySegment data = filled(count, 7);
+                List<Work> works = new ArrayList<>();
+                for (int tag = 0; tag < 5; tag++) {
+                    works.add(messages.sendAsync(data, DataType.I32, count, 1, tag));
+                }
+                works.add(messages.sendAsync(filled(1, 9), DataType.I32, 1, 1, 9));
+                works.get(3).await();
+                world.group().barrier();
+                works.getLast().await();
+            } else {
+                MemorySegment last = filled(1, 0);
+                Receipt reads = messages.recvAsync(last, DataType.I32, 1, 0, 9);
+                world.group().barrier();
+                MemorySegment data = filled(count, 0);
+                for (int tag : List.of(4, 1, 0, 3, 2)) {
+                    data.fill((byte) 0);
+                    messages.recv(data, DataType.I32, count, 0, tag);
+                    assertFilled(data, 7);
+                }
+                reads.await();
+                assertFilled(last, 9);
+            }
+            world.group().barrier();
+        });
+    }
+
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
     void aReceiveThatNothingFitsTimesOut(TransportKind transport) {

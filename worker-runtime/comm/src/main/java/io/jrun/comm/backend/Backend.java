@@ -35,8 +35,8 @@ public interface Backend extends AutoCloseable {
     MemorySegment allocate(Call call);
 
     /**
-     * Whether the next message of {@code source} has begun to arrive, or never will, so that a RECV from it does not wait for
-     * it to be sent. Called like such a RECV, and returns at once.
+     * Whether the next message of {@code source} has begun to arrive, so that a RECV from it does not wait for it to be sent;
+     * no if that rank has left. Called like such a RECV, and returns at once.
      *
      * @throws CommException USAGE if this backend cannot tell, and so cannot receive from any source
      */

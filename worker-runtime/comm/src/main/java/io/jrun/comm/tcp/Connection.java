@@ -21,13 +21,6 @@ sealed interface Connection permits PlainConnection, TlsConnection {
      */
     long write(ByteBuffer... from) throws IOException;
 
-    /**
-     * Whether a read would find bytes, or the end.
-     *
-     * @param isReadable what a selector says of the socket
-     */
-    boolean hasInput(boolean isReadable) throws IOException;
-
     /** What to select for when {@code wanted} made no progress. */
     int interest(int wanted);
 

@@ -118,17 +118,6 @@ final class Pair {
         return FrameHeader.decode(receiveHeader);
     }
 
-    /** The selector is to tell of bytes that arrive. */
-    void listen() {
-        wantReads(true);
-    }
-
-    /** Whether bytes have come; {@code isReadable} is what the selector says. */
-    boolean hasInput(boolean isReadable) throws IOException {
-        Connection open = connection;
-        return open != null && open.hasInput(isReadable);
-    }
-
     /** Takes the connection over; {@code newKey} is registered without interests. */
     void open(Connection newConnection, SelectionKey newKey) {
         connection = newConnection;

@@ -19,11 +19,6 @@ record PlainConnection(SocketChannel socket) implements Connection {
     }
 
     @Override
-    public boolean hasInput(boolean isReadable) {
-        return isReadable;
-    }
-
-    @Override
     public int interest(int wanted) {
         return wanted;
     }

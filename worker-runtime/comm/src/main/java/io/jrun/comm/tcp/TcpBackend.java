@@ -117,7 +117,7 @@ final class TcpBackend implements Backend {
 
     @Override
     public boolean hasMessage(int source) {
-        return messages(source, OpKind.RECV).hasInput(source);
+        return messages(source, OpKind.RECV).hasMessage(source);
     }
 
     @Override

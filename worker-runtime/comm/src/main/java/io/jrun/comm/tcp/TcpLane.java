@@ -169,17 +169,11 @@ final class TcpLane implements Links, AutoCloseable {
         }
     }
 
-    /** Whether the peer has sent something, or ended its stream, since the last call. Between calls of a lane of one peer. */
-    boolean hasInput(int peer) {
+    /** Whether the next message of a peer has come, at least its header. Between calls of a lane of one peer. */
+    boolean hasMessage(int peer) {
         Pair pair = involve(peer);
         takeDeliveries();
-        pair.listen();
-        try {
-            boolean isReadable = selector.selectNow(_ -> {}) > 0;
-            return pair.hasInput(isReadable);
-        } catch (IOException e) {
-            throw lost(peer, reason(e));
-        }
+        return peek(pair) != null;
     }
 
     /** Makes a waiting thread look at the group's health again. Any thread. */

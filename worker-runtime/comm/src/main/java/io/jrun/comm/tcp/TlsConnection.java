@@ -245,16 +245,6 @@ final class TlsConnection implements Connection {
         }
     }
 
-    /** The socket may be readable for TLS's own sake only, and not readable any more when a record is here already. */
-    @Override
-    public boolean hasInput(boolean isReadable) throws IOException {
-        boolean progress = established || isReady();
-        while (progress && !decrypted.hasRemaining()) {
-            progress = unwrap(null);
-        }
-        return decrypted.hasRemaining() || ended;
-    }
-
     @Override
     public int interest(int wanted) {
         if (outgoing.hasRemaining()) {
