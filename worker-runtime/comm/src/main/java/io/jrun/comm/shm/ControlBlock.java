@@ -50,6 +50,11 @@ final class ControlBlock {
         return base;
     }
 
+    /** Counts those of them that have closed it again. */
+    long detached() {
+        return base + Integer.BYTES;
+    }
+
     /** 0: healthy; 1: being written; 2: the text is the group's failure. */
     long poisonState() {
         return base + LINE;

@@ -13,8 +13,7 @@ import java.util.Optional;
 
 /**
  * A piece of shared memory: a file in /dev/shm, mapped. A file appears under its name complete: of full size, zeroed, mode
- * 0600, and locked by its creator for as long as that keeps it open, so that {@link Sweeper} can tell a living one from a
- * leftover. Memory is used only after space for it was really allocated: a full /dev/shm is an error then, not a crash later.
+ * 0600, and locked by everybody who keeps it open, so that {@link Sweeper} can tell a living one from a leftover. Memory is used only after space for it was really allocated: a full /dev/shm is an error then, not a crash later.
  */
 final class Segment implements AutoCloseable {
     static final Path DIRECTORY = Path.of("/dev/shm");
@@ -46,7 +45,7 @@ final class Segment implements AutoCloseable {
         boolean named = false;
         boolean done = false;
         try {
-            checked(SystemCalls.lock(file), "lock", name);
+            checked(SystemCalls.lockShared(file), "lock", name);
             checked(SystemCalls.setLength(file, bytes), "size", name);
             allocate(file, 0, reserved);
             int linked = SystemCalls.link(file, path.toString());
@@ -74,7 +73,11 @@ final class Segment implements AutoCloseable {
         if (file == -SystemCalls.ENOENT) {
             return Optional.empty();
         }
-        return Optional.of(map(path, bytes, false, checked(file, "open", name)));
+        if (SystemCalls.lockShared(checked(file, "open", name)) < 0) {
+            SystemCalls.close(file); // A leftover of that name, which is being swept away.
+            return Optional.empty();
+        }
+        return Optional.of(map(path, bytes, false, file));
     }
 
     long address() {
@@ -107,7 +110,7 @@ final class Segment implements AutoCloseable {
         }
     }
 
-    /** Gives up the file, and with it a creator's lock; the mapping stays. For segments that have no name any more. */
+    /** Gives up the file, and with it the lock; the mapping stays. For segments that have no name any more. */
     void closeFile() {
         if (file != NO_FILE) {
             SystemCalls.close(file);

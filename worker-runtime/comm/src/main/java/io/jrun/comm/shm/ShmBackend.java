@@ -133,6 +133,12 @@ final class ShmBackend implements Backend {
         synchronized (mappings) {
             closed = true;
             memory.close();
+            boolean isLast = Words.add(block.detached(), 1) == Words.latestInt(block.attached());
+            if (isLast || group.health().cause() != null) {
+                control.unlink();
+            }
+            // Its name stays for ranks that use the group for the first time only now.
+            control.closeFile();
             control.close();
             arena.close();
         }

@@ -7,7 +7,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Removes segments whose creators were killed before they could: those of this user that nobody holds the lock of. */
+/** Removes segments whose ranks were killed before they could: those of this user that nobody holds a lock of. */
 final class Sweeper {
     private Sweeper() {}
 

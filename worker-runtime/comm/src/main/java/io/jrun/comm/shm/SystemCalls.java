@@ -28,6 +28,7 @@ final class SystemCalls {
     private static final long O_RDWR = 2;
     private static final long O_CLOEXEC = 0x80000;
     private static final long OWNER_ONLY = 0600;
+    private static final long LOCK_SHARED_NOW = 1 | 4;
     private static final long LOCK_EXCLUSIVE_NOW = 2 | 4;
     private static final long FUTEX_WAIT = 0;
     private static final long FUTEX_WAKE = 1;
@@ -94,7 +95,12 @@ final class SystemCalls {
         long _ = call(NUMBERS.close(), file, 0, 0, 0, 0);
     }
 
-    /** Locks without waiting. The lock belongs to the open file, so it also holds between ranks of one process. */
+    /** Locks together with others, without waiting. */
+    static int lockShared(int file) {
+        return (int) call(NUMBERS.flock(), file, LOCK_SHARED_NOW, 0, 0, 0);
+    }
+
+    /** Locks against all others, without waiting. The lock belongs to the open file, so it also holds between ranks of one process. */
     static int lock(int file) {
         return (int) call(NUMBERS.flock(), file, LOCK_EXCLUSIVE_NOW, 0, 0, 0);
     }
