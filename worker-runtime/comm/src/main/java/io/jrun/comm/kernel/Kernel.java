@@ -1,6 +1,7 @@
 package io.jrun.comm.kernel;
 
 import io.jrun.comm.ReduceOp;
+import java.lang.foreign.MemorySegment;
 
 /**
  * Element-wise arithmetic of one data type. Arguments are addresses of native memory ({@link Memory}); any alignment will
@@ -40,6 +41,15 @@ public interface Kernel {
         }
         if (op == ReduceOp.AVG) {
             divide(out, ranks, count);
+        }
+    }
+
+    /** {@link #fold} into every contribution: what all ranks need, in one pass over their memory. */
+    default void foldAll(ReduceOp op, long[] contributions, long offset, long scratch, long count, int elementBytes) {
+        long first = contributions[0] + offset;
+        fold(op, contributions, offset, first, scratch, count);
+        for (int rank = 1; rank < contributions.length; rank++) {
+            MemorySegment.copy(Memory.ALL, first, Memory.ALL, contributions[rank] + offset, count * elementBytes);
         }
     }
 }

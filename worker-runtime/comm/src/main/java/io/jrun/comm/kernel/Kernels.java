@@ -120,6 +120,10 @@ public final class Kernels {
             try (Arena arena = Arena.ofConfined()) {
                 long a = arena.allocate(WARM_UP_BYTES, WARM_UP_BYTES).address();
                 long b = arena.allocate(WARM_UP_BYTES, WARM_UP_BYTES).address();
+                long scratch = arena.allocate(WARM_UP_BYTES, WARM_UP_BYTES).address();
+                long[] ranks = {
+                    a, b, arena.allocate(WARM_UP_BYTES, WARM_UP_BYTES).address()
+                };
                 long count = WARM_UP_BYTES / type.sizeBytes();
                 for (int call = 0; call < WARM_UP_CALLS; call++) {
                     vector.combine(ReduceOp.SUM, a, b, a, count);
@@ -128,6 +132,7 @@ public final class Kernels {
                     if (averages) {
                         vector.divide(a, 2, count);
                     }
+                    vector.foldAll(ReduceOp.SUM, ranks, 0, scratch, count, type.sizeBytes());
                     if (type.isFloat()) {
                         vector.scale(a, 0.5, count);
                     }

@@ -30,4 +30,10 @@ public final class RankOrderFold {
     public void fold(DataType type, ReduceOp op, long[] contributions, long offset, long out, long bytes) {
         Kernels.of(type).fold(op, contributions, offset, out, scratch, bytes / type.sizeBytes());
     }
+
+    /** The same into all of them. */
+    public void foldAll(DataType type, ReduceOp op, long[] contributions, long offset, long bytes) {
+        int elementBytes = type.sizeBytes();
+        Kernels.of(type).foldAll(op, contributions, offset, scratch, bytes / elementBytes, elementBytes);
+    }
 }

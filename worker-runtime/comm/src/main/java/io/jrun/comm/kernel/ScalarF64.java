@@ -21,6 +21,9 @@ final class ScalarF64 implements Kernel {
 
     @Override
     public void combine(ReduceOp op, long a, long b, long out, long count) {
+        if (count == 0) {
+            return; // The rest of a vector loop that has none.
+        }
         double[] x = new double[(int) Math.min(count, BLOCK)];
         double[] y = new double[x.length];
         for (long done = 0; done < count; done += BLOCK) {
@@ -69,6 +72,9 @@ final class ScalarF64 implements Kernel {
 
     @Override
     public void divide(long data, int divisor, long count) {
+        if (count == 0) {
+            return; // The rest of a vector loop that has none.
+        }
         double[] x = new double[(int) Math.min(count, BLOCK)];
         for (long done = 0; done < count; done += BLOCK) {
             int length = (int) Math.min(count - done, BLOCK);
@@ -82,6 +88,9 @@ final class ScalarF64 implements Kernel {
 
     @Override
     public void scale(long data, double factor, long count) {
+        if (count == 0) {
+            return; // The rest of a vector loop that has none.
+        }
         double[] x = new double[(int) Math.min(count, BLOCK)];
         for (long done = 0; done < count; done += BLOCK) {
             int length = (int) Math.min(count - done, BLOCK);

@@ -21,6 +21,9 @@ final class ScalarI64 implements Kernel {
 
     @Override
     public void combine(ReduceOp op, long a, long b, long out, long count) {
+        if (count == 0) {
+            return; // The rest of a vector loop that has none.
+        }
         long[] x = new long[(int) Math.min(count, BLOCK)];
         long[] y = new long[x.length];
         for (long done = 0; done < count; done += BLOCK) {
@@ -83,6 +86,9 @@ final class ScalarI64 implements Kernel {
 
     @Override
     public void divide(long data, int divisor, long count) {
+        if (count == 0) {
+            return; // The rest of a vector loop that has none.
+        }
         long[] x = new long[(int) Math.min(count, BLOCK)];
         for (long done = 0; done < count; done += BLOCK) {
             int length = (int) Math.min(count - done, BLOCK);

@@ -23,6 +23,9 @@ final class ScalarI8 implements Kernel {
 
     @Override
     public void combine(ReduceOp op, long a, long b, long out, long count) {
+        if (count == 0) {
+            return; // The rest of a vector loop that has none.
+        }
         byte[] x = new byte[(int) Math.min(count, BLOCK)];
         byte[] y = new byte[x.length];
         for (long done = 0; done < count; done += BLOCK) {

@@ -16,6 +16,9 @@ final class VectorF64 implements Kernel {
     private static final long SIZE = Double.BYTES;
     private static final Kernel TAIL = ScalarF64.INSTANCE;
 
+    /** Vectors that {@link #foldAll} has in hand: enough that their additions do not wait for each other. */
+    private static final int FOLDED = 4;
+
     private VectorF64() {}
 
     @Override
@@ -97,6 +100,45 @@ final class VectorF64 implements Kernel {
             put(load(data + i).mul(factor), data + i);
         }
         TAIL.scale(data + end, factor, count - end / SIZE);
+    }
+
+    /** Of sums, several vectors at a time through all contributions, and out to all of them. */
+    @Override
+    public void foldAll(ReduceOp op, long[] contributions, long offset, long scratch, long count, int elementBytes) {
+        long step = FOLDED * BYTES;
+        long end = op == ReduceOp.SUM || op == ReduceOp.AVG ? count * SIZE / step * step : 0;
+        int ranks = contributions.length;
+        double divisor = op == ReduceOp.AVG ? ranks : 1;
+        for (long i = offset; i < offset + end; i += step) {
+            long at = contributions[0] + i;
+            DoubleVector v0 = load(at);
+            DoubleVector v1 = load(at + BYTES);
+            DoubleVector v2 = load(at + 2 * BYTES);
+            DoubleVector v3 = load(at + 3 * BYTES);
+            for (int rank = 1; rank < ranks; rank++) {
+                at = contributions[rank] + i;
+                v0 = v0.add(load(at));
+                v1 = v1.add(load(at + BYTES));
+                v2 = v2.add(load(at + 2 * BYTES));
+                v3 = v3.add(load(at + 3 * BYTES));
+            }
+            if (divisor != 1) {
+                v0 = v0.div(divisor);
+                v1 = v1.div(divisor);
+                v2 = v2.div(divisor);
+                v3 = v3.div(divisor);
+            }
+            for (int rank = 0; rank < ranks; rank++) {
+                at = contributions[rank] + i;
+                put(v0, at);
+                put(v1, at + BYTES);
+                put(v2, at + 2 * BYTES);
+                put(v3, at + 3 * BYTES);
+            }
+        }
+        if (end < count * SIZE) {
+            Kernel.super.foldAll(op, contributions, offset + end, scratch, count - end / SIZE, elementBytes);
+        }
     }
 
     private static DoubleVector load(long address) {

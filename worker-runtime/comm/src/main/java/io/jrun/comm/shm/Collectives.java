@@ -24,7 +24,8 @@ import java.lang.foreign.MemorySegment;
  * </ul>
  *
  * <p>Reductions of size N over P ranks: each rank folds 1/P of the elements of all ranks, reading N and writing N bytes
- * (registered), so the memory moves 2 P N bytes in all and every core takes part. Every element is folded in ascending rank:
+ * (registered), so the memory moves 2 P N bytes in all and every core takes part; so they share the copying of a broadcast
+ * between registered buffers. Every element is folded in ascending rank:
  * results do not depend on the way of exposing, nor on how data is split. Confined to the group's collectives.
  */
 final class Collectives {
@@ -36,6 +37,12 @@ final class Collectives {
 
     /** Two ranks' data is handled at a time in pieces of this size, between which a switch to warm kernels is seen. */
     private static final long PAIR_BLOCK_BYTES = 64 << 10;
+
+    /** Of a broadcast, one rank copies so much at a time: large enough for the VM to write past the caches. */
+    private static final long COPY_PIECE_BYTES = 4 << 20;
+
+    /** Below, each rank copies for itself: the memory is in the root's cache, and another's is not its own. */
+    private static final long MIN_SHARED_COPY_BYTES = 256 << 10;
 
     private static final long ALIGNMENT = 64;
 
@@ -85,7 +92,8 @@ final class Collectives {
         long exposed = exposedBytes(self, call, blocks);
         boolean inline = isInline(call, blocks);
         boolean exposes = exposes(self, call);
-        long location = inline || !exposes ? RegisteredMemory.NOWHERE : memory.locate(call.input(), exposed);
+        boolean offers = exposes || call.kind() == OpKind.BROADCAST;
+        long location = inline || !offers ? RegisteredMemory.NOWHERE : memory.locate(call.input(), exposed);
         steps.enter(call, location, inline && exposes ? exposed : 0);
         pause.reached(call, "enter");
         if (inline) {
@@ -175,10 +183,17 @@ final class Collectives {
                 if (size == 2) {
                     reducePair(call);
                 } else {
-                    reduceSlice(call, sources, self, true, call.bytes());
+                    reduceEverywhere(call);
                 }
             }
-            case REDUCE -> reduceSlice(call, sources, call.root(), false, call.bytes());
+            case REDUCE -> reduceSlice(call, sources, call.root(), call.bytes());
+            case BROADCAST -> {
+                if (call.bytes() >= MIN_SHARED_COPY_BYTES && sharesCopying(call)) {
+                    copyPieces(call);
+                } else {
+                    take(call, blocks, Piece.WHOLE);
+                }
+            }
             default -> take(call, blocks, Piece.WHOLE);
         }
         steps.phase(call);
@@ -238,7 +253,7 @@ final class Collectives {
         switch (call.kind()) {
             case ALL_REDUCE, REDUCE -> {
                 long length = piece.length(call.bytes());
-                reduceSlice(call, halves, self, false, length);
+                reduceSlice(call, halves, self, length);
                 steps.phase(call);
                 if (call.kind() == OpKind.ALL_REDUCE || self == call.root()) {
                     gatherSlices(call, piece.offset(), length);
@@ -251,25 +266,26 @@ final class Collectives {
         }
     }
 
-    /**
-     * Folds this rank's slice of everybody's {@code data} into that of {@code target}, and where {@code everywhere} says so
-     * into everybody's.
-     */
-    private void reduceSlice(Call call, long[] data, int target, boolean everywhere, long bytes) {
+    /** Folds this rank's slice of everybody's {@code data} into that of {@code target}. */
+    private void reduceSlice(Call call, long[] data, int target, long bytes) {
         long end = sliceBegin(self + 1, bytes);
         for (long at = sliceBegin(self, bytes); at < end; at += RankOrderFold.BLOCK_BYTES) {
             long length = Math.min(RankOrderFold.BLOCK_BYTES, end - at);
             fold.fold(call.type(), call.op(), data, at, data[target] + at, length);
             pause.reached(call, "reduce");
-            for (int peer = 0; everywhere && peer < size; peer++) {
-                if (peer != target) {
-                    MemorySegment.copy(Memory.ALL, data[target] + at, Memory.ALL, data[peer] + at, length);
-                }
-            }
         }
     }
 
-    /** {@link #reduceSlice} everywhere for two ranks: one pass that reads and writes both ranks' memory. */
+    /** Folds this rank's slice of everybody's registered memory into all of it. */
+    private void reduceEverywhere(Call call) {
+        long end = sliceBegin(self + 1, call.bytes());
+        for (long at = sliceBegin(self, call.bytes()); at < end; at += RankOrderFold.BLOCK_BYTES) {
+            fold.foldAll(call.type(), call.op(), sources, at, Math.min(RankOrderFold.BLOCK_BYTES, end - at));
+            pause.reached(call, "reduce");
+        }
+    }
+
+    /** {@link #reduceEverywhere} for two ranks: one pass that reads and writes both ranks' memory. */
     private void reducePair(Call call) {
         long begin = sliceBegin(self, call.bytes());
         long end = sliceBegin(self + 1, call.bytes());
@@ -277,6 +293,31 @@ final class Collectives {
             long count = Math.min(PAIR_BLOCK_BYTES, end - at) / call.type().sizeBytes();
             Kernels.of(call.type()).combineBoth(call.op(), sources[0] + at, sources[1] + at, count);
             pause.reached(call, "reduce");
+        }
+    }
+
+    /** Whether every rank's buffer of a broadcast is registered, so that any rank can fill any other's; fills the sources. */
+    private boolean sharesCopying(Call call) {
+        for (int peer = 0; peer < size; peer++) {
+            long location = Words.plain(ControlBlock.location(block.entry(peer, call.sequence())));
+            if (location == RegisteredMemory.NOWHERE) {
+                return false;
+            }
+            sources[peer] = memory.address(peer, location);
+        }
+        return true;
+    }
+
+    /** Copies the pieces of a broadcast whose turn is this rank's, to everybody. */
+    private void copyPieces(Call call) {
+        long stride = Math.min(COPY_PIECE_BYTES, sliceBegin(1, call.bytes()));
+        for (long at = self * stride; at < call.bytes(); at += size * stride) {
+            long length = Math.min(stride, call.bytes() - at);
+            for (int peer = 0; peer < size; peer++) {
+                if (peer != call.root()) {
+                    MemorySegment.copy(Memory.ALL, sources[call.root()] + at, Memory.ALL, sources[peer] + at, length);
+                }
+            }
         }
     }
 

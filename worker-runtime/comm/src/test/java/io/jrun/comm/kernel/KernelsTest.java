@@ -8,6 +8,7 @@ import io.jrun.comm.ReduceOp;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
@@ -82,8 +83,13 @@ class KernelsTest {
             kernel.scale(c.address(), 1.0 / 3, count);
         }
         kernel.combineBoth(op, a.address(), b.address(), count);
-        MemorySegment all = arena.allocate(4 * a.byteSize());
-        List<MemorySegment> parts = List.of(a, b, c, d);
+        List<MemorySegment> ranks = List.of(random(type, 5, arena), random(type, 6, arena), random(type, 7, arena));
+        long[] addresses = ranks.stream().mapToLong(MemorySegment::address).toArray();
+        kernel.foldAll(op, addresses, 0, scratch, count, type.sizeBytes());
+        ranks.forEach(rank -> forgetWhichNan(type, rank));
+        List<MemorySegment> parts = new ArrayList<>(List.of(a, b, c, d));
+        parts.addAll(ranks);
+        MemorySegment all = arena.allocate(parts.size() * a.byteSize());
         for (int part = 0; part < parts.size(); part++) {
             MemorySegment.copy(parts.get(part), 0, all, part * a.byteSize(), a.byteSize());
         }
