@@ -7,6 +7,7 @@ import io.grpc.inprocess.InProcessChannelBuilder;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.Arrived;
+import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.HomeGrpc;
 import io.jrun.agent.proto.LogChunk;
@@ -152,6 +153,7 @@ public final class HomeComing {
             try (AgentServer _ = AgentServer.inProcess(name, options)) {
                 AgentGrpc.AgentStub stub = AgentGrpc.newStub(agent);
                 tieLogs(stub);
+                tieFiles(stub);
                 AgentEvents end = new AgentEvents();
                 orders.to(stub.control(end));
                 CompletableFuture.anyOf(over, end.ended).join();
@@ -164,10 +166,16 @@ public final class HomeComing {
 
         private void tieLogs(AgentGrpc.AgentStub agent) {
             Relay<LogChunk> chunks = new Relay<>();
-            LogCredits credits = new LogCredits(agent, chunks);
-            StreamObserver<LogChunk> toHome = home.logs(credits);
+            StreamObserver<LogChunk> toHome = home.logs(new LateStream<>(() -> agent.logs(chunks)));
             toHome.onNext(LogChunk.newBuilder().setNode(call.node()).build());
             chunks.to(toHome);
+        }
+
+        private void tieFiles(AgentGrpc.AgentStub agent) {
+            Relay<FileRequest> requests = new Relay<>();
+            StreamObserver<FileRequest> toHome = home.files(new LateStream<>(() -> agent.files(requests)));
+            toHome.onNext(FileRequest.newBuilder().setNode(call.node()).build());
+            requests.to(toHome);
         }
 
         @Override

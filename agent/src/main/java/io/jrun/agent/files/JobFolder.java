@@ -59,10 +59,15 @@ final class JobFolder {
             throw new IOException(folder + " is outside of the job's folder");
         }
         if (!Files.isDirectory(folder)) {
-            makeFolder(folder.getParent());
+            makeFolderOf(folder);
             Files.createDirectory(folder, OWNER_ONLY);
             remember(folder);
         }
+    }
+
+    /** Makes the folder that {@code file} will be in. */
+    void makeFolderOf(Path file) throws IOException {
+        makeFolder(Objects.requireNonNull(file.getParent(), "a file below the job's folder"));
     }
 
     /** Remembers that {@code file} was put there. */

@@ -87,7 +87,7 @@ public final class Staging implements AutoCloseable {
     private void run() {
         try {
             PlacedFiles found = place();
-            launcher.thenAccept(LauncherFiles::close);
+            var _ = launcher.thenAccept(LauncherFiles::close);
             placed.complete(found);
         } catch (StagingException e) {
             placed.completeExceptionally(e);
@@ -180,7 +180,7 @@ public final class Staging implements AutoCloseable {
         for (int i = 0; i < tree.getEntriesCount(); i++) {
             FileEntry entry = tree.getEntries(i);
             Path target = below(root, entry.getName());
-            to.makeFolder(target.getParent());
+            to.makeFolderOf(target);
             if (isHere(tree, i, first)) {
                 Files.createSymbolicLink(target, below(Path.of(tree.getPath()), entry.getName()));
             } else {
@@ -258,7 +258,7 @@ public final class Staging implements AutoCloseable {
     @Override
     public void close() {
         placed.completeExceptionally(new StagingException("the job has ended"));
-        launcher.thenAccept(LauncherFiles::giveUp);
+        var _ = launcher.thenAccept(LauncherFiles::giveUp);
         launcher.completeExceptionally(new StagingException("the job has ended"));
         try {
             if (thread.getState() != Thread.State.NEW

@@ -22,6 +22,7 @@ import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
@@ -81,7 +82,6 @@ class StagingTest {
         Staging staging = new Staging(job.build(), Map.of("XDG_CACHE_HOME", cache.toString()), said::add);
         stagings.add(staging);
         Answers answers = new Answers();
-        answers.files = new LauncherFiles(answers);
         staging.begin("h1");
         staging.attach(answers.files);
         return staging.placed().join();
@@ -89,7 +89,7 @@ class StagingTest {
 
     /** Answers on the thread that asks. */
     private class Answers implements StreamObserver<FileRequest> {
-        private LauncherFiles files;
+        private final LauncherFiles files = new LauncherFiles(this);
 
         @Override
         public void onNext(FileRequest request) {
@@ -152,7 +152,7 @@ class StagingTest {
                 .addEntries(entry("A.class", "aa"))
                 .addEntries(entry("p/q/B.class", "bb")));
         PlacedFiles placed = place();
-        Path moved = placed.moved().get(classes.toString());
+        Path moved = Objects.requireNonNull(placed.moved().get(classes.toString()));
         assertThat(moved.resolve("A.class")).hasContent("aa");
         assertThat(moved.resolve("p/q/B.class")).hasContent("bb");
         Launch launch = placed.on(Launch.newBuilder()
@@ -219,7 +219,6 @@ class StagingTest {
                 contents.set(0, "abd");
             }
         };
-        answers.files = new LauncherFiles(answers);
         staging.begin("h1");
         staging.attach(answers.files);
         assertThatThrownBy(() -> staging.placed().join())

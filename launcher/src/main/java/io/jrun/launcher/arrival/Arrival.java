@@ -10,6 +10,8 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.Relay;
 import io.jrun.agent.proto.AgentGrpc.AgentImplBase;
 import io.jrun.agent.proto.Arrived;
+import io.jrun.agent.proto.FileChunk;
+import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
@@ -36,6 +38,8 @@ public final class Arrival implements AutoCloseable {
     private final Relay<FromAgent> events = new Relay<>();
     private final Relay<LogCredit> credits = new Relay<>();
     private final Relay<LogChunk> chunks = new Relay<>();
+    private final Relay<FileChunk> files = new Relay<>();
+    private final Relay<FileRequest> requests = new Relay<>();
 
     private Arrival(String where, String name) throws IOException {
         this.where = where;
@@ -70,6 +74,7 @@ public final class Arrival implements AutoCloseable {
     private void fail(Status status) {
         events.onError(status.asRuntimeException());
         chunks.onError(status.asRuntimeException());
+        requests.onError(status.asRuntimeException());
     }
 
     /** The node is here, but of another make: the coordinator hears that the agent refuses the job. */
@@ -103,6 +108,12 @@ public final class Arrival implements AutoCloseable {
         return chunks;
     }
 
+    /** Ties the agent's stream of files to the coordinator's. */
+    StreamObserver<FileRequest> files(StreamObserver<FileChunk> toAgent) {
+        files.to(toAgent);
+        return requests;
+    }
+
     /** Takes the place away; the agent, if it is there, ends. */
     @Override
     public void close() {
@@ -125,6 +136,13 @@ public final class Arrival implements AutoCloseable {
             quiet(toConsole);
             chunks.to(toConsole);
             return credits;
+        }
+
+        @Override
+        public StreamObserver<FileChunk> files(StreamObserver<FileRequest> toDesk) {
+            quiet(toDesk);
+            requests.to(toDesk);
+            return files;
         }
 
         /** With a handler, what is sent after a stream's end is dropped instead of thrown at us. */

@@ -6,6 +6,8 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.AgentSecret;
 import io.jrun.agent.HomeServer;
 import io.jrun.agent.proto.Arrived;
+import io.jrun.agent.proto.FileChunk;
+import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.HomeGrpc.HomeImplBase;
 import io.jrun.agent.proto.LogChunk;
@@ -15,7 +17,9 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** Where a job's agents arrive: each finds its place by the node's name. Thread-safe. */
@@ -98,7 +102,12 @@ public final class Arrivals implements AutoCloseable {
 
         @Override
         public StreamObserver<LogChunk> logs(StreamObserver<LogCredit> toAgent) {
-            return new Logs((ServerCallStreamObserver<LogCredit>) toAgent);
+            return new Named<>(toAgent, LogChunk::getNode, Arrival::logs);
+        }
+
+        @Override
+        public StreamObserver<FileRequest> files(StreamObserver<FileChunk> toAgent) {
+            return new Named<>(toAgent, FileRequest::getNode, Arrival::files);
         }
     }
 
@@ -144,26 +153,38 @@ public final class Arrivals implements AutoCloseable {
         }
     }
 
-    private final class Logs implements StreamObserver<LogChunk> {
-        private final ServerCallStreamObserver<LogCredit> toAgent;
-        private @Nullable StreamObserver<LogChunk> next;
+    /** Reads which node a stream is from, then leaves it to that node's place. gRPC calls it from one thread at a time. */
+    private final class Named<I, O> implements StreamObserver<I> {
+        private final ServerCallStreamObserver<O> toAgent;
+        private final Function<I, String> name;
+        private final BiFunction<Arrival, StreamObserver<O>, StreamObserver<I>> tie;
+        private @Nullable StreamObserver<I> next;
 
-        Logs(ServerCallStreamObserver<LogCredit> toAgent) {
-            this.toAgent = toAgent;
-            toAgent.setOnCancelHandler(() -> onError(Status.CANCELLED.asRuntimeException()));
+        /**
+         * @param name what the first message says
+         * @param tie ties the stream to that of the place
+         */
+        Named(
+                StreamObserver<O> toAgent,
+                Function<I, String> name,
+                BiFunction<Arrival, StreamObserver<O>, StreamObserver<I>> tie) {
+            this.toAgent = (ServerCallStreamObserver<O>) toAgent;
+            this.name = name;
+            this.tie = tie;
+            this.toAgent.setOnCancelHandler(() -> onError(Status.CANCELLED.asRuntimeException()));
         }
 
         @Override
-        public void onNext(LogChunk chunk) {
+        public void onNext(I message) {
             if (next != null) {
-                next.onNext(chunk);
+                next.onNext(message);
                 return;
             }
-            Arrival place = places.get(chunk.getNode());
+            Arrival place = places.get(name.apply(message));
             if (place == null) {
-                toAgent.onError(refusal("this job has no node '" + chunk.getNode() + "'"));
+                toAgent.onError(refusal("this job has no node '" + name.apply(message) + "'"));
             } else {
-                next = place.logs(toAgent);
+                next = tie.apply(place, toAgent);
             }
         }
 

@@ -136,7 +136,7 @@ public record JobFiles(List<Tree> trees) {
                 }
             }
         } catch (UncheckedIOException e) {
-            throw new IOException(String.valueOf(e.getCause().getMessage()), e);
+            throw new IOException(e.getMessage(), e);
         }
         return entries;
     }

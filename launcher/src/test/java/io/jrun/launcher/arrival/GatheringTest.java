@@ -8,7 +8,12 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.AgentOptions;
 import io.jrun.agent.AgentSecret;
 import io.jrun.agent.HomeComing;
+import io.jrun.agent.files.Sha256;
 import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.FileChunk;
+import io.jrun.agent.proto.FileEntry;
+import io.jrun.agent.proto.FileRequest;
+import io.jrun.agent.proto.FileTree;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.ToAgent;
@@ -86,28 +91,39 @@ class GatheringTest {
         return arrive(VERSION, invited.join().agentSecret(), node);
     }
 
+    private AgentGrpc.AgentStub agent(int node) {
+        return AgentGrpc.newStub(
+                Objects.requireNonNull(gathering).agents().get(node).channel());
+    }
+
+    /** Puts all it hears, and a status in the end, where {@link #next} finds it. */
+    private <M> StreamObserver<M> listener() {
+        return new StreamObserver<>() {
+            @Override
+            public void onNext(M message) {
+                heard.add(message);
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                heard.add(Status.fromThrowable(error));
+            }
+
+            @Override
+            public void onCompleted() {
+                heard.add(Status.OK);
+            }
+        };
+    }
+
     private StreamObserver<ToAgent> open(int node) {
-        StreamObserver<ToAgent> orders = AgentGrpc.newStub(
-                        Objects.requireNonNull(gathering).agents().get(node).channel())
-                .control(new StreamObserver<>() {
-                    @Override
-                    public void onNext(FromAgent message) {
-                        heard.add(message);
-                    }
+        return open(node, OpenJob.newBuilder());
+    }
 
-                    @Override
-                    public void onError(Throwable error) {
-                        heard.add(Status.fromThrowable(error));
-                    }
-
-                    @Override
-                    public void onCompleted() {
-                        heard.add(Status.OK);
-                    }
-                });
+    private StreamObserver<ToAgent> open(int node, OpenJob.Builder job) {
+        StreamObserver<ToAgent> orders = agent(node).control(this.<FromAgent>listener());
         orders.onNext(ToAgent.newBuilder()
-                .setOpenJob(OpenJob.newBuilder()
-                        .setJrunVersion(VERSION)
+                .setOpenJob(job.setJrunVersion(VERSION)
                         .setRunId("gathering-" + node)
                         .setLogDir(folder.toString())
                         .setJobSecret(ByteString.copyFromUtf8("secret")))
@@ -133,6 +149,30 @@ class GatheringTest {
         assertThat(((FromAgent) next()).getJobOpened().getAddress()).isNotEmpty();
         orders.onCompleted();
         assertThat(ended(end)).isEqualTo(new HomeComing.End.Served(""));
+    }
+
+    @Test
+    void filesAreAskedOfTheLauncher() throws Exception {
+        Path words = Files.writeString(folder.resolve("words"), "abc");
+        call("a");
+        open(
+                0,
+                OpenJob.newBuilder()
+                        .setWorkingDir(folder.toString())
+                        .addFiles(FileTree.newBuilder()
+                                .setPath(words.toString())
+                                .addEntries(FileEntry.newBuilder().setSize(3))));
+        CompletableFuture<HomeComing.End> end = arrive("0");
+        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        StreamObserver<FileChunk> files = agent(0).files(this.<FileRequest>listener());
+        files.onNext(FileChunk.newBuilder().setRunId("gathering-0").build());
+        assertThat(((FileRequest) next()).getDigest()).isTrue();
+        files.onNext(FileChunk.newBuilder()
+                .setSha256(ByteString.copyFrom(Sha256.of(words)))
+                .build());
+        assertThat(next()).isEqualTo(Status.OK);
+        close();
+        assertThat(ended(end)).isInstanceOf(HomeComing.End.Served.class);
     }
 
     @Test
