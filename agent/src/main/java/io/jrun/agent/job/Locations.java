@@ -5,6 +5,7 @@ import io.jrun.agent.node.ProcessState;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
+import io.jrun.comm.control.Awaiting;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.RankLocation;
 import java.nio.file.Path;
@@ -117,17 +118,28 @@ final class Locations {
             return;
         }
         for (Locate locate : question.askers) {
-            out.send(FromAgent.newBuilder()
-                    .setLocation(Location.newBuilder()
-                            .setAsker(locate.getAsker())
-                            .setRound(locate.getRound())
-                            .setId(locate.getId())
-                            .setRank(question.subject.rank())
-                            .setInside(answer.inside())
-                            .setPlace(answer.place())
-                            .setStack(answer.stack()))
-                    .build());
+            Location.Builder location = Location.newBuilder()
+                    .setAsker(locate.getAsker())
+                    .setRound(locate.getRound())
+                    .setId(locate.getId())
+                    .setRank(question.subject.rank())
+                    .setInside(answer.inside())
+                    .setPlace(answer.place())
+                    .setStack(answer.stack())
+                    .setEntered(answer.entered());
+            answer.awaiting().ifPresent(awaiting -> location.setAwaiting(encoded(awaiting)));
+            out.send(FromAgent.newBuilder().setLocation(location).build());
         }
         question.askers.clear();
+    }
+
+    private static io.jrun.agent.proto.Awaiting encoded(Awaiting awaiting) {
+        return io.jrun.agent.proto.Awaiting.newBuilder()
+                .setOperation(awaiting.operation())
+                .setGroup(awaiting.group())
+                .setSequence(awaiting.sequence())
+                .setMessage(awaiting.isMessage())
+                .addAllRanks(awaiting.ranks())
+                .build();
     }
 }

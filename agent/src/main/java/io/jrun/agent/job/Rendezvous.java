@@ -13,6 +13,7 @@ import io.jrun.agent.proto.StoreReply;
 import io.jrun.agent.proto.StoreRequest;
 import io.jrun.agent.proto.WorkerLeaving;
 import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.comm.control.Awaiting;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
@@ -123,7 +124,12 @@ final class Rendezvous {
             connection.send(new Frame.Location(
                     location.getId(),
                     new RankLocation(
-                            location.getRank(), location.getInside(), location.getPlace(), location.getStack())));
+                            location.getRank(),
+                            location.getInside(),
+                            location.getPlace(),
+                            location.getStack(),
+                            location.getEntered(),
+                            location.hasAwaiting() ? Optional.of(decoded(location.getAwaiting())) : Optional.empty())));
         }
     }
 
@@ -300,5 +306,14 @@ final class Rendezvous {
                         .addAllWaits(
                                 leaving.waits().stream().map(Waits::message).toList()))
                 .build());
+    }
+
+    private static Awaiting decoded(io.jrun.agent.proto.Awaiting awaiting) {
+        return new Awaiting(
+                awaiting.getOperation(),
+                awaiting.getGroup(),
+                awaiting.getSequence(),
+                awaiting.getMessage(),
+                awaiting.getRanksList());
     }
 }

@@ -23,6 +23,7 @@ import io.jrun.agent.proto.StoreReply;
 import io.jrun.agent.proto.StoreRequest;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.comm.control.Awaiting;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
@@ -380,7 +381,9 @@ class RendezvousTest {
             Frame.WhereAreYou question = zero.await(Frame.WhereAreYou.class);
             assertThat(question.sequence()).isEqualTo(7);
             one.send(new Frame.HereIAm(question.id(), new RankLocation(0, true, "not its to say", "")));
-            zero.send(new Frame.HereIAm(question.id(), new RankLocation(0, true, "in barrier #7", "main")));
+            Awaiting awaiting = new Awaiting("barrier #7 on group world", "world", 7, false, List.of(0, 1));
+            RankLocation inside = new RankLocation(0, true, "in barrier #7", "main", true, Optional.of(awaiting));
+            zero.send(new Frame.HereIAm(question.id(), inside));
             for (int asker : List.of(1, 4)) {
                 Location location = job.await(
                         message ->
@@ -389,8 +392,7 @@ class RendezvousTest {
                 assertThat(location.getPlace()).isEqualTo("in barrier #7");
                 job.send(ToAgent.newBuilder().setLocation(location).build());
             }
-            assertThat(one.await(Frame.Location.class))
-                    .isEqualTo(new Frame.Location(3, new RankLocation(0, true, "in barrier #7", "main")));
+            assertThat(one.await(Frame.Location.class)).isEqualTo(new Frame.Location(3, inside));
         }
     }
 

@@ -12,6 +12,7 @@ import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.control.RankLocator;
 import io.jrun.comm.record.FlightDump;
 import io.jrun.comm.record.FlightRecorder;
 import io.jrun.comm.record.OpenDumps;
@@ -56,6 +57,7 @@ final class GroupRegistry implements ControlListener {
     private final Optional<Path> logFolder;
     private final Thread owner = Thread.currentThread();
     private final FlightRecorder recorder = new FlightRecorder();
+    private final OwnerCall ownerCall = new OwnerCall(owner, recorder);
     private final List<GroupRuntime> groups = new ArrayList<>();
     private final Map<Integer, String> departures = new ConcurrentHashMap<>();
     private final AtomicBoolean checkpointRequested = new AtomicBoolean();
@@ -63,6 +65,7 @@ final class GroupRegistry implements ControlListener {
     private volatile @Nullable FlightDump dump;
     private @Nullable CommException cause;
     private @Nullable WorldContext context;
+    private @Nullable CircleWatch circles;
     private @Nullable Rendezvous rendezvous;
     private final Map<String, BackendFactory> factories = new LinkedHashMap<>();
 
@@ -75,6 +78,11 @@ final class GroupRegistry implements ControlListener {
     /** The thread that joined the world. */
     Thread owner() {
         return owner;
+    }
+
+    /** What the owner does in its groups. */
+    OwnerCall ownerCall() {
+        return ownerCall;
     }
 
     /** What this rank's groups do. */
@@ -90,6 +98,9 @@ final class GroupRegistry implements ControlListener {
             OpenDumps.add(made);
             dump = made;
         });
+        if (worldContext.peers().size() > 1 && !worldContext.locator().equals(RankLocator.NONE)) {
+            circles = new CircleWatch(worldContext, ownerCall, recorder);
+        }
         return open("world", worldContext.peers(), options);
     }
 
@@ -162,6 +173,7 @@ final class GroupRegistry implements ControlListener {
     /** Closes every group, the youngest first and all within one grace, then what they shared. */
     void close() {
         closeGroups();
+        stopWatching();
         FlightDump current = dump;
         if (current != null) {
             current.worldClosed();
@@ -177,6 +189,12 @@ final class GroupRegistry implements ControlListener {
         FlightDump current = dump;
         if (current != null) {
             OpenDumps.remove(current);
+        }
+    }
+
+    private synchronized void stopWatching() {
+        if (circles != null) {
+            circles.close();
         }
     }
 
@@ -265,7 +283,10 @@ final class GroupRegistry implements ControlListener {
     RankLocation locate(String group, long sequence, String stack) {
         boolean inside =
                 recorder.groups().stream().anyMatch(known -> known.name().equals(group) && known.isIn(sequence));
-        return new RankLocation(world().rank(), inside, RankPlace.of(recorder, group), stack);
+        boolean entered = recorder.groups().stream()
+                .anyMatch(known -> known.name().equals(group) && known.startedCollectives() > sequence);
+        return new RankLocation(
+                world().rank(), inside, RankPlace.of(recorder, group), stack, entered, ownerCall.awaiting());
     }
 
     @Override

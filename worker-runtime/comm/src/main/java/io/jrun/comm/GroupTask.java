@@ -16,6 +16,7 @@ final class GroupTask implements Lane.Task {
     private final Supplier<Deadline> deadline;
     private final BiConsumer<Backend, Call> body;
     private @Nullable Call queued;
+    private @Nullable Call call;
     private long ticket = FlightRecorder.NO_TICKET;
 
     /** @param timeout counted from when the operation starts to run */
@@ -49,27 +50,42 @@ final class GroupTask implements Lane.Task {
         group.health().check();
         Deadline until = deadline.get();
         Call before = queued;
-        Call call = before == null ? request.numbered(sequence, until) : before.withDeadline(until);
-        ticket = group.recorder().started(group.recorded(), ticket, call);
+        Call started = before == null ? request.numbered(sequence, until) : before.withDeadline(until);
+        call = started;
+        ticket = group.recorder().started(group.recorded(), ticket, started);
+        OwnerCall ownerCall = group.registry().ownerCall();
+        ownerCall.begin(this);
         try {
-            body.accept(group.backend(), call);
-            group.recorder().ended(group.recorded(), ticket, call, true);
+            body.accept(group.backend(), started);
+            group.recorder().ended(group.recorded(), ticket, started, true);
         } catch (RuntimeException | Error failure) {
-            throw failed(call, call.failure(failure));
+            throw failed(started, started.failure(failure));
+        } finally {
+            ownerCall.end();
         }
     }
 
-    private CommException failed(Call call, CommException failure) {
-        group.recorder().ended(group.recorded(), ticket, call, false);
+    GroupRuntime group() {
+        return group;
+    }
+
+    /** Once it runs. Any thread. */
+    @Nullable
+    Call call() {
+        return call;
+    }
+
+    private CommException failed(Call started, CommException failure) {
+        group.recorder().ended(group.recorded(), ticket, started, false);
         CommException cause = group.fail(failure);
-        return cause.code() == ErrorCode.ABORTED ? givenUp(call, cause) : cause;
+        return cause.code() == ErrorCode.ABORTED ? givenUp(started, cause) : cause;
     }
 
     /** What stops the job or the group knows nothing of the operation that it ends. */
-    private CommException givenUp(Call call, CommException cause) {
+    private CommException givenUp(Call started, CommException cause) {
         return new CommException(
                 ErrorCode.ABORTED,
-                call.describe() + " on group " + group.context().name() + " was given up: " + cause.getMessage(),
+                started.describe() + " on group " + group.context().name() + " was given up: " + cause.getMessage(),
                 cause);
     }
 }

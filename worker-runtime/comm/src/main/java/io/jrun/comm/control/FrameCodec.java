@@ -19,7 +19,7 @@ import java.util.Optional;
  */
 public final class FrameCodec {
     /** Raised with every change of the layout; an agent refuses another version. */
-    public static final int PROTOCOL_VERSION = 4;
+    public static final int PROTOCOL_VERSION = 5;
 
     /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
@@ -327,10 +327,42 @@ public final class FrameCodec {
         out.writeBoolean(location.inside());
         writeString(location.place(), out);
         writeString(location.stack(), out);
+        out.writeBoolean(location.entered());
+        out.writeBoolean(location.awaiting().isPresent());
+        if (location.awaiting().isPresent()) {
+            Awaiting awaiting = location.awaiting().get();
+            writeString(awaiting.operation(), out);
+            writeString(awaiting.group(), out);
+            out.writeLong(awaiting.sequence());
+            out.writeBoolean(awaiting.isMessage());
+            out.writeInt(awaiting.ranks().size());
+            for (int rank : awaiting.ranks()) {
+                out.writeInt(rank);
+            }
+        }
     }
 
     private static RankLocation readLocation(DataInputStream in) throws IOException {
-        return new RankLocation(in.readInt(), in.readBoolean(), readString(in), readString(in));
+        return new RankLocation(
+                in.readInt(),
+                in.readBoolean(),
+                readString(in),
+                readString(in),
+                in.readBoolean(),
+                in.readBoolean() ? Optional.of(readAwaiting(in)) : Optional.empty());
+    }
+
+    private static Awaiting readAwaiting(DataInputStream in) throws IOException {
+        String operation = readString(in);
+        String group = readString(in);
+        long sequence = in.readLong();
+        boolean isMessage = in.readBoolean();
+        int count = readCount(in);
+        List<Integer> ranks = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            ranks.add(in.readInt());
+        }
+        return new Awaiting(operation, group, sequence, isMessage, ranks);
     }
 
     private static void writeNextRound(Frame.NextRound next, DataOutputStream out) throws IOException {

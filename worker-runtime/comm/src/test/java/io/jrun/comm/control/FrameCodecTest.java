@@ -50,7 +50,16 @@ class FrameCodecTest {
                 new Frame.Locate(1, 2, "world", 3),
                 new Frame.WhereAreYou(4, "world", 5),
                 new Frame.HereIAm(6, new RankLocation(7, true, "in barrier #8", "\"main\" RUNNABLE\n    at \u00e4")),
-                new Frame.Location(9, new RankLocation(10, false, "stopped", "")));
+                new Frame.Location(9, new RankLocation(10, false, "stopped", "")),
+                new Frame.Location(
+                        11,
+                        new RankLocation(
+                                12,
+                                false,
+                                "past barrier #13",
+                                "",
+                                true,
+                                Optional.of(new Awaiting("recv #14 on world", "world", 14, true, List.of(15, 16))))));
     }
 
     private static Frame read(byte[] bytes) throws IOException {
