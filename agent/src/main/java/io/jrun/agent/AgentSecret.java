@@ -36,6 +36,15 @@ public final class AgentSecret {
         return new AgentSecret(PeerIdentity.of(value));
     }
 
+    /**
+     * The identity that an authority has given, from a file of {@code jrun cert node}.
+     *
+     * @throws IllegalArgumentException if the text is none of such a file
+     */
+    public static AgentSecret ofCertificate(String pem) {
+        return new AgentSecret(PeerIdentity.ofCertificate(pem));
+    }
+
     /** Who connections are made as, and with. */
     public PeerIdentity identity() {
         return identity;
@@ -68,7 +77,7 @@ public final class AgentSecret {
             if (shown != null && MessageDigest.isEqual(shown, expected)) {
                 return next.startCall(call, headers);
             }
-            log.refused("a call without its token");
+            log.refused("a caller without this agent's secret (a call without its token)");
             call.close(Status.UNAUTHENTICATED.withDescription("the call has no token of its secret"), new Metadata());
             return new ServerCall.Listener<>() {};
         }

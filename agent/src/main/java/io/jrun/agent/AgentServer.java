@@ -6,6 +6,7 @@ import io.jrun.agent.job.JobService;
 import io.jrun.agent.job.ReachedAt;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -53,7 +54,12 @@ public final class AgentServer implements AutoCloseable {
             throws IOException {
         JobService service = new JobService(options);
         RefusalLog refusals = RefusalLog.open(log);
-        Server server = SocketTransport.listen(address, secret, service, new ReachedAt(), refusals);
+        Server server = SocketTransport.listen(
+                address,
+                secret,
+                List.of(service, new DoctorService(options, secret)),
+                new ReachedAt(),
+                Doorkeeper.ofAgent(refusals));
         return new AgentServer(service, server, Optional.of(refusals));
     }
 

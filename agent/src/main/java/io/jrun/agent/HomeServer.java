@@ -11,6 +11,7 @@ import io.grpc.ServerInterceptor;
 import io.jrun.agent.proto.HomeGrpc.HomeImplBase;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -43,7 +44,10 @@ public final class HomeServer implements AutoCloseable {
             InetSocketAddress address, AgentSecret secret, HomeImplBase service, Consumer<String> log)
             throws IOException {
         RefusalLog refusals = RefusalLog.open(log);
-        return new HomeServer(SocketTransport.listen(address, secret, service, new CameFrom(), refusals), refusals);
+        return new HomeServer(
+                SocketTransport.listen(
+                        address, secret, List.of(service), new CameFrom(), Doorkeeper.ofLauncher(refusals)),
+                refusals);
     }
 
     /** The numeric address from which the current call of {@code Home} came. */

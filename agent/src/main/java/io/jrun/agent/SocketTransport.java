@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -27,7 +28,7 @@ import javax.net.ssl.SSLException;
 
 /**
  * Connections between launchers and standing agents: gRPC over TLS 1.3, in which both sides prove that they know the secret.
- * The only class that names the network library, so that an agent inside the launcher never loads it.
+ * This and {@link Doorway} alone name the network library, so that an agent inside the launcher never loads it.
  */
 public final class SocketTransport {
     /**
@@ -87,17 +88,19 @@ public final class SocketTransport {
     static Server listen(
             InetSocketAddress address,
             AgentSecret secret,
-            BindableService service,
+            List<? extends BindableService> services,
             ServerInterceptor calls,
-            RefusalLog log)
+            Doorkeeper doorkeeper)
             throws IOException {
         PeerIdentity identity = secret.identity();
         NettyServerBuilder builder = NettyServerBuilder.forAddress(address)
                 .sslContext(build(
                         SslContextBuilder.forServer(identity.keyManager()).clientAuth(ClientAuth.REQUIRE), secret))
-                .maxInboundMessageSize(MAX_MESSAGE_BYTES)
-                .addService(ServerInterceptors.intercept(service, calls, secret.server(log)));
+                .maxInboundMessageSize(MAX_MESSAGE_BYTES);
+        services.forEach(service ->
+                builder.addService(ServerInterceptors.intercept(service, calls, secret.server(doorkeeper.log()))));
         keepAlive().forEach(builder::withChildOption);
+        Doorway.guard(builder, doorkeeper);
         return builder.build().start();
     }
 

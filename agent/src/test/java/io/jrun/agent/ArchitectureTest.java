@@ -27,9 +27,9 @@ class ArchitectureTest {
             .resideInAPackage("io.jrun.agent..");
 
     @ArchTest
-    static final ArchRule onlyOneClassNamesTheNetworkLibrary = noClasses()
+    static final ArchRule onlyTheTransportNamesTheNetworkLibrary = noClasses()
             .that()
-            .doNotHaveFullyQualifiedName("io.jrun.agent.SocketTransport")
+            .haveNameNotMatching("io\\.jrun\\.agent\\.(SocketTransport|Doorway)(\\$.*)?")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("io.grpc.netty..");

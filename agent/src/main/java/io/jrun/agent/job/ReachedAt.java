@@ -33,7 +33,7 @@ public final class ReachedAt implements ServerInterceptor {
     }
 
     /** The address of the current call, empty for one of this process. */
-    static Optional<String> current() {
+    public static Optional<String> current() {
         return Optional.ofNullable(ADDRESS.get());
     }
 }

@@ -5,12 +5,18 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /**
  * One stream of one worker, as raw bytes on disk. Written by one pump thread; {@link #size} and {@link #isEnded} may be
  * read from any thread and only ever grow.
  */
 public final class LogFile implements AutoCloseable {
+    private static final FileAttribute<?> OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+
     private final Path path;
     private final FileChannel channel;
     private final Runnable onChange;
@@ -18,7 +24,7 @@ public final class LogFile implements AutoCloseable {
     private volatile boolean ended;
 
     /**
-     * Creates or empties the file.
+     * Creates or empties the file, which is its user's alone.
      *
      * @param onChange called after every write and at the end, on the writing thread; must not block
      */
@@ -26,7 +32,9 @@ public final class LogFile implements AutoCloseable {
         this.path = path;
         this.onChange = onChange;
         this.channel = FileChannel.open(
-                path, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE);
+                path,
+                Set.of(StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE),
+                OWNER_ONLY);
     }
 
     /** Appends bytes; those after the end are dropped. */

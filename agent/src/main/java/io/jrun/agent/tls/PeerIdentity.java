@@ -4,7 +4,6 @@ import io.jrun.comm.tls.SelfSigned;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
-import java.security.cert.X509Certificate;
 import java.util.Arrays;
 import javax.crypto.KDF;
 import javax.crypto.spec.HKDFParameterSpec;
@@ -12,8 +11,8 @@ import javax.net.ssl.KeyManager;
 import javax.net.ssl.TrustManager;
 
 /**
- * What a secret makes of those who share it: one key pair, the same for all of them on every machine, and a token for calls.
- * TLS with {@link #keyManager()} and {@link #trustManager()} on both sides lets in exactly those who know the secret, as
+ * What a secret makes of those who share it: one key pair, the same for all of them on every machine, and a token for calls;
+ * or what an authority has given to one of them: a key pair of its own, and the token of all whom it has admitted. TLS with {@link #keyManager()} and {@link #trustManager()} on both sides lets in exactly those, as
  * clients and as servers. Immutable.
  */
 public final class PeerIdentity {
@@ -22,13 +21,13 @@ public final class PeerIdentity {
 
     private static final int TOKEN_BYTES = 32;
 
-    private final KeyPair keys;
-    private final X509Certificate certificate;
+    private final KeyManager shown;
+    private final TrustManager trusted;
     private final byte[] token;
 
-    private PeerIdentity(KeyPair keys, X509Certificate certificate, byte[] token) {
-        this.keys = keys;
-        this.certificate = certificate;
+    private PeerIdentity(KeyManager shown, TrustManager trusted, byte[] token) {
+        this.shown = shown;
+        this.trusted = trusted;
         this.token = token;
     }
 
@@ -40,10 +39,33 @@ public final class PeerIdentity {
         try {
             KeyPair keys = P256.keyPair(derive(secret, "jrun agent key 1", KEY_BYTES));
             return new PeerIdentity(
-                    keys, SelfSigned.of(keys, "jrun agent"), derive(secret, "jrun agent call 1", TOKEN_BYTES));
+                    new OneKey(keys.getPrivate(), SelfSigned.of(keys, "jrun agent")),
+                    new OnePeer(keys.getPublic()),
+                    token(secret));
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException("this JDK lacks HKDF-SHA256, P-256 or ECDSA", e);
         }
+    }
+
+    /**
+     * The identity in a file of {@code jrun cert node}: a key of its own, and trust in all whom the same authority has admitted.
+     *
+     * @throws IllegalArgumentException if the text is none of such a file
+     */
+    public static PeerIdentity ofCertificate(String pem) {
+        CertificateFile file = CertificateFile.parse(pem);
+        try {
+            return new PeerIdentity(
+                    new OneKey(file.key(), file.own()),
+                    new CertifiedPeers(file.authority()),
+                    token(file.secret().toArray()));
+        } catch (GeneralSecurityException e) {
+            throw new IllegalStateException("this JDK lacks HKDF-SHA256 or PKIX", e);
+        }
+    }
+
+    private static byte[] token(byte[] secret) throws GeneralSecurityException {
+        return derive(secret, "jrun agent call 1", TOKEN_BYTES);
     }
 
     /** HKDF with the purpose as its info, so that nothing derived for one purpose tells of another. Source: RFC 5869. */
@@ -56,12 +78,12 @@ public final class PeerIdentity {
 
     /** Shows this identity to the other side. */
     public KeyManager keyManager() {
-        return new OneKey(keys.getPrivate(), certificate);
+        return shown;
     }
 
-    /** Accepts this identity and no other; chains, names and dates do not matter. */
+    /** Accepts this identity and no other, or those of the same authority. */
     public TrustManager trustManager() {
-        return new OnePeer(keys.getPublic());
+        return trusted;
     }
 
     /** What a caller shows with each call; a copy. */

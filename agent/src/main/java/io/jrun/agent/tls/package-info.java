@@ -1,5 +1,6 @@
 /**
- * Who a peer is, off this machine too: whoever knows the shared secret has one certain key pair, and TLS accepts no other.
+ * Who a peer is, off this machine too: whoever knows the shared secret has one certain key pair, and TLS accepts no other; or whoever one authority has
+ * given a certificate.
  * Entry: {@link io.jrun.agent.tls.PeerIdentity}.
  */
 @NullMarked

@@ -7,6 +7,8 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -19,6 +21,10 @@ import org.apache.commons.exec.ExecuteStreamHandler;
  * worker left behind.
  */
 public final class WorkerLogs implements ExecuteStreamHandler {
+    /** Output may hold secrets, whatever the umask. */
+    private static final FileAttribute<?> OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+
     private static final long DRAIN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final WorkerPlan plan;
@@ -28,11 +34,11 @@ public final class WorkerLogs implements ExecuteStreamHandler {
     private final List<LogPump> pumps = new ArrayList<>();
     private Runnable onExit = () -> {};
 
-    /** Creates the log folder and both files. */
+    /** Creates the log folder and both files, for their user alone. */
     public WorkerLogs(WorkerPlan plan, Runnable onChange, Consumer<String> notice) throws IOException {
         this.plan = plan;
         this.notice = notice;
-        Path folder = Files.createDirectories(plan.logDir());
+        Path folder = Files.createDirectories(plan.logDir(), OWNER_ONLY);
         Aftermath.clear(folder);
         this.stdout = new LogFile(folder.resolve("stdout.log"), onChange);
         this.stderr = new LogFile(folder.resolve("stderr.log"), onChange);
