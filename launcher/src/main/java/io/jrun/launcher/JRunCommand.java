@@ -1,18 +1,22 @@
 package io.jrun.launcher;
 
 import io.jrun.launcher.cli.AgentRequest;
+import io.jrun.launcher.cli.CertRequest;
+import io.jrun.launcher.cli.DoctorRequest;
 import io.jrun.launcher.cli.FlightRequest;
 import io.jrun.launcher.cli.HelpText;
 import io.jrun.launcher.cli.JobRequest;
+import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.cli.UsageException;
-import io.jrun.launcher.doctor.Doctor;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.TerminalStreams;
+import io.jrun.launcher.jobs.JobCommands;
 import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.process.FastExit;
 import io.jrun.launcher.process.HeadStart;
+import io.jrun.launcher.record.JobIndex;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
@@ -35,7 +39,9 @@ public final class JRunCommand {
     /** Which of jrun's streams are terminals, as the wrapper has found: "out", "err", both, or neither. */
     private static final String TERMINAL_PROPERTY = "jrun.tty";
 
-    private static final int EXIT_USAGE = 2;
+    /** A command line that cannot be done. */
+    static final int EXIT_USAGE = 2;
+
     private static final int EXIT_INTERNAL = 70;
 
     private final Surroundings surroundings;
@@ -87,7 +93,10 @@ public final class JRunCommand {
     private int dispatch(List<String> args) throws IOException, InterruptedException {
         Optional<SubCommand> subCommand = args.isEmpty() ? Optional.empty() : SubCommand.of(args.getFirst());
         if (subCommand.isEmpty()) {
-            return run(JobRequest.parse(args, surroundings));
+            JobRequest request = JobRequest.parse(args, surroundings);
+            return request instanceof JobRequest.Detach(JobSpec job) && !Detached.isHere()
+                    ? Detached.start(job, args.size(), terminal)
+                    : run(request);
         }
         List<String> rest = args.subList(1, args.size());
         return switch (subCommand.get()) {
@@ -97,7 +106,20 @@ public final class JRunCommand {
                 help(rest)
                         ? print(FlightRequest.help())
                         : print(FlightRecorderCommand.run(FlightRequest.parse(rest, surroundings)));
-            case DOCTOR -> help(rest) ? print(HelpText.full()) : doctor(rest);
+            case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
+                help(rest)
+                        ? print(JobsRequest.help(subCommand.get()))
+                        : new JobCommands(surroundings, terminal.out(), terminal::say)
+                                .run(JobsRequest.parse(subCommand.get(), rest));
+            case CERT ->
+                print(
+                        help(rest)
+                                ? CertRequest.help()
+                                : CertCommand.run(CertRequest.parse(rest, surroundings), surroundings.home()));
+            case DOCTOR ->
+                help(rest)
+                        ? print(DoctorRequest.help())
+                        : DoctorCommand.run(DoctorRequest.parse(rest, surroundings), surroundings.home(), terminal);
             case BENCH -> bench(JobRequest.parseBench(rest, surroundings));
             case AGENT ->
                 help(rest)
@@ -126,8 +148,14 @@ public final class JRunCommand {
                         System.getProperty("user.name", "").equals("root"));
             case JobRequest.Run(JobSpec job)
             when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, surroundings.home())));
-            case JobRequest.Run(JobSpec job) -> new JobRun(job, surroundings.home(), terminal).run();
+            case JobRequest.Run(JobSpec job) -> start(job);
+            case JobRequest.Detach(JobSpec job) -> start(job);
         };
+    }
+
+    private int start(JobSpec job) throws IOException, InterruptedException {
+        Optional<JobIndex> index = surroundings.stateFolder().map(JobIndex::in);
+        return new JobRun(job, surroundings.home(), index, terminal).run();
     }
 
     private static boolean help(List<String> args) {
@@ -141,15 +169,6 @@ public final class JRunCommand {
                     + "' follows; 'jrun --help' shows what there is.");
         }
         return print(text.get());
-    }
-
-    private int doctor(List<String> args) throws InterruptedException {
-        if (!args.isEmpty() && !args.equals(List.of("--json"))) {
-            throw new UsageException("jrun doctor takes nothing but --json, but '" + args.getFirst() + "' follows.");
-        }
-        Doctor doctor = Doctor.examine(surroundings.home());
-        print(args.isEmpty() ? String.join("\n", doctor.lines()) : doctor.json());
-        return doctor.exitCode();
     }
 
     private static String versionText() {

@@ -1,6 +1,7 @@
 package io.jrun.launcher;
 
 import com.google.protobuf.ByteString;
+import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.coordinator.Coordinator;
@@ -10,7 +11,13 @@ import io.jrun.launcher.coordinator.Straggler;
 import io.jrun.launcher.files.FileDesk;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.process.SignalHandlers;
+import io.jrun.launcher.record.Desk;
+import io.jrun.launcher.record.JobIndex;
+import io.jrun.launcher.record.RecordFile;
+import io.jrun.launcher.record.Recorder;
 import io.jrun.launcher.report.FailureReport;
 import io.jrun.launcher.report.JobJson;
 import java.io.IOException;
@@ -23,16 +30,44 @@ import java.util.function.Consumer;
 final class JobRun {
     private final JobSpec job;
     private final Path home;
-    private final Terminal terminal;
+    private final Optional<JobIndex> index;
+    private Terminal terminal;
 
-    JobRun(JobSpec job, Path home, Terminal terminal) {
+    /** @param index where the job is to be found by its name, empty if this user has none */
+    JobRun(JobSpec job, Path home, Optional<JobIndex> index, Terminal terminal) {
         this.job = job;
         this.home = home;
+        this.index = index;
         this.terminal = terminal;
     }
 
     /** Runs the job; returns jrun's exit code. */
     int run() throws IOException, InterruptedException {
+        Path logs = job.logDirectory().resolve(job.runId());
+        try (RunFolder folder = RunFolder.claim(logs, terminal::say)) {
+            index.ifPresent(jobs -> enter(jobs, folder, logs));
+            if (Detached.isHere()) {
+                terminal = Terminal.toFile(logs.resolve(RecordFile.CONSOLE));
+            }
+            try (Recorder recorder = Recorder.begin(logs, job, Detached.isHere(), terminal::say)) {
+                return run(logs, recorder);
+            }
+        }
+    }
+
+    private void enter(JobIndex jobs, RunFolder folder, Path logs) {
+        try {
+            if (folder.kept().isPresent()) {
+                Path kept = folder.kept().get();
+                jobs.put(String.valueOf(kept.getFileName()), kept);
+            }
+            jobs.put(job.runId(), logs);
+        } catch (IOException e) {
+            terminal.say("'jrun ps' will not show this job: " + e.getMessage());
+        }
+    }
+
+    private int run(Path logs, Recorder recorder) throws IOException, InterruptedException {
         long start = System.nanoTime();
         // With --json, stdout is the machine's: what workers print there goes to stderr.
         LogMux console = new LogMux(
@@ -41,22 +76,29 @@ final class JobRun {
                 new RankPrefix(job.console().prefixed(), terminal.outColoured() && !job.json(), terminal.errColoured()),
                 job.console().terminals());
         CoordinatorOptions options = new CoordinatorOptions(
-                Version.TEXT, ByteString.copyFrom(SecretFile.random()), files(text -> console.say("jrun: " + text)));
+                Version.TEXT,
+                ByteString.copyFrom(SecretFile.random()),
+                files(text -> console.say("jrun: " + text)),
+                recorder);
         Coordinator coordinator = new Coordinator(job, options, console, text -> console.say("jrun: " + text));
         SignalHandlers.install(job.stop().signals(), coordinator::signal);
-        Path logs = job.logDirectory().resolve(job.runId());
         Outcome outcome;
-        try (RunFolder _ = RunFolder.claim(logs, terminal::say);
+        try (Desk _ = Desk.open(logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask);
                 JobAgents agents = JobAgents.open(job, home, text -> console.say("jrun: " + text))) {
             outcome = coordinator.run(agents.list());
+        } catch (UsageException | LayoutException e) {
+            recorder.refused(JRunCommand.EXIT_USAGE, String.valueOf(e.getMessage()));
+            throw e;
         }
         double seconds = (System.nanoTime() - start) / 1e9;
         List<Straggler> stragglers = coordinator.stragglers(seconds);
         stragglers.forEach(straggler -> terminal.say(straggler.words()));
-        FailureReport.of(outcome, logs).forEach(terminal::error);
+        List<String> report = FailureReport.of(outcome, logs);
+        report.forEach(terminal::error);
         if (job.json()) {
             terminal.print(JobJson.result(job, outcome, stragglers, seconds));
         }
+        recorder.finished(outcome, report);
         return outcome.exitCode();
     }
 

@@ -8,6 +8,10 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -15,14 +19,23 @@ import org.jspecify.annotations.Nullable;
 final class RunFolder implements AutoCloseable {
     private static final String LOCK = ".lock";
 
-    private final FileChannel lockFile;
+    private static final Set<PosixFilePermission> OWNER_ONLY = PosixFilePermissions.fromString("rwx------");
 
-    private RunFolder(FileChannel lockFile) {
+    private final FileChannel lockFile;
+    private final Optional<Path> kept;
+
+    private RunFolder(FileChannel lockFile, Optional<Path> kept) {
         this.lockFile = lockFile;
+        this.kept = kept;
+    }
+
+    /** Where the logs of an earlier job of the same name are now, if there was one. */
+    Optional<Path> kept() {
+        return kept;
     }
 
     /**
-     * Takes {@code folder}, which is made if it is not there. What an earlier job of the same name left in it is kept
+     * Takes {@code folder}, which is made if it is not there, for its user alone: output may hold secrets. What an earlier job of the same name left in it is kept
      * beside it, as {@code RUN_ID.1}, {@code RUN_ID.2} and so on.
      *
      * @param say told where the earlier job's logs are
@@ -30,29 +43,32 @@ final class RunFolder implements AutoCloseable {
      */
     static RunFolder claim(Path folder, Consumer<String> say) {
         try {
-            RunFolder claimed = lock(folder);
+            FileChannel lock = lock(folder);
             if (!hasLogs(folder)) {
-                return claimed;
+                return new RunFolder(lock, Optional.empty());
             }
             Path kept = unused(folder);
             Files.move(folder, kept);
-            claimed.close();
+            lock.close();
             say.accept("the logs of an earlier job of this name are now in " + kept);
-            return lock(folder);
+            return new RunFolder(lock(folder), Optional.of(kept));
         } catch (IOException e) {
             throw new UsageException("--log-dir: " + folder + " cannot be written: " + e.getMessage() + ".");
         }
     }
 
-    private static RunFolder lock(Path folder) throws IOException {
-        Files.createDirectories(folder);
+    private static FileChannel lock(Path folder) throws IOException {
+        Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(OWNER_ONLY));
+        if (!Files.getPosixFilePermissions(folder).equals(OWNER_ONLY)) {
+            Files.setPosixFilePermissions(folder, OWNER_ONLY); // of an earlier version, or made by somebody's hand
+        }
         FileChannel file = FileChannel.open(folder.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         if (isHeldElsewhere(file)) {
             file.close();
             throw new UsageException("--run-id: a job called '" + folder.getFileName() + "' is running and writes to "
                     + folder + "; choose another --run-id or --log-dir, or wait for its end.");
         }
-        return new RunFolder(file);
+        return file;
     }
 
     /** The lock stays until the channel is closed, by the kernel at the latest. */

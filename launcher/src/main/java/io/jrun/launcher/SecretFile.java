@@ -20,6 +20,9 @@ final class SecretFile {
 
     private static final Set<PosixFilePermission> OTHERS = PosixFilePermissions.fromString("---rwxrwx");
 
+    /** How a file of {@code jrun cert} begins. */
+    private static final String PEM = "-----BEGIN ";
+
     private SecretFile() {}
 
     /** New random bytes from the kernel: SecureRandom's providers take 20 ms to load. */
@@ -39,7 +42,10 @@ final class SecretFile {
                 throw new UsageException("--secret-file: " + file + " is open to other users ("
                         + PosixFilePermissions.toString(mode) + "); chmod 600 " + file + ".");
             }
-            return AgentSecret.of(Files.readString(file).strip().getBytes(StandardCharsets.UTF_8));
+            String text = Files.readString(file).strip();
+            return text.startsWith(PEM)
+                    ? AgentSecret.ofCertificate(text)
+                    : AgentSecret.of(text.getBytes(StandardCharsets.UTF_8));
         } catch (IOException e) {
             throw new UsageException("--secret-file: " + file + " cannot be read: " + e.getMessage() + ".");
         } catch (IllegalArgumentException e) {

@@ -2,7 +2,13 @@ package io.jrun.launcher;
 
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /**
  * jrun's own stdout and stderr, unbuffered. Thread-safe as the streams are: each line is one write.
@@ -10,6 +16,15 @@ import java.nio.charset.StandardCharsets;
  * @param outColoured whether colours may be used on stdout
  */
 record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean errColoured) {
+    /** Both streams into {@code file}, which is emptied, and its user's alone. */
+    static Terminal toFile(Path file) throws IOException {
+        OutputStream stream = Channels.newOutputStream(Files.newByteChannel(
+                file,
+                Set.of(StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))));
+        return new Terminal(stream, stream, false, false);
+    }
+
     /** A sentence of jrun's own, on stderr. */
     void say(String text) {
         error("jrun: " + text);

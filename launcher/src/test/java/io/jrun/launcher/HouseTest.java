@@ -3,6 +3,7 @@ package io.jrun.launcher;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
@@ -40,4 +41,20 @@ class HouseTest {
             .callMethod(System.class, "exit", int.class)
             .orShould()
             .callMethod(Runtime.class, "halt", int.class);
+
+    @ArchTest
+    static final ArchRule certificatesAreMadeInOnePlaceThatStandsByItself = noClasses()
+            .that()
+            .resideInAPackage("..launcher.cert..")
+            .should()
+            .dependOnClassesThat(JavaClass.Predicates.resideInAPackage("io.jrun..")
+                    .and(JavaClass.Predicates.resideOutsideOfPackage("..launcher.cert..")));
+
+    @ArchTest
+    static final ArchRule nobodyElseNeedsTheirLibrary = noClasses()
+            .that()
+            .resideOutsideOfPackage("..launcher.cert..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("org.bouncycastle..");
 }

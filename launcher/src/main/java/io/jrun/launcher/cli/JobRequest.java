@@ -10,6 +10,9 @@ public sealed interface JobRequest {
     /** Run (or with --dry-run, show) this job. */
     record Run(JobSpec job) implements JobRequest {}
 
+    /** Start this job, and leave it to itself. */
+    record Detach(JobSpec job) implements JobRequest {}
+
     /** Run this job with mpirun, which starts the ranks itself. */
     record RunUnderMpi(JobSpec job) implements JobRequest {}
 
@@ -42,8 +45,18 @@ public sealed interface JobRequest {
             throw new UsageException(
                     "PROGRAM is missing: jrun [options] PROGRAM [args...]; 'jrun --help' shows examples.");
         }
-        return new Run(
-                new JobSpecBuilder(settings, surroundings).build(words.getFirst(), words.subList(1, words.size())));
+        JobSpec job =
+                new JobSpecBuilder(settings, surroundings).build(words.getFirst(), words.subList(1, words.size()));
+        return settings.isOn(LaunchOption.DETACH) && !job.dryRun() ? detach(job) : new Run(job);
+    }
+
+    private static JobRequest detach(JobSpec job) {
+        if (job.json()) {
+            throw new UsageException(
+                    "--json prints a job's result, and --detach does not wait for it; give one of them,"
+                            + " and 'jrun describe --json' later.");
+        }
+        return new Detach(job);
     }
 
     /**
@@ -55,6 +68,9 @@ public sealed interface JobRequest {
         BenchArguments bench = BenchArguments.split(args);
         OptionScanner.Scanned parsed = OptionScanner.scan(bench.own());
         Settings settings = Settings.ofCommandLine(parsed.options());
+        if (settings.has(LaunchOption.DETACH)) {
+            throw new UsageException("--detach is for jobs; a benchmark's result is what it prints here.");
+        }
         settings.addEnvironment(surroundings.environment());
         String jar = surroundings.home().resolve("lib/bench/bench.jar").toString();
         JobSpec job = new JobSpecBuilder(settings, surroundings).withoutPrefix().build(jar, bench.programs());

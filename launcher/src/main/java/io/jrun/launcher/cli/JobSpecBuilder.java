@@ -188,15 +188,11 @@ final class JobSpecBuilder {
         if (settings.has(LaunchOption.LOG_DIR)) {
             return surroundings.resolve(settings.text(LaunchOption.LOG_DIR, ""));
         }
-        String state = surroundings.variable("XDG_STATE_HOME", "");
-        if (!state.isEmpty()) {
-            return surroundings.resolve(state).resolve("jrun/logs");
-        }
-        String home = surroundings.variable("HOME", "");
-        if (home.isEmpty()) {
-            throw new UsageException("no folder for log files: HOME and XDG_STATE_HOME are unset. Give --log-dir.");
-        }
-        return surroundings.resolve(home).resolve(".local/state/jrun/logs");
+        return surroundings
+                .stateFolder()
+                .map(state -> state.resolve("logs"))
+                .orElseThrow(() -> new UsageException(
+                        "no folder for log files: HOME and XDG_STATE_HOME are unset. Give --log-dir."));
     }
 
     private ConsoleSettings console() {

@@ -314,6 +314,14 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
             "Accepted for torchrun's sake: jrun sees a worker's exit at once and polls nothing."),
+    DETACH(
+            "--detach",
+            "",
+            "",
+            Kind.COMMAND_LINE_ONLY,
+            OptionGroup.OTHER,
+            "Start the job, print its run id and end: the job goes on by itself. 'jrun attach RUN_ID' shows its console,"
+                    + " 'jrun cancel RUN_ID' stops it, 'jrun ps' lists all."),
     DRY_RUN(
             "--dry-run",
             "",

@@ -17,8 +17,22 @@ public enum SubCommand {
     BENCH("measure collectives or DDP: 'jrun bench allreduce --nproc-per-node=2'"),
     /** Reads what the ranks of a failed job have left of their last collectives. */
     FLIGHT_RECORDER("say from a failed job's log folder which rank diverged and where"),
+    /** Lists jobs. */
+    PS("list the jobs that run; -a: those that have ended as well"),
+    /** Tells all of a job. */
+    DESCRIBE("say all that is known of a job, also after its end"),
+    /** Shows what workers have written. */
+    LOGS("show what a job's workers have written; -f: and go on with what they write"),
+    /** Watches a detached job. */
+    ATTACH("show the console of a job that was started with --detach, until its end"),
+    /** Stops a job. */
+    CANCEL("stop a job as Ctrl-C does"),
+    /** Asks workers where they are. */
+    STACK("say where each worker of a job is: among its collectives, and its stacks"),
+    /** Makes certificates. */
+    CERT("make certificates for hosts and users, in place of a secret that all share"),
     /** Looks at this machine. */
-    DOCTOR("say whether this machine has what jobs need: JDK, shared memory, GPUs, backends"),
+    DOCTOR("say whether this machine, or with --hosts each of these, has what jobs need"),
     /** Prints the completion script. */
     COMPLETION("print a completion script: source <(jrun completion)");
 
@@ -47,7 +61,11 @@ public enum SubCommand {
         return descriptions;
     }
 
-    private String word() {
+    String description() {
+        return description;
+    }
+
+    String word() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

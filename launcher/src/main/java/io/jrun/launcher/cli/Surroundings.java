@@ -3,6 +3,7 @@ package io.jrun.launcher.cli;
 import io.jrun.launcher.job.TerminalStreams;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * What a command line is read in the light of; injected, so that tests choose it.
@@ -25,7 +26,17 @@ public record Surroundings(
     }
 
     /** {@code text} as an absolute path, seen from the working directory. */
-    Path resolve(String text) {
+    public Path resolve(String text) {
         return directory.resolve(text).normalize();
+    }
+
+    /** Where jrun keeps what outlives a job; empty if neither XDG_STATE_HOME nor HOME says where the user keeps such. */
+    public Optional<Path> stateFolder() {
+        String state = variable("XDG_STATE_HOME", "");
+        if (!state.isEmpty()) {
+            return Optional.of(resolve(state).resolve("jrun"));
+        }
+        String user = variable("HOME", "");
+        return user.isEmpty() ? Optional.empty() : Optional.of(resolve(user).resolve(".local/state/jrun"));
     }
 }

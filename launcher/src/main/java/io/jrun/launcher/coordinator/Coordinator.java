@@ -6,6 +6,7 @@ import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.coordinator.JobAction.Peer;
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
@@ -59,6 +60,7 @@ public final class Coordinator {
     private final Heartbeats heartbeats = Heartbeats.start();
     private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
     private final List<AgentLink> links = new ArrayList<>();
+    private final Inquiries inquiries = new Inquiries();
     private volatile boolean finished;
 
     /**
@@ -67,8 +69,9 @@ public final class Coordinator {
      * @param version agents of another one refuse the job
      * @param secret key of the workers' data plane
      * @param files for agents that may lack some; empty for the agent of this process
+     * @param watch is told how the job goes
      */
-    public record CoordinatorOptions(String version, ByteString secret, Optional<FileDesk> files) {}
+    public record CoordinatorOptions(String version, ByteString secret, Optional<FileDesk> files, JobWatch watch) {}
 
     /** A coordinator that shows output on {@code console} and says its own sentences to {@code say}. */
     public Coordinator(JobSpec job, CoordinatorOptions options, LogMux console, Consumer<String> say) {
@@ -84,6 +87,11 @@ public final class Coordinator {
             console.giveUp();
         }
         mailbox.add(new Mail.SignalMail(signal));
+    }
+
+    /** Asks workers where they are; from any thread. The inquiry stays unanswered while none run. */
+    public void ask(Inquiry inquiry) {
+        mailbox.add(new Mail.Asked(inquiry));
     }
 
     /**
@@ -161,6 +169,7 @@ public final class Coordinator {
                         return new Opening.Failed(new StopCause.Signalled(signal));
                     }
                 }
+                case Mail.Asked(Inquiry inquiry) -> inquiry.begin(List.of());
             }
         }
         return new Opening.Opened(NodeAddresses.forAll(List.of(nodes)));
@@ -225,6 +234,13 @@ public final class Coordinator {
                 case Mail.NodeBroken(int nodeRank, String why, boolean _) ->
                     Optional.of(new JobEvent.NodeGone(nodeRank, why));
                 case Mail.SignalMail(StopSignal signal) -> Optional.of(new JobEvent.SignalCame(signal));
+                case Mail.Asked(Inquiry inquiry) -> {
+                    inquiries.begin(
+                            inquiry,
+                            ranks,
+                            (nodeRank, question) -> links.get(nodeRank).send(question));
+                    yield Optional.empty();
+                }
             };
             if (event.isPresent()) {
                 return event.get();
@@ -234,10 +250,7 @@ public final class Coordinator {
 
     private Optional<JobEvent> event(int nodeRank, FromAgent message, RankMap ranks) {
         return switch (message.getMessageCase()) {
-            case WORKER_STARTED ->
-                Optional.of(new JobEvent.WorkerStarted(
-                        message.getWorkerStarted().getRank(),
-                        message.getWorkerStarted().getPid()));
+            case WORKER_STARTED -> Optional.of(started(message.getWorkerStarted()));
             case JOINED -> Optional.of(joined(nodeRank, message));
             case WORKER_LEAVING -> Optional.of(leaving(message.getWorkerLeaving()));
             case WORKER_HUNG ->
@@ -262,7 +275,9 @@ public final class Coordinator {
                 yield Optional.empty();
             }
             case LOCATION -> {
-                toNodeOf(message.getLocation().getAsker(), Messages.location(message.getLocation()), ranks);
+                if (!inquiries.take(message.getLocation())) {
+                    toNodeOf(message.getLocation().getAsker(), Messages.location(message.getLocation()), ranks);
+                }
                 yield Optional.empty();
             }
             case NOTICE -> {
@@ -272,6 +287,11 @@ public final class Coordinator {
             case WORKER_ELASTIC, WORKER_PARKED, JOB_OPENED, ARRIVED, STREAM_FAILED, PONG, MESSAGE_NOT_SET ->
                 Optional.empty();
         };
+    }
+
+    private JobEvent started(WorkerStarted started) {
+        options.watch().started(started.getRank(), started.getPid());
+        return new JobEvent.WorkerStarted(started.getRank(), started.getPid());
     }
 
     private JobEvent leaving(WorkerLeaving leaving) {
@@ -299,6 +319,7 @@ public final class Coordinator {
         if (!end.startError().isEmpty()) {
             console.forget(round, rank);
         }
+        options.watch().ended(end);
         return new JobEvent.WorkerEnded(round, end);
     }
 
@@ -335,6 +356,8 @@ public final class Coordinator {
 
     private void launch(int round, int restartCount, RankMap ranks) {
         store.startRound(round);
+        inquiries.startRound(round);
+        options.watch().launched(restartCount, ranks);
         waits.clear();
         ranks.placements().forEach(place -> {
             if (job.console().showsStdout(place.rank(), place.localRank())) {

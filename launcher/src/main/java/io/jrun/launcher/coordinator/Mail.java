@@ -17,4 +17,7 @@ sealed interface Mail {
 
     /** jrun got a signal. */
     record SignalMail(StopSignal signal) implements Mail {}
+
+    /** Somebody wants to know where workers are. */
+    record Asked(Inquiry inquiry) implements Mail {}
 }

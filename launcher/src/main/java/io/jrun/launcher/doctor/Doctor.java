@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Runs the checks one after another and tells what they found. */
 public final class Doctor {
@@ -19,16 +20,18 @@ public final class Doctor {
         this.findings = List.copyOf(findings);
     }
 
-    /** Looks at this machine and the installation in {@code home}. */
-    public static Doctor examine(Path home) throws InterruptedException {
+    /** Looks at this machine, and at the hosts, or without any at the installation in {@code home}. */
+    public static Doctor examine(Path home, Optional<HostsCheck> hosts) throws InterruptedException {
         Node node = NodeProbe.probeHere();
-        return examine(List.of(
-                MachineChecks::jdk,
-                () -> MachineChecks.cores(node),
-                () -> MachineChecks.gpus(node),
-                () -> MachineChecks.sharedMemory(Path.of("/dev/shm")),
-                () -> MachineChecks.openFiles(Path.of("/proc/self/limits")),
-                new BackendsCheck(home)));
+        List<Check> checks = new ArrayList<>();
+        checks.add(MachineChecks::jdk);
+        checks.add(() -> MachineChecks.cores(node));
+        checks.add(() -> MachineChecks.gpus(node));
+        checks.add(() -> MachineChecks.sharedMemory(Path.of("/dev/shm")));
+        checks.add(() -> MachineChecks.openFiles(Path.of("/proc/self/limits")));
+        checks.add(() -> MachineChecks.tools(System.getenv()));
+        checks.add(hosts.isPresent() ? hosts.get() : new BackendsCheck(home));
+        return examine(checks);
     }
 
     static Doctor examine(List<Check> checks) throws InterruptedException {
@@ -50,8 +53,11 @@ public final class Doctor {
 
     /** A line for each finding. */
     public List<String> lines() {
+        int width =
+                findings.stream().mapToInt(finding -> finding.what().length()).reduce(14, Math::max);
+        String format = "%-8s %-" + width + "s %s";
         return findings.stream()
-                .map(finding -> "%-8s %-14s %s".formatted(finding.state().word(), finding.what(), finding.text()))
+                .map(finding -> format.formatted(finding.state().word(), finding.what(), finding.text()))
                 .toList();
     }
 

@@ -5,7 +5,9 @@ import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -34,23 +36,27 @@ final class MachineChecks {
 
     /** @param directory /dev/shm */
     static List<Finding> sharedMemory(Path directory) throws IOException {
-        String what = directory.toString();
         if (!Files.isWritable(directory)) {
-            return List.of(
-                    Finding.problem(
-                            what,
-                            "not writable; ranks of one node move data through it. Mount a tmpfs there, or JRUN_TRANSPORT=tcp"));
+            return List.of(sharedMemory(directory.toString(), -1, 0));
         }
         FileStore store = Files.getFileStore(directory);
-        long free = store.getUsableSpace();
-        String text = megabytes(free) + " MiB free of " + megabytes(store.getTotalSpace());
-        return List.of(
-                free >= SHARED_MEMORY_BYTES
-                        ? Finding.ok(what, text)
-                        : Finding.problem(
-                                what,
-                                text + "; registered memory needs more: mount -o remount,size=50% " + directory
-                                        + " (containers: --shm-size)"));
+        return List.of(sharedMemory(directory.toString(), store.getUsableSpace(), store.getTotalSpace()));
+    }
+
+    /** @param free -1 where nothing can be written */
+    static Finding sharedMemory(String what, long free, long total) {
+        if (free < 0) {
+            return Finding.problem(
+                    what,
+                    "not writable; ranks of one node move data through it. Mount a tmpfs there, or JRUN_TRANSPORT=tcp");
+        }
+        String text = megabytes(free) + " MiB free of " + megabytes(total);
+        return free >= SHARED_MEMORY_BYTES
+                ? Finding.ok(what, text)
+                : Finding.problem(
+                        what,
+                        text
+                                + "; registered memory needs more: mount -o remount,size=50% /dev/shm (containers: --shm-size)");
     }
 
     static List<Finding> cores(Node node) {
@@ -70,16 +76,36 @@ final class MachineChecks {
     /** @param limits /proc/self/limits */
     static List<Finding> openFiles(Path limits) throws IOException {
         Matcher line = OPEN_FILES.matcher(Files.readString(limits));
-        if (!line.find()) {
-            return List.of(Finding.absent("open files", "no limit is named in " + limits));
+        return List.of(openFiles("open files", line.find() ? line.group(1) : ""));
+    }
+
+    /** @param limit a number, "unlimited", or empty if unknown */
+    static Finding openFiles(String what, String limit) {
+        if (limit.isEmpty()) {
+            return Finding.absent(what, "no limit is known");
         }
-        String limit = line.group(1);
         boolean enough = limit.equals("unlimited") || Long.parseLong(limit) >= FILES;
+        return enough
+                ? Finding.ok(what, "at most " + limit + " in a process")
+                : Finding.problem(what, "at most " + limit + " in a process; raise it: ulimit -n 65536");
+    }
+
+    /** What starts jobs elsewhere. */
+    static List<Finding> tools(Map<String, String> environment) {
+        String job = environment.getOrDefault("SLURM_JOB_ID", "");
         return List.of(
-                enough
-                        ? Finding.ok("open files", "at most " + limit + " in a process")
-                        : Finding.problem(
-                                "open files", "at most " + limit + " in a process; raise it: ulimit -n 65536"));
+                tool("ssh", "ssh", "", environment),
+                tool("slurm", "srun", job.isEmpty() ? "" : ", inside job " + job, environment));
+    }
+
+    private static Finding tool(String what, String command, String more, Map<String, String> environment) {
+        return Arrays.stream(environment.getOrDefault("PATH", "").split(":", -1))
+                .filter(folder -> !folder.isEmpty())
+                .map(folder -> Path.of(folder, command))
+                .filter(Files::isExecutable)
+                .findFirst()
+                .map(found -> Finding.ok(what, found + more))
+                .orElseGet(() -> Finding.absent(what, "no '" + command + "' on the PATH"));
     }
 
     private static long megabytes(long bytes) {

@@ -49,7 +49,7 @@ public final class DryRun {
     }
 
     /** A command as one could type it. */
-    static String quoted(List<String> command) {
+    public static String quoted(List<String> command) {
         return String.join(" ", command.stream().map(DryRun::quoted).toList());
     }
 

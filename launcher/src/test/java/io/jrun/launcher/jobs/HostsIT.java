@@ -262,4 +262,22 @@ class HostsIT extends RealJobs {
         assertThat(result.exitCode()).isEqualTo(2);
         assertThat(result.err()).hasLineCount(1).contains(":29600 refuses it: ", "name each host once");
     }
+
+    @Test
+    void doctorAsksEveryHostAndHasThemMeasureTheWaysBetweenThem() {
+        Result result = jrun.startUnder(hosts.on("head"), "doctor", "--hosts=h1,h2,h9", "--secret-file=" + secret)
+                .await();
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(1);
+        List<String> lines =
+                result.out().lines().map(line -> line.replaceAll(" +", " ")).toList();
+        assertThat(lines)
+                .anySatisfy(
+                        line -> assertThat(line).matches("ok h1 agent jrun .* on h1, reached at 10.99.0.1 \\(net0, .*"))
+                .anySatisfy(line -> assertThat(line).startsWith("ok h2 clock "))
+                .anySatisfy(line -> assertThat(line).startsWith("problem h1 names does not know h9; "))
+                .anySatisfy(line -> assertThat(line).startsWith("problem h9 agent "))
+                .anySatisfy(line -> assertThat(line).matches(".* h1 to h2 .* ms there and back, .*"))
+                .anySatisfy(line -> assertThat(line).matches(".* h2 to h1 .* ms there and back, .*"))
+                .noneMatch(line -> line.contains("h9 to") || line.contains("to h9"));
+    }
 }

@@ -153,6 +153,19 @@ final class JRun {
 
         /** Waits for the end, and checks that nothing of the job is left. */
         Result await() {
+            Result result = awaitExit();
+            awaitNothingLeft();
+            return result;
+        }
+
+        /** Ends a command that would go on. */
+        void abandon() {
+            process.destroyForcibly();
+            awaitExit();
+        }
+
+        /** Waits for the end of jrun alone, which may have left a job to itself. */
+        Result awaitExit() {
             try {
                 if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
                     signal("QUIT");
@@ -164,7 +177,6 @@ final class JRun {
                 process.destroyForcibly();
                 throw new IllegalStateException(e);
             }
-            awaitNothingLeft();
             return new Result(process.exitValue(), out(), err());
         }
 

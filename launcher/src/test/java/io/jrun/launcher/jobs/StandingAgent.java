@@ -12,7 +12,11 @@ record StandingAgent(Running process, Path secretFile, int port) {
 
     /** Starts one with a new secret in {@code folder}. */
     static StandingAgent start(JRun jrun, Path folder) {
-        Path secretFile = folder.resolve("secret");
+        return startWith(jrun, folder.resolve("secret"));
+    }
+
+    /** Starts one with this {@code secretFile}. */
+    static StandingAgent startWith(JRun jrun, Path secretFile) {
         Running process = jrun.start("agent", "--secret-file=" + secretFile, "--listen=127.0.0.1:0")
                 .awaitOutput("\n");
         String line = process.out().strip();

@@ -1,0 +1,64 @@
+package io.jrun.launcher;
+
+import io.jrun.launcher.cli.CertRequest;
+import io.jrun.launcher.cli.UsageException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.InvocationTargetException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
+
+/** {@code jrun cert}: runs {@code io.jrun.launcher.cert} with the library that it needs and nothing else does. */
+final class CertCommand {
+    private static final String AUTHORITY = "io.jrun.launcher.cert.CertificateAuthority";
+
+    private CertCommand() {}
+
+    /** Makes what was asked for; says where it is. */
+    static String run(CertRequest request, Path home) throws IOException {
+        String folder = request.folder().toString();
+        if (request.names().isEmpty()) {
+            String file = call(home, "init", new Class<?>[] {String.class}, folder);
+            return "made " + file + ", the key to this cluster; next, for each host and user: jrun cert node NAME";
+        }
+        String file = call(
+                home,
+                "node",
+                new Class<?>[] {String.class, List.class, int.class},
+                folder,
+                request.names(),
+                request.days());
+        return "made " + file + "; bring it to " + request.names().getFirst() + ", for --secret-file";
+    }
+
+    private static String call(Path home, String method, Class<?>[] types, Object... arguments) throws IOException {
+        try (URLClassLoader loader = new URLClassLoader(classPath(home), ClassLoader.getPlatformClassLoader())) {
+            return (String) loader.loadClass(AUTHORITY).getMethod(method, types).invoke(null, arguments);
+        } catch (InvocationTargetException e) {
+            if (e.getCause() instanceof UncheckedIOException refused) {
+                throw new UsageException("cert: " + Objects.requireNonNull(refused.getCause()).getMessage() + ".");
+            }
+            throw new IllegalStateException("certificates cannot be made", e.getCause());
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("this installation has no lib/cert", e);
+        }
+    }
+
+    /** This package's own jar once more, since the class that is loaded must find the library beside itself. */
+    private static URL[] classPath(Path home) throws IOException {
+        List<URL> jars = new ArrayList<>();
+        jars.add(CertCommand.class.getProtectionDomain().getCodeSource().getLocation());
+        try (Stream<Path> library = Files.list(home.resolve("lib/cert"))) {
+            for (Path jar : library.toList()) {
+                jars.add(jar.toUri().toURL());
+            }
+        }
+        return jars.toArray(URL[]::new);
+    }
+}

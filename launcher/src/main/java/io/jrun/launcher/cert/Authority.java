@@ -1,0 +1,32 @@
+package io.jrun.launcher.cert;
+
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.PrivateKey;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.List;
+import org.bouncycastle.cert.X509CertificateHolder;
+
+/** What the authority's file holds. */
+record Authority(PrivateKey key, X509CertificateHolder certificate, Pem.Block secret) {
+    /** @throws IOException if the file is none of an authority */
+    static Authority read(Path file) throws IOException, GeneralSecurityException {
+        List<Pem.Block> blocks;
+        try {
+            blocks = Pem.read(file);
+        } catch (NoSuchFileException e) {
+            throw new IOException("there is no authority in " + file.getParent() + "; make one: jrun cert init", e);
+        }
+        if (!blocks.stream().map(Pem.Block::kind).toList().equals(List.of(Pem.KEY, Pem.CERTIFICATE, Pem.SECRET))) {
+            throw new IOException(file + " is not what 'jrun cert init' makes");
+        }
+        return new Authority(
+                KeyFactory.getInstance("EC")
+                        .generatePrivate(new PKCS8EncodedKeySpec(blocks.get(0).content())),
+                new X509CertificateHolder(blocks.get(1).content()),
+                blocks.get(2));
+    }
+}

@@ -1,0 +1,76 @@
+package io.jrun.launcher.cert;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Files of base64 blocks with a heading each, readable by their user alone. Source: RFC 7468. Stateless. */
+final class Pem {
+    static final String KEY = "PRIVATE KEY";
+    static final String CERTIFICATE = "CERTIFICATE";
+
+    /** What all nodes and users of one authority know, see {@code io.jrun.agent.tls.PeerIdentity}. */
+    static final String SECRET = "JRUN SECRET";
+
+    private static final int LINE_CHARS = 64;
+    private static final Pattern BLOCK =
+            Pattern.compile("-----BEGIN ([A-Z ]+)-----\\s+([A-Za-z0-9+/=\\s]+)-----END \\1-----");
+
+    private Pem() {}
+
+    /** One block, in base64 without line breaks. */
+    record Block(String kind, String base64) {
+        static Block of(String kind, byte[] content) {
+            return new Block(kind, Base64.getEncoder().encodeToString(content));
+        }
+
+        byte[] content() {
+            return Base64.getDecoder().decode(base64);
+        }
+    }
+
+    static List<Block> read(Path file) throws IOException {
+        List<Block> blocks = new ArrayList<>();
+        Matcher matcher = BLOCK.matcher(Files.readString(file));
+        while (matcher.find()) {
+            blocks.add(new Block(matcher.group(1), matcher.group(2).replaceAll("\\s", "")));
+        }
+        return blocks;
+    }
+
+    /** @throws IOException also where the file is there already: a key is never replaced */
+    static void write(Path file, List<Block> blocks) throws IOException {
+        Files.createDirectories(
+                file.getParent(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        StringBuilder text = new StringBuilder();
+        for (Block block : blocks) {
+            text.append("-----BEGIN ").append(block.kind()).append("-----\n");
+            text.append(block.base64().replaceAll("(.{" + LINE_CHARS + "})(?=.)", "$1\n"))
+                    .append('\n');
+            text.append("-----END ").append(block.kind()).append("-----\n");
+        }
+        try (SeekableByteChannel channel = Files.newByteChannel(
+                file,
+                Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
+            ByteBuffer bytes = StandardCharsets.US_ASCII.encode(text.toString());
+            while (bytes.hasRemaining()) {
+                channel.write(bytes);
+            }
+        } catch (FileAlreadyExistsException e) {
+            throw new IOException(file + " is there already; remove it, or choose another --dir or name", e);
+        }
+    }
+}

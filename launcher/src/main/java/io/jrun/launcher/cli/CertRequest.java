@@ -1,0 +1,82 @@
+package io.jrun.launcher.cli;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * What {@code jrun cert} was asked for.
+ *
+ * @param folder of the authority
+ * @param names of the node or user to admit; empty to make the authority
+ * @param days how long its certificate is good for
+ */
+public record CertRequest(Path folder, List<String> names, int days) {
+    private static final String USAGE =
+            "jrun cert init [--dir=DIR] | jrun cert node NAME[,NAME...] [--dir=DIR] [--days=N]";
+    private static final int DAYS = 825;
+    private static final int MAX_DAYS = 3650;
+
+    public CertRequest {
+        names = List.copyOf(names);
+    }
+
+    /**
+     * Reads the words after {@code cert}.
+     *
+     * @throws UsageException in one line, if it cannot be done
+     */
+    public static CertRequest parse(List<String> args, Surroundings surroundings) {
+        String folder = "";
+        int days = DAYS;
+        List<String> words = args.stream().filter(word -> !word.startsWith("-")).toList();
+        for (String option : args.stream().filter(word -> word.startsWith("-")).toList()) {
+            String value = option.substring(option.indexOf('=') + 1);
+            if (option.startsWith("--dir=") && !value.isEmpty()) {
+                folder = value;
+            } else if (option.startsWith("--days=")) {
+                days = Values.count(value, "--days", 1, MAX_DAYS);
+            } else {
+                throw new UsageException("unknown option '" + option + "'; usage: " + USAGE + ".");
+            }
+        }
+        Path directory = folder.isEmpty() ? defaultFolder(surroundings) : surroundings.resolve(folder);
+        if (words.equals(List.of("init"))) {
+            return new CertRequest(directory, List.of(), days);
+        }
+        if (words.size() == 2 && words.getFirst().equals("node")) {
+            return new CertRequest(directory, names(words.getLast()), days);
+        }
+        throw new UsageException("usage: " + USAGE + ".");
+    }
+
+    private static List<String> names(String text) {
+        List<String> names = List.of(text.split(",", -1));
+        if (!names.stream().allMatch(name -> name.matches("[A-Za-z0-9][A-Za-z0-9.:_-]*"))
+                || names.getFirst().equals("ca")) {
+            throw Values.refused("jrun cert node", text, "host names or numeric addresses: gpu1,gpu1.lan,10.0.0.1");
+        }
+        return names;
+    }
+
+    private static Path defaultFolder(Surroundings surroundings) {
+        String config = surroundings.variable("XDG_CONFIG_HOME", "");
+        String home = surroundings.variable("HOME", "");
+        if (config.isEmpty() && home.isEmpty()) {
+            throw new UsageException("no folder for certificates: HOME and XDG_CONFIG_HOME are unset. Give --dir.");
+        }
+        return config.isEmpty()
+                ? surroundings.resolve(home).resolve(".config/jrun")
+                : surroundings.resolve(config).resolve("jrun");
+    }
+
+    /** What {@code jrun cert --help} prints. */
+    public static String help() {
+        return "Usage: " + USAGE.replace(" | ", "\n       ") + "\n"
+                + "Certificates for launchers and agents, in place of a secret that all share.\n"
+                + "      init         makes an authority, DIR/ca.pem: keep it where nodes and users are admitted\n"
+                + "      node NAME    makes DIR/NAME.pem, the --secret-file of the host or user NAME; further names and\n"
+                + "                   addresses by which launchers call a host follow after commas\n"
+                + "      --dir=DIR    default: ~/.config/jrun\n"
+                + "      --days=N     how long it is good for, default " + DAYS + "\n";
+    }
+}

@@ -1,0 +1,15 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.layout.RankMap;
+
+/** Hears how a job goes, on the coordinator's thread; must not wait. */
+public interface JobWatch {
+    /** All workers are being started, the first time or again. */
+    void launched(int restartCount, RankMap ranks);
+
+    /** A worker has a process. */
+    void started(int rank, long pid);
+
+    /** A worker is gone. */
+    void ended(WorkerEnd end);
+}

@@ -1,0 +1,201 @@
+package io.jrun.launcher.jobs;
+
+import io.jrun.launcher.cli.JobsRequest;
+import io.jrun.launcher.cli.JobsRequest.Flag;
+import io.jrun.launcher.cli.Surroundings;
+import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.record.DeskCall;
+import io.jrun.launcher.record.JobIndex;
+import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobRecord;
+import io.jrun.launcher.record.RecordFile;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+
+/** Runs one of them. Confined to one thread. */
+public final class JobCommands {
+    /** An ended job's exit code, where its launcher was killed and left none. */
+    private static final int EXIT_LOST = 69;
+
+    private static final long POLL_MILLIS = 50;
+
+    /** A launcher's own affairs after the last worker's end: draining a slow console, its report. */
+    private static final long END_MILLIS = 30_000;
+
+    private final Surroundings surroundings;
+    private final OutputStream out;
+    private final Consumer<String> say;
+
+    /**
+     * Commands of a user.
+     *
+     * @param out what was asked for
+     * @param say remarks for people
+     */
+    public JobCommands(Surroundings surroundings, OutputStream out, Consumer<String> say) {
+        this.surroundings = surroundings;
+        this.out = out;
+        this.say = say;
+    }
+
+    /**
+     * Does what was asked for; returns the exit code.
+     *
+     * @throws UsageException in one line, if it cannot be done
+     */
+    public int run(JobsRequest request) throws IOException, InterruptedException {
+        return switch (request.command()) {
+            case PS -> list(request);
+            case DESCRIBE -> describe(find(request.job()), request.has(Flag.JSON));
+            case LOGS -> logs(find(request.job()), request);
+            case ATTACH -> attach(find(request.job()));
+            case CANCEL -> cancel(find(request.job()), request.has(Flag.NOW));
+            case STACK -> stack(find(request.job()), request);
+            default -> throw new IllegalArgumentException(request.command() + " is no command about jobs");
+        };
+    }
+
+    private int list(JobsRequest request) throws IOException {
+        List<Entry> jobs = index().stream()
+                .flatMap(index -> index.all().stream())
+                .filter(entry -> request.has(Flag.ALL) || !entry.record().isOver())
+                .toList();
+        print(request.has(Flag.JSON) ? List.of(JobsJson.list(jobs)) : JobTable.lines(jobs, System.currentTimeMillis()));
+        return 0;
+    }
+
+    private int describe(Entry job, boolean json) throws IOException {
+        print(json ? List.of(JobsJson.describe(job)) : JobDescription.lines(job));
+        return 0;
+    }
+
+    private int logs(Entry job, JobsRequest request) throws IOException, InterruptedException {
+        new LogReader(job, request.ranks(), out, say).read(request.has(Flag.FOLLOW));
+        return 0;
+    }
+
+    private int attach(Entry job) throws IOException, InterruptedException {
+        if (!job.record().detached()) {
+            throw new UsageException(
+                    "attach: " + job.name() + " was not started with --detach, its console is elsewhere;"
+                            + " 'jrun logs -f " + job.name() + "' shows what its workers write.");
+        }
+        if (!job.record().isOver()) {
+            say.accept("attached to " + job.name() + "; Ctrl-C leaves it alone, 'jrun cancel " + job.name()
+                    + "' stops it");
+        }
+        Tail console = new Tail(job.logs().resolve(RecordFile.CONSOLE));
+        while (true) {
+            JobRecord record = RecordFile.read(job.logs());
+            boolean over = record.isOver();
+            console.copyTo(out);
+            if (over) {
+                return exitCode(job, record);
+            }
+            TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
+        }
+    }
+
+    private int exitCode(Entry job, JobRecord record) {
+        if (record.isLost()) {
+            say.accept(job.name() + ": " + JobDescription.LOST);
+            return EXIT_LOST;
+        }
+        return record.exitCode();
+    }
+
+    private int cancel(Entry job, boolean now) throws IOException, InterruptedException {
+        if (job.record().isOver()) {
+            say.accept(job.name() + " has ended already: " + JobTable.state(job.record()));
+            return 0;
+        }
+        ask(job, now ? "kill" : "cancel");
+        long patience = job.record().graceMillis() + END_MILLIS;
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patience);
+        JobRecord record = RecordFile.read(job.logs());
+        while (!record.isOver()) {
+            if (System.nanoTime() - deadline >= 0) {
+                throw new UsageException("cancel: " + job.name() + " was told to stop and has not done so within "
+                        + patience / 1000 + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
+            }
+            TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
+            record = RecordFile.read(job.logs());
+        }
+        print(List.of(job.name() + ": " + JobTable.state(record)));
+        return 0;
+    }
+
+    private int stack(Entry job, JobsRequest request) throws IOException {
+        if (job.record().isOver()) {
+            throw new UsageException("stack: " + job.name() + " has ended: " + JobTable.state(job.record()) + ".");
+        }
+        String ranks = request.ranks().stream()
+                .flatMap(chosen -> chosen.stream())
+                .map(rank -> " " + rank)
+                .collect(Collectors.joining());
+        List<String> answer = ask(job, "stack" + ranks);
+        print(answer.isEmpty() ? List.of("no such rank runs at the moment") : answer);
+        return 0;
+    }
+
+    private static List<String> ask(Entry job, String line) {
+        try {
+            return DeskCall.say(job.logs(), line);
+        } catch (IOException e) {
+            JobRecord record = job.record();
+            throw new UsageException(
+                    job.name() + ": its launcher, process " + record.launcher().pid() + " on "
+                            + record.launcher().host() + ", cannot be reached from here (" + e.getMessage()
+                            + "); try it on that host.");
+        }
+    }
+
+    private Optional<JobIndex> index() {
+        return surroundings.stateFolder().map(JobIndex::in);
+    }
+
+    private Entry find(String job) {
+        if (job.contains("/")) {
+            return folder(job);
+        }
+        JobIndex index = index().orElseThrow(() -> new UsageException(
+                "HOME and XDG_STATE_HOME are unset; name the job by its log folder, as ./" + job + "."));
+        return index.find(job).orElseGet(() -> beginsWith(index, job));
+    }
+
+    private Entry folder(String job) {
+        Path logs = surroundings.resolve(job);
+        try {
+            return new Entry(String.valueOf(logs.getFileName()), logs, RecordFile.read(logs));
+        } catch (IOException e) {
+            throw new UsageException(job + " is no job's log folder: " + e.getMessage() + ".");
+        }
+    }
+
+    private static Entry beginsWith(JobIndex index, String start) {
+        List<Entry> found = index.all().stream()
+                .filter(entry -> entry.name().startsWith(start))
+                .toList();
+        if (found.size() > 1) {
+            throw new UsageException("'" + start + "' is the beginning of " + found.size() + " jobs, "
+                    + found.getFirst().name() + " and " + found.getLast().name() + " among them; give more of it.");
+        }
+        if (found.isEmpty()) {
+            throw new UsageException("no job is called '" + start + "'; 'jrun ps -a' shows all.");
+        }
+        return found.getFirst();
+    }
+
+    private void print(List<String> lines) throws IOException {
+        String text = lines.stream().map(line -> line + "\n").collect(Collectors.joining());
+        out.write(text.getBytes(StandardCharsets.UTF_8));
+        out.flush();
+    }
+}

@@ -1,0 +1,81 @@
+package io.jrun.launcher.jobs;
+
+import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobRecord;
+import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.report.DryRun;
+import java.util.ArrayList;
+import java.util.List;
+
+/** {@code jrun describe}: all that is known of a job, for people. Stateless. */
+final class JobDescription {
+    static final String LOST = "its launcher is gone and has left no word: killed, or the machine went down";
+
+    private JobDescription() {}
+
+    static List<String> lines(Entry job) {
+        JobRecord record = job.record();
+        List<String> lines = new ArrayList<>();
+        line(lines, "job", job.name());
+        line(lines, "state", JobTable.state(record) + (record.isLost() ? ": " + LOST : ""));
+        line(lines, "command", DryRun.quoted(record.command()));
+        line(lines, "folder", record.workdir().toString());
+        if (!record.variables().isEmpty()) {
+            line(lines, "variables", String.join(" ", record.variables()) + " (values are not recorded)");
+        }
+        if (!record.hosts().isEmpty()) {
+            line(lines, "hosts", String.join(",", record.hosts()));
+        }
+        line(lines, "started", JobTable.time(record.startedMillis()));
+        if (record.endedMillis() != 0) {
+            line(
+                    lines,
+                    "ended",
+                    JobTable.time(record.endedMillis()) + ", after "
+                            + JobTable.duration(record.endedMillis() - record.startedMillis()));
+        }
+        line(lines, "restarts", Integer.toString(record.restarts()));
+        line(
+                lines,
+                "launcher",
+                "process " + record.launcher().pid() + " on "
+                        + record.launcher().host() + (record.detached() ? ", detached" : ""));
+        line(lines, "logs", job.logs().toString());
+        if (!record.workers().isEmpty()) {
+            lines.add("");
+            workers(lines, record);
+        }
+        if (!record.report().isEmpty()) {
+            lines.add("");
+            lines.addAll(record.report());
+        }
+        return lines;
+    }
+
+    private static void line(List<String> lines, String what, String text) {
+        lines.add("%-10s %s".formatted(what, text));
+    }
+
+    private static void workers(List<String> lines, JobRecord record) {
+        List<Worker> workers = record.workers();
+        int width = workers.stream().mapToInt(worker -> worker.host().length()).reduce("NODE".length(), Math::max);
+        String format = "%5s  %-" + width + "s  %10s  %8s  %-6s  %s";
+        lines.add(format.formatted("RANK", "NODE", "LOCAL RANK", "PID", "DEVICE", "STATE"));
+        for (Worker worker : workers) {
+            lines.add(format.formatted(
+                    worker.rank(),
+                    worker.host(),
+                    worker.localRank(),
+                    worker.pid() == 0 ? "-" : Long.toString(worker.pid()),
+                    worker.gpu().isEmpty() ? "-" : worker.gpu(),
+                    state(worker, record)));
+        }
+    }
+
+    private static String state(Worker worker, JobRecord record) {
+        if (worker.end().isEmpty()) {
+            return record.isOver() ? "unknown" : "running";
+        }
+        return worker.end();
+    }
+}

@@ -1,0 +1,73 @@
+package io.jrun.launcher.jobs;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobRecord;
+import io.jrun.launcher.record.JobRecord.Worker;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** Jobs for machines, on one line. Stateless. */
+final class JobsJson {
+    private JobsJson() {}
+
+    /** {@code ps --json}. */
+    static String list(List<Entry> jobs) {
+        return write(Map.of("jobs", jobs.stream().map(JobsJson::head).toList()));
+    }
+
+    /** {@code describe --json}. */
+    static String describe(Entry job) {
+        Map<String, Object> json = head(job);
+        JobRecord record = job.record();
+        json.put("workdir", record.workdir().toString());
+        json.put("variables", record.variables());
+        json.put("hosts", record.hosts());
+        json.put("restarts", record.restarts());
+        json.put("detached", record.detached());
+        json.put("launcherHost", record.launcher().host());
+        json.put("launcherPid", record.launcher().pid());
+        json.put("workers", record.workers().stream().map(JobsJson::worker).toList());
+        json.put("report", record.report());
+        return write(json);
+    }
+
+    private static Map<String, Object> head(Entry job) {
+        JobRecord record = job.record();
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("runId", job.name());
+        json.put("state", record.isLost() ? "lost" : record.state().name().toLowerCase(Locale.ROOT));
+        if (record.state() == JobRecord.State.ENDED) {
+            json.put("exitCode", record.exitCode());
+            json.put("endedMillis", record.endedMillis());
+        }
+        json.put("startedMillis", record.startedMillis());
+        json.put("workerCount", record.workers().size());
+        json.put("command", record.command());
+        json.put("logDir", job.logs().toString());
+        return json;
+    }
+
+    private static Map<String, Object> worker(Worker worker) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("rank", worker.rank());
+        json.put("localRank", worker.localRank());
+        json.put("nodeRank", worker.nodeRank());
+        json.put("host", worker.host());
+        json.put("pid", worker.pid());
+        json.put("device", worker.gpu());
+        json.put("end", worker.end());
+        return json;
+    }
+
+    private static String write(Object json) {
+        try {
+            return new JsonMapper().writeValueAsString(json);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("maps of plain values could not be written as JSON", e);
+        }
+    }
+}

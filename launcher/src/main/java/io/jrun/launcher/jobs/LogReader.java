@@ -1,0 +1,153 @@
+package io.jrun.launcher.jobs;
+
+import io.jrun.launcher.console.LogMux;
+import io.jrun.launcher.console.RankPrefix;
+import io.jrun.launcher.job.TerminalStreams;
+import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobRecord;
+import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.record.RecordFile;
+import io.jrun.launcher.report.FailureReport;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/** Shows the log files of a job's workers in whole lines, each with its rank and host. Confined to one thread. */
+final class LogReader {
+    private static final long POLL_MILLIS = 50;
+
+    private final Entry job;
+    private final Optional<Set<Integer>> ranks;
+    private final LogMux mux;
+    private final Consumer<String> say;
+    private final Map<Path, Lines> files = new LinkedHashMap<>();
+
+    /** @param ranks those to show, empty for all; the lines of a single one are shown as they are */
+    LogReader(Entry job, Optional<Set<Integer>> ranks, OutputStream out, Consumer<String> say) {
+        this.job = job;
+        this.ranks = ranks;
+        this.say = say;
+        this.mux = new LogMux(
+                out,
+                out,
+                new RankPrefix(ranks.isEmpty() || ranks.get().size() > 1, false, false),
+                TerminalStreams.NONE);
+    }
+
+    /** Shows the last attempt, all of one rank after the other; with {@code follow} also what comes, until the job's end. */
+    void read(boolean follow) throws IOException, InterruptedException {
+        boolean goOn = follow;
+        boolean first = true;
+        while (true) {
+            JobRecord record = RecordFile.read(job.logs());
+            boolean last = !goOn || record.isOver();
+            open(record);
+            for (Lines lines : files.values()) {
+                lines.show(last);
+            }
+            if (first) {
+                tellMissing(record);
+                first = false;
+            }
+            if (last) {
+                return;
+            }
+            TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
+        }
+    }
+
+    private void open(JobRecord record) {
+        for (Worker worker : record.workers()) {
+            if (ranks.isEmpty() || ranks.get().contains(worker.rank())) {
+                for (String stream : new String[] {"stdout", "stderr"}) {
+                    Path file = folder(record, worker).resolve(stream + ".log");
+                    if (!files.containsKey(file) && Files.exists(file)) {
+                        files.put(file, new Lines(file, record.restarts(), worker, stream.equals("stderr")));
+                    }
+                }
+            }
+        }
+    }
+
+    private Path folder(JobRecord record, Worker worker) {
+        return job.logs().resolve("attempt-" + record.restarts()).resolve("rank-%04d".formatted(worker.rank()));
+    }
+
+    /** Each node writes its own ranks' files, and the folder may be shared or not. */
+    private void tellMissing(JobRecord record) {
+        TreeSet<Integer> missing = new TreeSet<>();
+        TreeSet<String> hosts = new TreeSet<>();
+        for (Worker worker : record.workers()) {
+            boolean chosen = ranks.isEmpty() || ranks.get().contains(worker.rank());
+            if (chosen && worker.pid() != 0 && !Files.exists(folder(record, worker))) {
+                missing.add(worker.rank());
+                hosts.add(worker.host());
+            }
+        }
+        if (!missing.isEmpty()) {
+            say.accept("the files of " + FailureReport.ranks(missing) + " are not here but on "
+                    + String.join(", ", hosts) + ", in " + job.logs());
+        }
+    }
+
+    /** One file; what comes after its last newline waits for the rest of the line. */
+    private final class Lines {
+        private static final int LONGEST = 1 << 20;
+
+        private final Tail tail;
+        private final LogMux.Source source;
+        private final String host;
+        private final ByteArrayOutputStream pending = new ByteArrayOutputStream();
+
+        Lines(Path file, int attempt, Worker worker, boolean stderr) {
+            this.tail = new Tail(file);
+            this.source = new LogMux.Source(attempt, worker.rank(), stderr);
+            this.host = worker.host();
+        }
+
+        void show(boolean last) throws IOException {
+            tail.copyTo(new OutputStream() {
+                @Override
+                public void write(int b) {
+                    pending.write(b);
+                }
+
+                @Override
+                public void write(byte[] bytes, int offset, int length) {
+                    pending.write(bytes, offset, length);
+                    showWholeLines();
+                }
+            });
+            if (last && pending.size() > 0) {
+                put(pending.toByteArray(), pending.size());
+            }
+        }
+
+        private void showWholeLines() {
+            byte[] bytes = pending.toByteArray();
+            int end = bytes.length;
+            while (end > 0 && bytes[end - 1] != '\n') {
+                end--;
+            }
+            put(bytes, end == 0 && bytes.length > LONGEST ? bytes.length : end);
+        }
+
+        private void put(byte[] bytes, int end) {
+            if (end > 0) {
+                mux.show(source, host, Arrays.copyOf(bytes, end), false);
+                pending.reset();
+                pending.write(bytes, end, bytes.length - end);
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * The commands about jobs that run or have run: {@code jrun ps}, {@code describe}, {@code logs}, {@code attach}, {@code
+ * cancel} and {@code stack}. Entry class: {@link io.jrun.launcher.jobs.JobCommands}.
+ */
+@NullMarked
+package io.jrun.launcher.jobs;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,55 @@
+package io.jrun.launcher.record;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * A process that another one with the same number is not taken for.
+ *
+ * @param host name of its machine
+ * @param boot names the machine's run since it was started
+ * @param startTicks when it started, on the kernel's clock
+ */
+public record LauncherProcess(String host, long pid, String boot, long startTicks) {
+    private static final Path PROC = Path.of("/proc");
+    private static final Path HOST = Path.of("/proc/sys/kernel/hostname");
+    private static final Path BOOT = Path.of("/proc/sys/kernel/random/boot_id");
+
+    /** Field 22 of /proc/PID/stat, counted from the third, which follows the name in brackets. Source: proc(5). */
+    private static final int START_TICKS = 19;
+
+    /** This process. */
+    static LauncherProcess current() {
+        long pid = ProcessHandle.current().pid();
+        return new LauncherProcess(text(HOST), pid, text(BOOT), startTicks(pid));
+    }
+
+    /** Whether it belongs to this machine, so that {@link #isAlive} can tell. */
+    public boolean isHere() {
+        return host.equals(text(HOST));
+    }
+
+    /** Whether it runs, on this machine. */
+    public boolean isAlive() {
+        return boot.equals(text(BOOT)) && startTicks == startTicks(pid);
+    }
+
+    /** -1 if there is no such process. */
+    private static long startTicks(long pid) {
+        String stat = text(PROC.resolve(Long.toString(pid)).resolve("stat"));
+        int name = stat.lastIndexOf(')');
+        if (name < 0 || stat.startsWith(") Z", name)) {
+            return -1;
+        }
+        return Long.parseLong(stat.substring(name + 2).split(" ", -1)[START_TICKS]);
+    }
+
+    private static String text(Path file) {
+        try {
+            return Files.readString(file).strip();
+        } catch (IOException e) {
+            return ""; // the process is gone, or this /proc has no such file
+        }
+    }
+}

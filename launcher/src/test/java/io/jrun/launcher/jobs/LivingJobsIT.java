@@ -1,0 +1,202 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** {@code --detach}, and the commands about jobs that run or have run. */
+class LivingJobsIT extends RealJobs {
+    private static final String UNTIL_GO = "while [ ! -e go ]; do sleep 0.05; done; ";
+
+    private final List<String> detached = new ArrayList<>();
+
+    /** A job of a failed test must not go on by itself. */
+    @AfterEach
+    void endDetachedJobs() {
+        for (String id : detached) {
+            Leftovers.processesWith("JRUN_RUN_ID=" + id)
+                    .forEach(pid -> ProcessHandle.of(Long.parseLong(pid)).ifPresent(ProcessHandle::destroyForcibly));
+        }
+    }
+
+    private Result ask(String... words) {
+        return jrun.run(words);
+    }
+
+    /** The id of a job that goes on by itself. */
+    private String detach(String... words) {
+        Running starter = jrun.start(words);
+        detached.add(starter.runId());
+        Result result = starter.awaitExit();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out()).isEqualTo(starter.runId() + "\n");
+        return starter.runId();
+    }
+
+    @Test
+    void aDetachedJobIsListedDescribedReadAttachedToAndKeptAfterItsEnd() throws Exception {
+        // Rank 1 fails when rank 0 has nothing more to say, since its failure ends the job.
+        String script = "echo begun $RANK; " + UNTIL_GO + "echo \"it's over\" $RANK; [ $RANK = 1 ] || : > said;"
+                + " while [ ! -e said ]; do sleep 0.05; done; exit $((RANK * 3))";
+        String id = detach("--detach", "--nproc-per-node=2", "--env=TOKEN=hunter2", "sh", "-c", script);
+
+        Result listed = ask("ps");
+        assertThat(listed.out()).contains("RUN ID", id, " running ", "sh -c 'echo ");
+        Result described = ask("describe", id);
+        assertThat(described.out())
+                .contains("variables  TOKEN (values are not recorded)", "detached")
+                .contains("sh -c 'echo begun $RANK; while [ ! -e go ]")
+                .contains("it'\\''s over")
+                .doesNotContain("hunter2")
+                .containsPattern("\n +1 .* running");
+        Running follower = jrun.start("logs", "-f", "--rank=1", id);
+        follower.awaitOutput("begun 1");
+        Running attached = jrun.start("attach", id);
+        attached.awaitOutput("begun 0").awaitOutput("begun 1");
+        Files.writeString(folder.resolve("go"), "");
+
+        Result seen = attached.await();
+        assertThat(seen.exitCode()).isEqualTo(3);
+        assertThat(seen.out()).contains("] it's over 0\n", "] it's over 1\n", "first failure: rank 1 on ");
+        Result followed = follower.await();
+        assertThat(followed.exitCode()).isZero();
+        assertThat(followed.out()).isEqualTo("begun 1\nit's over 1\n");
+
+        assertThat(ask("ps").out()).doesNotContain(id);
+        assertThat(ask("ps", "-a").out()).containsPattern(id + " +exit 3 ");
+        assertThat(ask("describe", id).out()).contains("first failure: rank 1 on ", "exit 3");
+        assertThat(ask("describe", "--json", id).out())
+                .contains("\"exitCode\":3", "\"state\":\"ended\"")
+                .doesNotContain("hunter2");
+        assertThat(ask("attach", id.substring(0, id.length() - 2)).exitCode()).isEqualTo(3);
+        assertThat(ask("logs", id).sortedOut()).hasSize(4).first().asString().endsWith("begun 0");
+        assertPrivate(folder.resolve("logs").resolve(id));
+    }
+
+    private static void assertPrivate(Path logs) throws IOException {
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(logs)))
+                .isEqualTo("rwx------");
+        try (Stream<Path> files = Files.walk(logs.resolve("attempt-0"))) {
+            for (Path file : files.toList()) {
+                assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+                        .as(file.toString())
+                        .endsWith("------");
+            }
+        }
+        for (String name : List.of("job.txt", "console.log")) {
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(logs.resolve(name))))
+                    .isEqualTo("rw-------");
+        }
+    }
+
+    @Test
+    void cancelStopsAJobAsCtrlCDoes() {
+        String id = detach("--detach", "sh", "-c", "trap 'echo bye; exit 0' TERM; echo on; " + UNTIL_GO);
+        jrun.start("logs", "-f", id).awaitOutput("on").abandon();
+        Result cancelled = ask("cancel", id);
+        assertThat(cancelled.exitCode()).as(cancelled.err()).isZero();
+        assertThat(cancelled.out()).isEqualTo(id + ": SIGTERM (143)\n");
+        assertThat(ask("logs", id).out()).contains("] bye\n");
+        Result again = ask("cancel", id);
+        assertThat(again.exitCode()).isZero();
+        assertThat(again.err()).isEqualTo("jrun: " + id + " has ended already: SIGTERM (143)\n");
+        Result attached = ask("attach", id);
+        assertThat(attached.exitCode()).isEqualTo(143);
+        assertThat(attached.out()).contains("jrun: stopped by SIGTERM (exit code 143)");
+    }
+
+    @Test
+    void stackTellsWhereEachWorkerIs() {
+        Jars.program(folder.resolve("job.jar"), "Job", """
+                import io.jrun.comm.*;
+
+                public class Job {
+                    public static void main(String[] args) throws Exception {
+                        try (World world = Distributed.init()) {
+                            world.group().barrier();
+                            System.out.println("ready");
+                            if (world.rank() == 1) {
+                                elsewhere();
+                            }
+                            world.group().barrier();
+                        }
+                    }
+
+                    static void elsewhere() throws Exception {
+                        while (!java.nio.file.Files.exists(java.nio.file.Path.of("go"))) {
+                            Thread.sleep(10);
+                        }
+                    }
+                }
+                """);
+        Running job = jrun.start("--nproc-per-node=2", "job.jar");
+        JRun.waitFor(
+                () -> job.out().lines().filter(line -> line.endsWith("ready")).count() == 2, "both ranks");
+        String id = job.runId();
+        JRun.waitFor(
+                () -> {
+                    String stacks = ask("stack", id).out();
+                    return stacks.contains("rank 0@")
+                            && stacks.contains(" in barrier #1")
+                            && stacks.contains("Job.elsewhere(");
+                },
+                "stacks of both ranks");
+        Result one = ask("stack", "--rank=1", id);
+        assertThat(one.out()).startsWith("rank 1@").contains("past barrier #0").doesNotContain("rank 0@");
+        assertThat(ask("attach", id).err()).contains("was not started with --detach", "jrun logs -f " + id);
+        Result killed = ask("cancel", "--now", id);
+        assertThat(killed.exitCode()).as(killed.err()).isZero();
+        assertThat(job.await().exitCode()).isEqualTo(143);
+        assertThat(ask("stack", id).err()).isEqualTo("jrun: stack: " + id + " has ended: SIGTERM (143).\n");
+    }
+
+    @Test
+    void aJobThatCannotStartSaysSoWhereItWasAskedFor() {
+        Result unknown = ask("--detach", "no-such-program");
+        assertThat(unknown.exitCode()).isEqualTo(2);
+        assertThat(unknown.err()).contains("no-such-program");
+        Result failed = jrun.start(
+                        "--detach",
+                        "--master-port=1",
+                        "--hosts=127.0.0.1",
+                        "--agent-port=1",
+                        "--secret-file=" + secret(),
+                        "true")
+                .awaitExit();
+        assertThat(failed.exitCode()).as(failed.err()).isEqualTo(69);
+        assertThat(failed.err()).contains("the agent at 127.0.0.1:1 cannot be reached");
+        assertThat(ask("describe", "no-such-job").err())
+                .isEqualTo("jrun: no job is called 'no-such-job'; 'jrun ps -a' shows all.\n");
+    }
+
+    private Path secret() {
+        try {
+            Path file = Files.writeString(folder.resolve("secret"), "s".repeat(32));
+            return Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Test
+    void aKilledLaunchersJobIsLost() {
+        Running job = jrun.start("sh", "-c", "echo on; " + UNTIL_GO).awaitOutput("on");
+        JRun.waitFor(() -> ask("ps").out().contains(job.runId()), "its record");
+        job.signal("KILL");
+        job.awaitNothingLeft();
+        assertThat(ask("ps").out()).doesNotContain(job.runId());
+        assertThat(ask("ps", "-a").out()).containsPattern(job.runId() + " +lost ");
+        assertThat(ask("describe", job.runId()).out()).contains("its launcher is gone");
+    }
+}

@@ -1,0 +1,53 @@
+package io.jrun.launcher.record;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class DeskTest {
+    @TempDir
+    private Path folder;
+
+    private final AtomicInteger stops = new AtomicInteger();
+
+    @Test
+    void callersAreServedAlsoInFoldersWithLongNames() throws IOException {
+        Path deep = Files.createDirectories(folder.resolve("d".repeat(120)));
+        for (Path place : new Path[] {folder, deep}) {
+            stops.set(0);
+            try (Desk _ = Desk.open(place, stops::incrementAndGet, _ -> {})) {
+                assertThat(DeskCall.say(place, "cancel")).isEmpty();
+                assertThat(stops).hasValue(1);
+                assertThat(DeskCall.say(place, "kill")).isEmpty();
+                assertThat(stops).hasValue(3);
+                assertThat(DeskCall.say(place, "dance"))
+                        .hasSize(1)
+                        .first()
+                        .asString()
+                        .contains("dance");
+            }
+            assertThat(place.resolve("desk")).doesNotExist();
+            assertThatThrownBy(() -> DeskCall.say(place, "cancel")).isInstanceOf(IOException.class);
+        }
+        try (var left = Files.list(Path.of("/tmp"))) {
+            assertThat(left.map(file -> file.getFileName().toString()))
+                    .noneMatch(name -> name.startsWith(
+                            "jrun-desk-" + ProcessHandle.current().pid() + "-"));
+        }
+    }
+
+    @Test
+    void theDeskOfAKilledLauncherIsReplaced() throws IOException {
+        Files.createFile(folder.resolve("desk"));
+        try (Desk _ = Desk.open(folder, stops::incrementAndGet, _ -> {})) {
+            DeskCall.say(folder, "cancel");
+            assertThat(stops).hasValue(1);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package io.jrun.launcher.record;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.launcher.record.JobRecord.State;
+import io.jrun.launcher.record.JobRecord.Worker;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class RecordFileTest {
+    @TempDir
+    private Path folder;
+
+    private static JobRecord record(State state, LauncherProcess launcher) {
+        return new JobRecord(
+                "nightly",
+                state,
+                launcher,
+                1_000,
+                2_000,
+                42,
+                true,
+                30_000,
+                1,
+                Path.of("/data/a b"),
+                List.of("sh", "-c", "echo 'a\nb\\n'\r", ""),
+                List.of("TOKEN"),
+                List.of("h1", "h2"),
+                List.of(new Worker(0, 0, 0, "h1", 7, "", "exit 42"), new Worker(1, 1, 0, "h2", 8, "3", "")),
+                List.of("jrun: first failure", "  | é"));
+    }
+
+    @Test
+    void whatIsWrittenIsRead() throws IOException {
+        JobRecord record = record(State.ENDED, LauncherProcess.current());
+        RecordFile.write(folder, record);
+        assertThat(RecordFile.read(folder)).isEqualTo(record);
+        assertThat(RecordFile.isIn(folder)).isTrue();
+        try (var files = Files.list(folder)) {
+            assertThat(files)
+                    .hasSize(1)
+                    .allSatisfy(file -> assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+                            .isEqualTo("rw-------"));
+        }
+    }
+
+    @Test
+    void whatIsNoRecordIsSaidToBeNone() throws IOException {
+        assertThatThrownBy(() -> RecordFile.read(folder)).isInstanceOf(IOException.class);
+        Path file = Files.writeString(folder.resolve("job.txt"), "something else\n");
+        assertThatThrownBy(() -> RecordFile.read(folder)).hasMessage(file + " is not a record of this version of jrun");
+        Files.writeString(file, "jrun-job 1\nrun-id x\n");
+        assertThatThrownBy(() -> RecordFile.read(folder)).isInstanceOf(IOException.class);
+    }
+
+    @Test
+    void aJobWhoseLauncherIsGoneIsLost() {
+        LauncherProcess here = LauncherProcess.current();
+        assertThat(here.isAlive()).isTrue();
+        assertThat(record(State.RUNNING, here).isLost()).isFalse();
+        LauncherProcess another = new LauncherProcess(here.host(), here.pid(), here.boot(), here.startTicks() - 1);
+        assertThat(record(State.RUNNING, another).isLost()).isTrue();
+        assertThat(record(State.ENDED, another).isLost()).isFalse();
+        LauncherProcess elsewhere = new LauncherProcess(here.host() + "x", here.pid(), "other", 1);
+        assertThat(record(State.RUNNING, elsewhere).isLost())
+                .as("this machine cannot tell")
+                .isFalse();
+    }
+
+    @Test
+    void indexLeadsToJobsAndForgetsThoseThatAreGone() throws IOException {
+        JobIndex index = JobIndex.in(folder.resolve("state"));
+        assertThat(index.all()).isEmpty();
+        for (String name : List.of("first", "second")) {
+            Path logs = Files.createDirectories(folder.resolve("logs").resolve(name));
+            RecordFile.write(logs, record(State.ENDED, LauncherProcess.current()));
+            index.put(name, logs);
+            index.put(name, logs);
+        }
+        assertThat(index.all()).extracting(JobIndex.Entry::name).containsExactlyInAnyOrder("first", "second");
+        Files.delete(folder.resolve("logs/first/job.txt"));
+        Files.delete(folder.resolve("logs/first"));
+        assertThat(index.all()).extracting(JobIndex.Entry::name).containsExactly("second");
+        assertThat(folder.resolve("state/jobs/first")).doesNotExist();
+        assertThat(index.find("second")).isPresent();
+        assertThat(index.find("first")).isEmpty();
+    }
+}
