@@ -1,0 +1,105 @@
+package io.jrun.examples.elastic;
+
+import io.jrun.comm.elastic.Elastic;
+import io.jrun.comm.elastic.ElasticRound;
+import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.ModelState;
+import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.Step;
+import io.jrun.train.elastic.ElasticSampler;
+import io.jrun.train.elastic.TrainingState;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.SGD;
+import org.bytedeco.pytorch.SGDOptions;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+
+/** Trains a small network; kill -9 a worker while it runs, and the others go on with one that comes instead. */
+public final class TrainElastic {
+    private static final int EXIT_USAGE = 2;
+    private static final int REPORT_EVERY = 10;
+    private static final double LEARNING_RATE = 0.1;
+    private static final double MOMENTUM = 0.9;
+
+    private final ElasticOptions options;
+    private final TrainingState<SpiralNet, SGD> state;
+
+    private TrainElastic(ElasticOptions options) {
+        this.options = options;
+        SpiralNet model = new SpiralNet(1);
+        ElasticSampler sampler = new ElasticSampler(Spirals.SAMPLES, options.batch(), 1);
+        this.state = new TrainingState<>(model, () -> optimizer(model), sampler);
+    }
+
+    private static SGD optimizer(SpiralNet model) {
+        SGDOptions sgd = new SGDOptions(LEARNING_RATE);
+        sgd.momentum().put(MOMENTUM);
+        return new SGD(model.parameters(), sgd);
+    }
+
+    /** Trains; exits with 2 and a line on stderr if the arguments are unusable. */
+    public static void main(String[] args) throws InterruptedException {
+        ElasticOptions options;
+        try {
+            options = ElasticOptions.parse(args);
+        } catch (IllegalArgumentException e) {
+            System.err.println("train: " + e.getMessage());
+            System.exit(EXIT_USAGE);
+            return;
+        }
+        Libtorch.load();
+        Libtorch.setThreads(1);
+        TrainElastic training = new TrainElastic(options);
+        Elastic.run(training.state, training::train);
+        training.finish();
+    }
+
+    private void train(ElasticRound round) throws InterruptedException {
+        System.out.printf(
+                Locale.ROOT,
+                "rank %d of %d (pid %d) begins at step %d%n",
+                round.world().rank(),
+                round.world().size(),
+                ProcessHandle.current().pid(),
+                state.step());
+        try (var model = new DistributedDataParallel<>(state.model(), round.group())) {
+            while (state.step() < options.steps()) {
+                step(model, round);
+                round.commit();
+                TimeUnit.MILLISECONDS.sleep(options.pauseMillis());
+            }
+        }
+        if (round.world().rank() == 0) {
+            options.out().ifPresent(file -> Safetensors.write(file, ModelState.of(state.model()), Map.of()));
+        }
+    }
+
+    private void step(DistributedDataParallel<SpiralNet> model, ElasticRound round) {
+        try (Step step = model.step()) {
+            ElasticSampler.Share share = state.sampler().next(round.group());
+            state.optimizer().zero_grad();
+            Tensor loss = state.model().loss(share.samples());
+            step.backward(loss.mul(new Scalar(share.weight())));
+            state.optimizer().step();
+            state.stepDone();
+            if (state.step() % REPORT_EVERY == 0 && round.world().rank() == 0) {
+                System.out.printf(
+                        Locale.ROOT, "step %d: loss of rank 0's samples %.4f%n", state.step(), loss.item_double());
+            }
+        }
+    }
+
+    private void finish() {
+        try (PointerScope _ = new PointerScope()) {
+            double loss = state.model()
+                    .loss(LongStream.range(0, Spirals.SAMPLES).toArray())
+                    .item_double();
+            System.out.printf(Locale.ROOT, "after step %d: loss of all samples %.6f%n", state.step(), loss);
+        }
+    }
+}
