@@ -1,8 +1,10 @@
 package io.jrun.comm;
 
+import io.jrun.comm.SameCauseTest.Collective;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 
 /** Main classes of the worker processes that tests start. */
@@ -33,6 +35,27 @@ final class WorkerPrograms {
                 MemorySegment buffer = world.group().allocate(1 << 20);
                 while (true) {
                     world.group().allReduce(buffer, DataType.F32, 1 << 18, ReduceOp.SUM);
+                }
+            }
+        }
+    }
+
+    /** All collectives, large and small, in an order drawn from a seed, for ever. */
+    public static final class EverythingForever {
+        private static final int LARGE = 120_000;
+
+        private EverythingForever() {}
+
+        /** Entry point: the seed. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                SplittableRandom random = new SplittableRandom(Long.parseLong(args[0]));
+                Collective[] collectives = Collective.values();
+                world.group().barrier();
+                System.out.println("has begun");
+                while (true) {
+                    int count = random.nextBoolean() ? LARGE : random.nextInt(world.size(), LARGE);
+                    collectives[random.nextInt(collectives.length)].run(world.group(), count);
                 }
             }
         }

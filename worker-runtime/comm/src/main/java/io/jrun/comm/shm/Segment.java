@@ -102,6 +102,11 @@ final class Segment implements AutoCloseable {
         remove(path);
     }
 
+    /** Takes a name away that a rank may have left behind. */
+    static void remove(String name) {
+        remove(DIRECTORY.resolve(name));
+    }
+
     private static void remove(Path path) {
         try {
             Files.deleteIfExists(path);

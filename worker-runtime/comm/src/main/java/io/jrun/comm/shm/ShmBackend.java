@@ -101,7 +101,17 @@ final class ShmBackend implements Backend {
     @Override
     public CommException settle(CommException failure) {
         synchronized (mappings) {
+            if (!closed) {
+                removeUnfinishedRegion();
+            }
             return group.health().settle(closed ? failure : poison.settle(failure));
+        }
+    }
+
+    /** A rank that was killed while it mapped one has left its part behind. */
+    private void removeUnfinishedRegion() {
+        for (int rank = 0; rank < group.size(); rank++) {
+            Segment.remove(regionName(memory.count(), rank));
         }
     }
 
