@@ -1,11 +1,13 @@
-/* What the machine's memory allows an all-reduce of two processes: both add their half of two shared float arrays and
- * write the sum to both (x = y = x + y), between two spinning barriers. Prints "bytes medianMicros GBps" per size.
- * Usage: ceiling REPEATS BYTES... */
+/* What the machine's memory allows a collective of two processes, between two spinning barriers. allreduce: both add their
+ * half of two shared float arrays and write the sum to both (x = y = x + y). broadcast: both copy their half of one array to
+ * the other. alltoall: each copies its half of both inputs to its own output. Prints "bytes medianMicros GBps" per size.
+ * Usage: ceiling allreduce|broadcast|alltoall REPEATS BYTES... */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,34 +43,43 @@ static void *shared(size_t bytes) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 3) {
-        fprintf(stderr, "usage: ceiling REPEATS BYTES...\n");
+    if (argc < 4) {
+        fprintf(stderr, "usage: ceiling allreduce|broadcast|alltoall REPEATS BYTES...\n");
         return 2;
     }
-    int repeats = atoi(argv[1]);
+    int broadcasts = strcmp(argv[1], "broadcast") == 0, exchanges = strcmp(argv[1], "alltoall") == 0;
+    int repeats = atoi(argv[2]);
     size_t largest = 0;
-    for (int i = 2; i < argc; i++) {
+    for (int i = 3; i < argc; i++) {
         size_t bytes = strtoull(argv[i], NULL, 10);
         largest = bytes > largest ? bytes : largest;
     }
     arrived = shared(4096);
-    float *x = shared(largest), *y = shared(largest);
+    float *x = shared(largest), *y = shared(largest), *outputs[] = {shared(largest), shared(largest)};
     double *times = calloc(repeats, sizeof(double));
     int rank = fork() == 0 ? 1 : 0;
     long turn = 0;
     for (size_t i = 0; i < largest / 4; i++) { /* each process touches one array, as ranks do */
         (rank ? y : x)[i] = 0;
+        outputs[rank][i] = 0;
     }
-    for (int a = 2; a < argc; a++) {
+    for (int a = 3; a < argc; a++) {
         size_t bytes = strtoull(argv[a], NULL, 10), count = bytes / 4, half = count / 2;
         size_t from = rank ? half : 0, to = rank ? count : half;
         for (int r = -3; r < repeats; r++) {
             barrier(rank, ++turn);
             double start = now();
-            for (size_t i = from; i < to; i++) {
-                float sum = x[i] + y[i];
-                x[i] = sum;
-                y[i] = sum;
+            if (broadcasts) {
+                memcpy(y + from, x + from, (to - from) * 4);
+            } else if (exchanges) {
+                memcpy(outputs[rank], x + from, (to - from) * 4);
+                memcpy(outputs[rank] + half, y + from, (to - from) * 4);
+            } else {
+                for (size_t i = from; i < to; i++) {
+                    float sum = x[i] + y[i];
+                    x[i] = sum;
+                    y[i] = sum;
+                }
             }
             barrier(rank, ++turn);
             if (r >= 0) {
