@@ -7,6 +7,7 @@ import io.grpc.inprocess.InProcessChannelBuilder;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.Arrived;
+import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.HomeGrpc;
@@ -22,6 +23,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An agent that dials its launcher, serves one job, and ends with it. It is the same agent as one that listens, in this JVM;
@@ -39,6 +41,7 @@ public final class HomeComing {
     private final Call call;
     private final AgentSecret secret;
     private final AgentOptions options;
+    private volatile @Nullable Visit serving;
 
     /**
      * Where to, and as whom.
@@ -66,19 +69,29 @@ public final class HomeComing {
         record NotReached(String why) implements End {}
     }
 
-    private HomeComing(Call call, AgentSecret secret, AgentOptions options) {
+    /**
+     * An agent that has not gone yet.
+     *
+     * @param secret what only the launcher and its agents know
+     */
+    public HomeComing(Call call, AgentSecret secret, AgentOptions options) {
         this.call = call;
         this.secret = secret;
         this.options = options;
     }
 
-    /** Finds the launcher and serves it to the end of the job; its workers are gone when this returns. */
-    public static End serve(Call call, AgentSecret secret, AgentOptions options)
-            throws IOException, InterruptedException {
-        return new HomeComing(call, secret, options).serve();
+    /** Asks this node's workers for a checkpoint, if there are any; from any thread. */
+    public void checkpointNow() {
+        Visit at = serving;
+        if (at != null) {
+            at.orders.onNext(ToAgent.newBuilder()
+                    .setCheckpointNow(CheckpointNow.getDefaultInstance())
+                    .build());
+        }
     }
 
-    private End serve() throws IOException, InterruptedException {
+    /** Finds the launcher and serves it to the end of the job; its workers are gone when this returns. To be called once. */
+    public End serve() throws IOException, InterruptedException {
         long deadline = System.nanoTime() + call.patience().toNanos();
         SocketTransport transport = SocketTransport.to(secret);
         while (true) {
@@ -184,6 +197,7 @@ public final class HomeComing {
                 answer.complete(Status.OK);
             } else {
                 orders.onNext(message);
+                serving = this; // the job is open, for OpenJob comes first
             }
         }
 

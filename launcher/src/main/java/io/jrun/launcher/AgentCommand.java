@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * {@code jrun agent}: serves other jrun commands until a signal ends it, and their workers with it; or, called by one jrun,
@@ -43,10 +44,18 @@ final class AgentCommand {
      */
     private static int goHome(AgentRequest.GoHome request, Path home, Terminal terminal)
             throws IOException, InterruptedException {
-        SignalHandlers.install(EnumSet.allOf(StopSignal.class), _ -> {});
+        AtomicReference<HomeComing> serving = new AtomicReference<>();
+        SignalHandlers.install(EnumSet.allOf(StopSignal.class), signal -> {
+            HomeComing agent = serving.get();
+            if (signal == StopSignal.USR1 && agent != null) { // from Slurm before the time limit; the launcher has none
+                agent.checkpointNow();
+            }
+        });
         AgentSecret secret = JobSecret.read(System.in);
         HomeComing.Call call = new HomeComing.Call(request.homes(), request.node(), "", HOME_PATIENCE);
-        return switch (HomeComing.serve(call, secret, AgentOptions.ofHome(home, Version.TEXT))) {
+        HomeComing agent = new HomeComing(call, secret, AgentOptions.ofHome(home, Version.TEXT));
+        serving.set(agent);
+        return switch (agent.serve()) {
             case HomeComing.End.Served(String why) when why.isEmpty() -> 0;
             case HomeComing.End.Served(String why) -> say(terminal, "the launcher was lost: " + why, EXIT_LOST);
             case HomeComing.End.Refused(String why) -> say(terminal, why, EXIT_REFUSED);

@@ -56,10 +56,12 @@ final class DryRunCommand {
         if (job.json()) {
             return List.of(JobJson.rankMap(ranks.placements(), shortCommands(job, ranks)));
         }
-        return Stream.concat(
-                        DryRun.table(ranks.placements(), shortCommands(job, ranks)).stream(),
-                        DryRun.files(JobFiles.of(job)).stream())
-                .toList();
+        List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), shortCommands(job, ranks)));
+        if (cluster.reach() instanceof Cluster.Slurm slurm) {
+            lines.add(slurm.words());
+        }
+        lines.addAll(DryRun.files(JobFiles.of(job)));
+        return lines;
     }
 
     private static List<String> here(JobSpec job, Path home) {

@@ -8,6 +8,7 @@ import io.jrun.launcher.cli.HelpText;
 import io.jrun.launcher.cli.JobRequest;
 import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.SubCommand;
+import io.jrun.launcher.cli.SubmitRequest;
 import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.JobSpec;
@@ -80,7 +81,10 @@ public final class JRunCommand {
         try {
             return dispatch(args);
         } catch (UsageException | LayoutException e) {
-            terminal.say(String.valueOf(e.getMessage()));
+            String words = String.valueOf(e.getMessage());
+            if (!words.isEmpty()) { // one of many that srun has started by mistake; another says it
+                terminal.say(words);
+            }
             return EXIT_USAGE;
         } catch (InterruptedException | IOException | RuntimeException | LinkageError e) {
             StringWriter stack = new StringWriter();
@@ -121,6 +125,10 @@ public final class JRunCommand {
                         ? print(DoctorRequest.help())
                         : DoctorCommand.run(DoctorRequest.parse(rest, surroundings), surroundings.home(), terminal);
             case BENCH -> bench(JobRequest.parseBench(rest, surroundings));
+            case SUBMIT ->
+                help(rest)
+                        ? print(SubmitRequest.help())
+                        : SubmitCommand.run(SubmitRequest.parse(rest, surroundings), terminal);
             case AGENT ->
                 help(rest)
                         ? print(AgentRequest.help())

@@ -10,6 +10,7 @@ import io.jrun.launcher.arrival.Gathering;
 import io.jrun.launcher.coordinator.Agent;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.slurm.SrunBootstrap;
 import io.jrun.launcher.ssh.SshBootstrap;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -32,6 +33,10 @@ record JobAgents(List<Agent> list, AutoCloseable end) implements AutoCloseable {
         Cluster cluster = job.cluster().get();
         return switch (cluster.reach()) {
             case Cluster.Standing standing -> standing(cluster, standing);
+            case Cluster.Slurm slurm -> {
+                say.accept(slurm.words());
+                yield called(cluster, new SrunBootstrap(slurm), say);
+            }
             case Cluster.Ssh(List<String> options, String jrun) ->
                 called(cluster, new SshBootstrap(options, jrun, home.toString()), say);
         };

@@ -19,15 +19,21 @@ public final class ParentDeath {
     }
 
     /**
-     * Looks for the two programs.
+     * Looks for the programs.
      *
      * @throws IOException with a sentence for the user if one is missing
      */
     public static ParentDeath find() throws IOException {
-        return new ParentDeath(List.of(locate("setsid"), locate("setpriv"), "--pdeathsig", "KILL"));
+        List<String> prefix = new ArrayList<>();
+        if (System.getenv().containsKey("SLURM_JOB_ID")) {
+            // Slurm sends its warning to every process of a step; who takes none of it must not die of it.
+            prefix.addAll(List.of(locate("env"), "--ignore-signal=USR1,USR2"));
+        }
+        prefix.addAll(List.of(locate("setsid"), locate("setpriv"), "--pdeathsig", "KILL"));
+        return new ParentDeath(prefix);
     }
 
-    /** The command with the two in front. */
+    /** The command with these in front. */
     public List<String> wrap(List<String> command) {
         List<String> wrapped = new ArrayList<>(prefix);
         wrapped.addAll(command);

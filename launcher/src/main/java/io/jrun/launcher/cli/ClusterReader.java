@@ -23,7 +23,8 @@ final class ClusterReader {
         AUTO,
         LOCAL,
         HOSTS,
-        SSH
+        SSH,
+        SLURM
     }
 
     ClusterReader(Settings settings, Surroundings surroundings, PlacementOptions placement) {
@@ -37,6 +38,13 @@ final class ClusterReader {
         Launch launch = launch();
         Optional<LaunchOption> source = source();
         if (source.isEmpty()) {
+            if (launch == Launch.AUTO || launch == Launch.SLURM) {
+                Optional<Cluster> allocated =
+                        new SlurmReader(settings, surroundings, placement).read(launch == Launch.SLURM);
+                if (allocated.isPresent()) {
+                    return allocated;
+                }
+            }
             if (launch == Launch.HOSTS || launch == Launch.SSH) {
                 throw new UsageException(settings.name(LaunchOption.LAUNCH) + " "
                         + settings.text(LaunchOption.LAUNCH, "") + " needs the hosts: --hosts or --hostfile.");
@@ -48,6 +56,10 @@ final class ClusterReader {
             case LOCAL ->
                 throw new UsageException(settings.name(LaunchOption.LAUNCH) + " local means this machine alone, but "
                         + settings.name(source.get()) + " names hosts.");
+            case SLURM ->
+                throw new UsageException(
+                        settings.name(LaunchOption.LAUNCH) + " slurm means the allocation's nodes, but "
+                                + settings.name(source.get()) + " names hosts. --include chooses among the nodes.");
             case HOSTS -> Optional.of(new Cluster(chosen(source.get()), standing()));
             case SSH -> Optional.of(new Cluster(chosen(source.get()), ssh()));
             case AUTO -> Optional.of(new Cluster(chosen(source.get()), agentsStand() ? standing() : ssh()));
@@ -67,7 +79,9 @@ final class ClusterReader {
             case "local" -> Launch.LOCAL;
             case "hosts" -> Launch.HOSTS;
             case "ssh" -> Launch.SSH;
-            default -> throw Values.refused(settings.name(LaunchOption.LAUNCH), text, "auto, local, hosts or ssh");
+            case "slurm" -> Launch.SLURM;
+            default ->
+                throw Values.refused(settings.name(LaunchOption.LAUNCH), text, "auto, local, hosts, ssh or slurm");
         };
     }
 

@@ -33,13 +33,13 @@ public enum LaunchOption {
             "One node, no rendezvous with others. That is what jrun does anyway; refused together with more nodes."),
     LAUNCH(
             "--launch",
-            "auto|local|hosts|ssh",
+            "auto|local|hosts|ssh|slurm",
             "auto",
             Kind.OWN,
             OptionGroup.HOSTS,
             "How jrun comes to an agent on each host: local (this machine, no other), hosts (they stand there, 'jrun agent'),"
-                    + " ssh (it starts them, for this job). auto: where hosts are named, those that stand there if there"
-                    + " is a secret file, else ssh."),
+                    + " ssh or slurm (it starts them for this job, with ssh, or srun in a Slurm allocation). auto: in an allocation"
+                    + " slurm; where hosts are named, those that stand there if there is a secret file, else ssh."),
     HOSTS(
             "--hosts --nodelist",
             "HOSTS",

@@ -8,6 +8,7 @@ import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.nodes.HostSyntaxException;
 import io.jrun.launcher.nodes.NodeChoice;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -25,9 +26,16 @@ final class PlacementOptions {
         this.settings = settings;
     }
 
-    /** The rules of a job whose nodes have {@code counted} workers where {@code --nproc-per-node} does not say. */
+    /** The rules. */
     PlacementRules rules() {
-        return new PlacementRules(workersPerNode(), mapBy(), bindTo(), "");
+        return new PlacementRules(workersPerNode(), mapBy(), bindTo());
+    }
+
+    /** The option that says how many workers each node gets; empty if none does. */
+    Optional<String> countingOption() {
+        return settings.has(LaunchOption.NPROC_PER_NODE)
+                ? Optional.of(settings.name(LaunchOption.NPROC_PER_NODE))
+                : perNode().isPresent() ? Optional.of(settings.name(LaunchOption.MAP_BY)) : Optional.empty();
     }
 
     private WorkerCount workersPerNode() {

@@ -13,6 +13,8 @@ public enum SubCommand {
     VERSION("print jrun's version and the JDK it runs on"),
     /** Serves jrun commands of this and other hosts. */
     AGENT("run a standing agent on this host, for jobs over several (see --hosts)"),
+    /** Hands a job to Slurm. */
+    SUBMIT("submit a job to Slurm: 'jrun submit --nnodes=2 --gpus-per-node=8 --time=60 train.jar'"),
     /** Runs the benchmarks. */
     BENCH("measure collectives or DDP: 'jrun bench allreduce --nproc-per-node=2'"),
     /** Reads what the ranks of a failed job have left of their last collectives. */

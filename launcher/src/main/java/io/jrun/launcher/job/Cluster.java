@@ -2,6 +2,7 @@ package io.jrun.launcher.job;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
 
 /** The hosts a job runs on, in node order, and how there is an agent on each. */
@@ -39,6 +40,22 @@ public record Cluster(List<Host> hosts, Reach reach) {
      * @param secretFile what this launcher and the agents share
      */
     public record Standing(int agentPort, Path secretFile) implements Reach {}
+
+    /**
+     * srun starts them for this job in a Slurm allocation, and they dial the launcher.
+     *
+     * @param words the allocation and how its workers were counted, for the user
+     * @param hetGroups each node's component of a heterogeneous job, empty in any other
+     * @param taskGpus each node's GPUs where they were asked for by task, else empty
+     * @param jrun path of the jrun command on the nodes
+     */
+    public record Slurm(String words, Map<String, Integer> hetGroups, Map<String, Integer> taskGpus, String jrun)
+            implements Reach {
+        public Slurm {
+            hetGroups = Map.copyOf(hetGroups);
+            taskGpus = Map.copyOf(taskGpus);
+        }
+    }
 
     /**
      * ssh starts them for this job, and they dial the launcher.

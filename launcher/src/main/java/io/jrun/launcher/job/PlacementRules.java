@@ -4,6 +4,5 @@ package io.jrun.launcher.job;
  * How workers are laid out on nodes.
  *
  * @param perNode the workers of a node that has no number of its own, see {@link JobSpec#workersOn}
- * @param countedBy where the number of workers comes from, in words for the user; empty if it needs none
  */
-public record PlacementRules(WorkerCount perNode, MapBy mapBy, BindTo bindTo, String countedBy) {}
+public record PlacementRules(WorkerCount perNode, MapBy mapBy, BindTo bindTo) {}

@@ -79,7 +79,7 @@ class GatheringTest {
         CompletableFuture<HomeComing.End> end = new CompletableFuture<>();
         Thread.ofPlatform().daemon().start(() -> {
             try {
-                end.complete(HomeComing.serve(call, secret, options));
+                end.complete(new HomeComing(call, secret, options).serve());
             } catch (IOException | InterruptedException | RuntimeException e) {
                 end.completeExceptionally(e);
             }

@@ -52,6 +52,8 @@ class UsageErrorTest {
         --nproc-per-node=-2 train.jar    | --nproc-per-node: '-2' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nproc-per-node=two train.jar   | --nproc-per-node: 'two' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nnodes=2 train.jar             | --nnodes: '2' is not usable; name the hosts with --hosts or --hostfile, or use 1.
+        --launch=slurm train.jar         | --launch slurm works in an allocation of Slurm's: in a batch script, or after salloc. 'jrun submit' submits a job.
+        --launch=slurm --hosts=h1 train.jar | --launch slurm means the allocation's nodes, but --hosts names hosts. --include chooses among the nodes.
         --include=h1 train.jar           | --include chooses among the hosts of --hosts, --hostfile or a Slurm allocation, and there are none here; for this machine's GPUs set CUDA_VISIBLE_DEVICES.
         --hosts=h1 --include=h1 --exclude=h1 train.jar | --include and --exclude cannot both choose the hosts; give one of them.
         --hosts=h[1-9] --include=h11 train.jar | --include: 'h11' is not among the job's hosts, h1,h2,h3,h4,h5,h6,h7,h8 and 1 more.
@@ -83,7 +85,7 @@ class UsageErrorTest {
         --java=jdk8/bin/java train.jar   | --java: jdk8/bin/java is Java 1.8.0_432, and jrun's runtime needs Java 25 or newer. Give the folder of such a JDK.
         --launch=ssh train.jar           | --launch ssh needs the hosts: --hosts or --hostfile.
         --launch=local --hosts=a train.jar | --launch local means this machine alone, but --hosts names hosts.
-        --launch=rsh train.jar           | --launch: 'rsh' is not usable; give auto, local, hosts or ssh.
+        --launch=rsh train.jar           | --launch: 'rsh' is not usable; give auto, local, hosts, ssh or slurm.
         --hosts=a --hostfile=b train.jar | --hosts and --hostfile both name the hosts; give one of them.
         --hosts=a,a train.jar            | --hosts: it names 'a' twice; name it once, with all its workers (a:8).
         --hosts=n[2-1] train.jar         | --hosts: 'n[2-1]': the range 2-1 goes down.

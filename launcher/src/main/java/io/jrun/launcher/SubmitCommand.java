@@ -1,0 +1,35 @@
+package io.jrun.launcher;
+
+import io.jrun.launcher.cli.SubmitRequest;
+import io.jrun.launcher.cli.UsageException;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+
+/** {@code jrun submit}: hands a job to Slurm. */
+final class SubmitCommand {
+    private SubmitCommand() {}
+
+    /** Runs sbatch with the script, and this process's streams; returns its exit code. */
+    static int run(SubmitRequest request, Terminal terminal) throws IOException, InterruptedException {
+        if (request.print()) {
+            terminal.print(request.script().text());
+            return 0;
+        }
+        Process sbatch;
+        try {
+            sbatch = new ProcessBuilder("sbatch")
+                    .redirectOutput(ProcessBuilder.Redirect.INHERIT)
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start();
+        } catch (IOException e) {
+            throw new UsageException(
+                    "submit: sbatch is not on the PATH. Run this on a login node of a Slurm cluster, or"
+                            + " with --print to see the script.");
+        }
+        try (OutputStream script = sbatch.getOutputStream()) {
+            script.write(request.script().text().getBytes(StandardCharsets.UTF_8));
+        }
+        return sbatch.waitFor();
+    }
+}

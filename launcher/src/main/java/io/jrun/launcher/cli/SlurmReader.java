@@ -1,0 +1,66 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.job.Cluster.Host;
+import io.jrun.launcher.slurm.Allocation;
+import io.jrun.launcher.slurm.AllocationException;
+import io.jrun.launcher.slurm.JobQuery;
+import io.jrun.launcher.slurm.OncePerTask;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/** Reads the Slurm allocation that jrun runs in. Confined to one thread. */
+final class SlurmReader {
+    private final Settings settings;
+    private final Surroundings surroundings;
+    private final PlacementOptions placement;
+
+    SlurmReader(Settings settings, Surroundings surroundings, PlacementOptions placement) {
+        this.settings = settings;
+        this.surroundings = surroundings;
+        this.placement = placement;
+    }
+
+    /**
+     * Its nodes, empty where there is none.
+     *
+     * @param demanded whether there must be one
+     * @throws UsageException if it cannot be used
+     */
+    Optional<Cluster> read(boolean demanded) {
+        // A worker that starts jrun again means its own node, not the allocation that it is a part of.
+        if (surroundings.environment().containsKey("JRUN_AGENT_SOCKET") && !demanded) {
+            return Optional.empty();
+        }
+        OncePerTask.explain(surroundings.environment()).ifPresent(words -> {
+            throw new UsageException(words);
+        });
+        try {
+            Optional<Allocation> allocation = Allocation.of(surroundings.environment(), JobQuery::scontrol);
+            if (allocation.isEmpty() && demanded) {
+                throw new UsageException(settings.name(LaunchOption.LAUNCH)
+                        + " slurm works in an allocation of Slurm's: in a batch script, or after salloc. 'jrun submit'"
+                        + " submits a job.");
+            }
+            return allocation.map(this::cluster);
+        } catch (AllocationException e) {
+            throw new UsageException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private Cluster cluster(Allocation allocation) {
+        List<Host> hosts = allocation.hosts();
+        String countedBy = allocation.countedBy();
+        Optional<String> counting = placement.countingOption();
+        if (counting.isPresent()) {
+            hosts = hosts.stream()
+                    .map(host -> new Host(host.name(), OptionalInt.empty()))
+                    .toList();
+            countedBy = "as " + counting.get() + " says";
+        }
+        return new Cluster(
+                placement.choose(hosts),
+                allocation.reach(countedBy, surroundings.command().toString()));
+    }
+}
