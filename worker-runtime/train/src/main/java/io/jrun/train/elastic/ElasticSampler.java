@@ -39,14 +39,29 @@ public final class ElasticSampler {
                 sampleCount, 1, 0, SamplerOptions.TRAINING.withSeed(seed).withRemainder(Remainder.DROP));
     }
 
-    /**
-     * One rank's part of a batch.
-     *
-     * @param samples their numbers, at least one
-     * @param weight what the mean loss over these samples has to be multiplied by so that the mean over ranks of the results
-     *     is the mean over the batch; exactly 1 where all ranks have equally many
-     */
-    public record Share(long[] samples, double weight) {}
+    /** One rank's part of a batch. */
+    public static final class Share {
+        private final long[] samples;
+        private final double weight;
+
+        private Share(long[] samples, double weight) {
+            this.samples = samples;
+            this.weight = weight;
+        }
+
+        /** Their numbers, at least one. */
+        public long[] samples() {
+            return samples.clone();
+        }
+
+        /**
+         * What the mean loss over these samples has to be multiplied by so that the mean over ranks of the results is the mean
+         * over the batch; exactly 1 where all ranks have equally many.
+         */
+        public double weight() {
+            return weight;
+        }
+    }
 
     /** This rank's part of the next batch; every rank of the group takes its own. */
     public Share next(ProcessGroup group) {
