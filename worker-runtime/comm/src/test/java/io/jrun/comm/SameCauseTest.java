@@ -136,7 +136,7 @@ class SameCauseTest {
         CountDownLatch failed = new CountDownLatch(options.size() - 1);
         Map<Integer, CommException> failures = new ConcurrentHashMap<>();
         LocalWorld.run(options, world -> {
-            world.group().barrier();
+            world.group().withTimeout(Duration.ofSeconds(60)).barrier(); // Which makes the connections.
             if (world.rank() == 1) {
                 failed.await();
                 return;

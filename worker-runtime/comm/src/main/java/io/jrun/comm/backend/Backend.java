@@ -81,8 +81,8 @@ public interface Backend extends AutoCloseable {
     }
 
     /**
-     * An operation has failed: tells the other ranks and finds out what they say, so that all report one cause. Waits half a
-     * second at most, for ranks that do not answer. After that {@link #run} and this throw and return nothing else.
+     * An operation has failed: tells the other ranks and finds out what they say, so that all report one cause. Waits less than
+     * a second, for ranks that do not answer. After that {@link #run} and this throw and return nothing else.
      *
      * @return what has failed the group, here and there: {@code failure}, or what another rank has found at the same time
      */

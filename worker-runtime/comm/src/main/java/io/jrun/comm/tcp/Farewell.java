@@ -20,8 +20,11 @@ final class Farewell {
     /** A failing rank makes so many connections at most; more would only be needed to agree on one of several causes. */
     private static final int ALL = 32;
 
-    /** For a peer that is alive the exchange takes about a millisecond; one that is not must not hold up the failing rank. */
-    private static final long PATIENCE_MILLIS = 500;
+    /**
+     * With a peer that is alive the exchange takes about a millisecond, a hundred times that where ten threads want each core; one
+     * that is not may hold up the failing rank for less than a second.
+     */
+    private static final long PATIENCE_MILLIS = 900;
 
     private final GroupContext group;
     private final long lane;
