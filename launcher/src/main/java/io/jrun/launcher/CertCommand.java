@@ -42,7 +42,8 @@ final class CertCommand {
             return (String) loader.loadClass(AUTHORITY).getMethod(method, types).invoke(null, arguments);
         } catch (InvocationTargetException e) {
             if (e.getCause() instanceof UncheckedIOException refused) {
-                throw new UsageException("cert: " + Objects.requireNonNull(refused.getCause()).getMessage() + ".");
+                throw new UsageException(
+                        "cert: " + Objects.requireNonNull(refused.getCause()).getMessage() + ".");
             }
             throw new IllegalStateException("certificates cannot be made", e.getCause());
         } catch (ReflectiveOperationException e) {

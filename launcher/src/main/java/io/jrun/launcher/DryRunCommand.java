@@ -83,7 +83,7 @@ final class DryRunCommand {
         Path logs = job.logDirectory().resolve(job.runId());
         LaunchContext context = new LaunchContext(
                 here, AgentOptions.ofHome(home, Version.TEXT), job.runId(), logs, logs.resolve("agent.sock"), Map.of());
-        Launch launch = Messages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0);
+        Launch launch = Messages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
         return launch.getWorkersList().stream()
                 .map(worker -> WorkerCommand.compose(launch, worker, context))
                 .toList();

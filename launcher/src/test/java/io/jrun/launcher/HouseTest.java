@@ -28,7 +28,7 @@ class HouseTest {
     @ArchTest
     static final ArchRule theRulesOfAJobHaveNoInput = noClasses()
             .that()
-            .haveSimpleNameStartingWith("JobMachine")
+            .haveNameMatching(".*\\.(JobMachine|Muster|Ending|Succession|Round|Ledger|Lineup)")
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.grpc..", "io.jrun.agent..", "java.io..", "java.nio..");

@@ -5,6 +5,7 @@ import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
 import io.jrun.launcher.job.Liveness;
+import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
@@ -47,7 +48,7 @@ final class JobSpecBuilder {
 
     JobSpec build(String word, List<String> args) {
         Optional<Cluster> cluster = new ClusterReader(settings, surroundings, placement).read();
-        checkNodes(cluster);
+        NodePolicy nodes = new NodeOptions(settings, cluster).policy();
         checkMonitorInterval();
         Program program = new ProgramFinder(settings, surroundings).find(word, args);
         return new JobSpec(
@@ -59,26 +60,11 @@ final class JobSpecBuilder {
                 console(),
                 stopPolicy(),
                 liveness(),
+                nodes,
                 settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT)),
                 cluster,
                 settings.isOn(LaunchOption.DRY_RUN),
                 settings.isOn(LaunchOption.JSON));
-    }
-
-    /** torchrun's ways to say how many nodes there are must agree with the hosts that are named. */
-    private void checkNodes(Optional<Cluster> cluster) {
-        int count = cluster.map(named -> named.hosts().size()).orElse(1);
-        String nodes = settings.text(LaunchOption.NNODES, Integer.toString(count));
-        if (!nodes.equals(Integer.toString(count)) && !nodes.equals(count + ":" + count)) {
-            throw new UsageException(settings.name(LaunchOption.NNODES) + ": '" + nodes + "' is not usable; "
-                    + (cluster.isPresent()
-                            ? "the number of hosts that are named is " + count + "."
-                            : "name the hosts with --hosts or --hostfile, or use 1."));
-        }
-        if (settings.isOn(LaunchOption.STANDALONE) && cluster.isPresent()) {
-            throw new UsageException(
-                    settings.name(LaunchOption.STANDALONE) + " means this machine alone, but hosts are named.");
-        }
     }
 
     private void checkMonitorInterval() {

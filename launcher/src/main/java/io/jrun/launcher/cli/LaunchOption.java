@@ -11,11 +11,33 @@ import java.util.Optional;
 public enum LaunchOption {
     NNODES(
             "--nnodes",
-            "N",
+            "N|MIN:MAX",
             "the hosts named",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "Number of nodes: 1, or with --hosts or --hostfile the number of hosts named there."),
+            "Number of nodes: 1, or with --hosts or --hostfile the number of hosts named there. MIN:MAX: the job begins, and goes"
+                    + " on after a restart, with as many of them as there are, at least MIN; those beyond MAX stand by."),
+    SPARES(
+            "--spares",
+            "K",
+            "0",
+            Kind.OWN,
+            OptionGroup.JOB,
+            "So many of the hosts named, the last ones, stand by; one that fails is replaced by the next restart, in its place."),
+    JOIN_TIMEOUT(
+            "--join-timeout",
+            "TIME",
+            "60",
+            Kind.OWN,
+            OptionGroup.JOB,
+            "How long nodes are waited for, at the start and when too many were lost. If there are MIN, 30 s more for the rest."),
+    NODE_COOLDOWN(
+            "--node-cooldown",
+            "TIME",
+            "30",
+            Kind.OWN,
+            OptionGroup.JOB,
+            "With MIN:MAX or spares: how long a host that was lost is not called again."),
     NPROC_PER_NODE(
             "--nproc-per-node",
             "N|auto|cpu|gpu",
@@ -128,7 +150,15 @@ public enum LaunchOption {
             "0",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "How often all workers are started again after a failure: one counter for the whole job."),
+            "How often all workers are started again after a failure: one counter for the whole job. Exit code 65 of a worker says"
+                    + " that it would be in vain."),
+    RESTART_WINDOW(
+            "--restart-window",
+            "TIME",
+            "the whole job",
+            Kind.OWN,
+            OptionGroup.JOB,
+            "--max-restarts counts the restarts of the last TIME only."),
     TIMEOUT(
             "--timeout",
             "TIME",

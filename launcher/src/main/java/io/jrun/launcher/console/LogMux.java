@@ -123,9 +123,9 @@ public final class LogMux {
         notifyAll();
     }
 
-    /** Nothing more can come of these ranks: their node is lost. */
-    public synchronized void forget(Set<Integer> ranks) {
-        open.removeIf(source -> ranks.contains(source.rank()));
+    /** Nothing more can come of these: their node is lost. */
+    public synchronized void forget(Set<Source> sources) {
+        open.removeAll(sources);
         notifyAll();
     }
 

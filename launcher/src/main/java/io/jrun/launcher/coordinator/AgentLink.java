@@ -31,7 +31,7 @@ final class AgentLink {
     private static final String ANY_IO_PROBLEM = "io exception";
 
     private final AgentGrpc.AgentStub stub;
-    private final int nodeRank;
+    private final int id;
     private final Consumer<Mail> mailbox;
     private final ClientCallStreamObserver<ToAgent> control;
     private final AtomicInteger missed = new AtomicInteger();
@@ -39,16 +39,16 @@ final class AgentLink {
     private @Nullable LogReader logs;
     private boolean closed;
 
-    private AgentLink(int nodeRank, Channel channel, Consumer<Mail> mailbox) {
-        this.nodeRank = nodeRank;
+    private AgentLink(int id, Channel channel, Consumer<Mail> mailbox) {
+        this.id = id;
         this.mailbox = mailbox;
         this.stub = AgentGrpc.newStub(channel);
         this.control = (ClientCallStreamObserver<ToAgent>) stub.control(new ControlReader());
     }
 
     /** Opens the control stream of the agent behind {@code channel}. */
-    static AgentLink open(int nodeRank, Channel channel, Consumer<Mail> mailbox) {
-        return new AgentLink(nodeRank, channel, mailbox);
+    static AgentLink open(int id, Channel channel, Consumer<Mail> mailbox) {
+        return new AgentLink(id, channel, mailbox);
     }
 
     /** Sends a control message; without effect once the stream has ended. */
@@ -82,7 +82,8 @@ final class AgentLink {
         return false;
     }
 
-    private void breakOff(String why) {
+    /** Ends the control stream; the agent kills what still runs. */
+    void breakOff(String why) {
         synchronized (this) {
             closed = true;
         }
@@ -94,7 +95,7 @@ final class AgentLink {
     private void broken(String why, boolean refused) {
         if (!broken) {
             broken = true;
-            mailbox.accept(new Mail.NodeBroken(nodeRank, why, refused));
+            mailbox.accept(new Mail.NodeBroken(id, why, refused));
         }
     }
 
@@ -183,8 +184,8 @@ final class AgentLink {
         @Override
         public void onNext(FromAgent message) {
             missed.set(0);
-            if (!message.hasPong()) {
-                mailbox.accept(new Mail.FromNode(nodeRank, message));
+            if (!message.hasPong() && !broken) {
+                mailbox.accept(new Mail.FromNode(id, message));
             }
         }
 

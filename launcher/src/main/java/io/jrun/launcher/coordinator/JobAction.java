@@ -8,7 +8,7 @@ sealed interface JobAction {
     record Peer(int rank, int nodeRank, int localRank, String host, String address, int tcpPort, long pid) {}
 
     /** Start a round of workers with an empty store. */
-    record Launch(int round, int restartCount) implements JobAction {}
+    record Launch(int round, int restartCount, Lineup lineup) implements JobAction {}
 
     /** All have joined. */
     record SendPeers(int round, List<Peer> peers) implements JobAction {
@@ -20,17 +20,27 @@ sealed interface JobAction {
     /** Tell all other workers that a rank takes part no more. */
     record TellRankLeft(int round, int rank, String how) implements JobAction {}
 
+    /** Ask elastic workers to leave the round at their next commit. */
+    record Regroup(int round, String why) implements JobAction {}
+
     /** Fail pending collectives with this cause. */
     record Abort(int round, String cause) implements JobAction {}
 
-    /** End the workers: {@code signal} now, SIGKILL after the grace period. */
-    record Stop(int signal, long graceMillis) implements JobAction {}
+    /**
+     * End the workers: {@code signal} now, SIGKILL after the grace period.
+     *
+     * @param spareElastic elastic ones are to park instead
+     */
+    record Stop(int signal, long graceMillis, boolean spareElastic) implements JobAction {}
 
     /** Pass a signal on and ask the runtime for a checkpoint. */
     record Checkpoint(int signal) implements JobAction {}
 
-    /** Raise {@link JobEvent.GraceIsOver} for this round after so long. */
-    record WatchStop(int round, long millis) implements JobAction {}
+    /** Raise this event after so long. */
+    record After(JobEvent event, long millis) implements JobAction {}
+
+    /** Have nothing more to do with this node. */
+    record GiveUp(int id, String why) implements JobAction {}
 
     /** Tell the user. */
     record Say(String text) implements JobAction {}

@@ -1,22 +1,40 @@
 package io.jrun.launcher.coordinator;
 
 import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.layout.Node;
 import java.util.List;
 
-/** Something that happened to a running job. */
+/** Something that happened to a running job. Nodes go by their id: the order in which they were called. */
 sealed interface JobEvent {
     /** One worker's data-plane address. */
     record Endpoint(int rank, int tcpPort, long pid) {}
 
+    /** A node's agent has opened the job. */
+    record NodeCame(int id, Node node) implements JobEvent {}
+
+    /**
+     * A node's agent is gone, or was never there, and its workers with it.
+     *
+     * @param where how messages name it; empty for the agent of this process
+     * @param refused by the agent's own decision
+     */
+    record NodeGone(int id, String where, String why, boolean refused) implements JobEvent {}
+
     /** A worker's process exists. */
-    record WorkerStarted(int rank, long pid) implements JobEvent {}
+    record WorkerStarted(int round, int rank, long pid) implements JobEvent {}
 
     /** All workers of a node have joined the round. */
-    record NodeJoined(int nodeRank, int round, List<Endpoint> endpoints) implements JobEvent {
+    record NodeJoined(int id, int round, List<Endpoint> endpoints) implements JobEvent {
         public NodeJoined {
             endpoints = List.copyOf(endpoints);
         }
     }
+
+    /** A worker can go on in another round. */
+    record WorkerElastic(int round, int rank) implements JobEvent {}
+
+    /** It has left the round and waits for another; {@code why} is empty if it was asked to. */
+    record WorkerParked(int round, int rank, long pid, String why) implements JobEvent {}
 
     /** A worker takes part in no further collective; {@code how} completes "rank 3 ...". */
     record WorkerLeaving(int rank, int round, String how) implements JobEvent {}
@@ -27,9 +45,6 @@ sealed interface JobEvent {
     /** A worker's process is gone and reaped. */
     record WorkerEnded(int round, WorkerEnd end) implements JobEvent {}
 
-    /** A node's agent is gone, and its workers with it. */
-    record NodeGone(int nodeRank, String why) implements JobEvent {}
-
     /** jrun got a signal. */
     record SignalCame(StopSignal signal) implements JobEvent {}
 
@@ -38,4 +53,16 @@ sealed interface JobEvent {
 
     /** The agents should have ended the workers of this round by now. */
     record GraceIsOver(int round) implements JobEvent {}
+
+    /** Nodes have had time enough to come, after this round. */
+    record JoinTimeIsOver(int round) implements JobEvent {}
+
+    /** There have been enough of them for a while. */
+    record LastCallIsOver(int round) implements JobEvent {}
+
+    /** Whatever made this worker park should be known by now. */
+    record ParkIsUnexplained(int round, int rank, String why) implements JobEvent {}
+
+    /** A restart was so long ago that it does not count any more. */
+    record RestartIsOld() implements JobEvent {}
 }

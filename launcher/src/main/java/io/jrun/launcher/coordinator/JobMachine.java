@@ -1,26 +1,30 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.launcher.coordinator.JobAction.Abort;
 import io.jrun.launcher.coordinator.JobAction.Checkpoint;
-import io.jrun.launcher.coordinator.JobAction.Finish;
-import io.jrun.launcher.coordinator.JobAction.Launch;
 import io.jrun.launcher.coordinator.JobAction.Peer;
+import io.jrun.launcher.coordinator.JobAction.Regroup;
 import io.jrun.launcher.coordinator.JobAction.Say;
 import io.jrun.launcher.coordinator.JobAction.SendPeers;
-import io.jrun.launcher.coordinator.JobAction.Stop;
 import io.jrun.launcher.coordinator.JobAction.TellRankLeft;
-import io.jrun.launcher.coordinator.JobAction.WatchStop;
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
 import io.jrun.launcher.coordinator.JobEvent.GraceIsOver;
+import io.jrun.launcher.coordinator.JobEvent.JoinTimeIsOver;
+import io.jrun.launcher.coordinator.JobEvent.LastCallIsOver;
+import io.jrun.launcher.coordinator.JobEvent.NodeCame;
 import io.jrun.launcher.coordinator.JobEvent.NodeGone;
 import io.jrun.launcher.coordinator.JobEvent.NodeJoined;
+import io.jrun.launcher.coordinator.JobEvent.ParkIsUnexplained;
+import io.jrun.launcher.coordinator.JobEvent.RestartIsOld;
 import io.jrun.launcher.coordinator.JobEvent.SignalCame;
 import io.jrun.launcher.coordinator.JobEvent.TimeIsUp;
+import io.jrun.launcher.coordinator.JobEvent.WorkerElastic;
 import io.jrun.launcher.coordinator.JobEvent.WorkerEnded;
 import io.jrun.launcher.coordinator.JobEvent.WorkerHung;
 import io.jrun.launcher.coordinator.JobEvent.WorkerLeaving;
+import io.jrun.launcher.coordinator.JobEvent.WorkerParked;
 import io.jrun.launcher.coordinator.JobEvent.WorkerStarted;
 import io.jrun.launcher.coordinator.JobState.Finished;
+import io.jrun.launcher.coordinator.JobState.Gathering;
 import io.jrun.launcher.coordinator.JobState.Running;
 import io.jrun.launcher.coordinator.JobState.Stopping;
 import io.jrun.launcher.coordinator.StopCause.NodeLost;
@@ -35,84 +39,132 @@ import io.jrun.launcher.layout.RankMap;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
 
 /**
  * The rules of a job, as a pure function from a state and an event to the next state and what to do: who is told what, what
- * counts as the first failure, when workers start again, when the job is over. Stateless and without clock or I/O.
+ * counts as the first failure, when workers start again and on which nodes, when the job is over. How a round begins is
+ * {@link Muster}'s, how it ends {@link Ending}'s. Stateless and without clock or I/O.
  */
 final class JobMachine {
-    /** How long after the grace period an agent may take to report its workers' ends before it counts as lost. */
-    static final long REPORT_MILLIS = 10_000;
+    static final int SIGTERM = 15;
 
-    private static final int SIGTERM = 15;
-    private static final int SIGKILL = 9;
+    /** How long what made a worker park may take to be known: the end of a process at once, that of a host 8 s. */
+    private static final long PARK_MILLIS = 10_000;
 
-    /** With this exit code a worker says that starting it again would be in vain. As EX_DATAERR of sysexits.h. */
-    private static final int NO_RESTART = 65;
+    private final Succession succession;
+    private final Muster muster;
+    private final Ending ending;
 
-    /** A state and what has to be done on the way there, in order. */
-    record Transition(JobState state, List<JobAction> actions) {
-        public Transition {
-            actions = List.copyOf(actions);
-        }
-
-        private static Transition to(JobState state, JobAction... actions) {
-            return new Transition(state, List.of(actions));
-        }
+    JobMachine(Succession succession, StopPolicy policy) {
+        this.succession = succession;
+        this.muster = new Muster(succession, policy);
+        this.ending = new Ending(policy, muster);
     }
 
-    private final RankMap ranks;
-    private final StopPolicy policy;
-
-    JobMachine(RankMap ranks, StopPolicy policy) {
-        this.ranks = ranks;
-        this.policy = policy;
-    }
-
-    /** The first state. */
-    Transition start() {
-        return Transition.to(new Running(Round.first()), new Launch(1, 0));
+    /**
+     * The first state.
+     *
+     * @param called how messages name the nodes that have been called, by id
+     */
+    Transition start(SortedMap<Integer, String> called) {
+        return muster.start(called);
     }
 
     /** The state after {@code event}. Events of an earlier round, or after the end, change nothing. */
     Transition next(JobState state, JobEvent event) {
+        if (event instanceof RestartIsOld && !(state instanceof Finished)) {
+            return Transition.to(state.with(state.ledger().withoutOldestRestart()));
+        }
         return switch (state) {
-            case Running(Round round) -> running(round, event);
-            case Stopping stopping -> stopping(stopping, event);
+            case Gathering gathering -> muster.next(gathering, event, ending);
+            case Running running -> running(running, event);
+            case Stopping stopping -> ending.next(stopping, event);
             case Finished finished -> Transition.to(finished);
         };
     }
 
-    private Transition running(Round round, JobEvent event) {
-        Transition same = Transition.to(new Running(round));
+    private Transition running(Running state, JobEvent event) {
+        Round round = state.round();
+        Transition same = Transition.to(state);
         return switch (event) {
-            case WorkerStarted(int rank, long pid) -> Transition.to(new Running(round.withPid(rank, pid)));
-            case NodeJoined joined -> joined.round() == round.number() ? joined(round, joined) : same;
+            case NodeCame(int id, Node node) -> came(state, id, node);
+            case NodeGone(int id, String where, String why, boolean _) -> gone(state, id, where, why);
+            case WorkerStarted(int number, int rank, long pid) ->
+                number == round.number() ? Transition.to(state.with(round.withPid(rank, pid))) : same;
+            case NodeJoined(int id, int number, List<Endpoint> endpoints) ->
+                number == round.number() && round.lineup().has(id) ? joined(state, id, endpoints) : same;
+            case WorkerElastic(int number, int rank) ->
+                number == round.number() ? grow(state.with(round.withElastic(rank))) : same;
+            case WorkerParked(int number, int rank, long pid, String why) ->
+                number == round.number() ? parked(state.with(round.withParked(rank, pid)), rank, why) : same;
             case WorkerLeaving(int rank, int number, String how) ->
-                number == round.number() ? left(round, rank, how) : same;
+                number == round.number() ? left(state, rank, how) : same;
             case WorkerEnded(int number, WorkerEnd end) ->
-                number == round.number() && !round.hasEnded(end.rank()) ? ended(round, end) : same;
-            case WorkerHung hung -> hung.round() == round.number() ? hung(round, hung) : same;
-            case NodeGone(int nodeRank, String why) -> nodeGone(round, nodeRank, why);
-            case SignalCame(StopSignal signal) -> signalled(round, signal);
-            case TimeIsUp() -> stop(round, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
-            case GraceIsOver _ -> same;
+                number == round.number() && !round.hasEnded(end.rank()) ? ended(state, end) : same;
+            case WorkerHung(int rank, int number, long pid, String why) ->
+                number == round.number() ? hung(state, rank, pid, why) : same;
+            case SignalCame(StopSignal signal) -> signalled(state, signal);
+            case TimeIsUp() -> ending.stop(state, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
+            case ParkIsUnexplained(int number, int rank, String why) ->
+                number == round.number() && round.parked().containsKey(rank) ? scattered(state, rank, why) : same;
+            case GraceIsOver _, JoinTimeIsOver _, LastCallIsOver _, RestartIsOld _ -> same;
         };
     }
 
-    private Transition joined(Round round, NodeJoined event) {
-        Round next = round.withJoined(event.nodeRank(), event.endpoints());
-        if (round.joined().containsKey(event.nodeRank())
-                || next.joined().size() < ranks.nodes().size()) {
-            return Transition.to(new Running(next));
-        }
-        return Transition.to(new Running(next), new SendPeers(round.number(), peers(next)));
+    private Transition came(Running state, int id, Node node) {
+        return muster.admit(state, id, node)
+                .map(this::grow)
+                .orElseGet(() -> Transition.to(state, new JobAction.GiveUp(id, "the job has no use for it")));
     }
 
-    private List<Peer> peers(Round round) {
+    /** Where there is room for more nodes, the workers are asked to let them in, if all of them can. */
+    private Transition grow(Running state) {
+        Round round = state.round();
+        if (round.regrouping() || !round.isElastic() || !succession.canGrow(state.ledger(), round)) {
+            return Transition.to(state);
+        }
+        String why = "more nodes have come";
+        return Transition.to(
+                state.with(round.asRegrouping()),
+                new Say(why + ": the workers go on together at their next commit"),
+                new Regroup(round.number(), why));
+    }
+
+    private Transition gone(Running state, int id, String where, String why) {
+        Running without = state.with(state.ledger().without(id));
+        Round round = state.round();
+        if (!round.lineup().has(id)) {
+            return state.ledger().present().containsKey(id)
+                    ? Transition.to(without, new Say("lost the agent at " + where + ", which stood by: " + why))
+                    : Transition.to(without);
+        }
+        String host =
+                round.lineup().ranks().nodes().get(round.lineup().nodeRank(id)).host();
+        return lost(without.with(round.withNodeEnded(id)), host, why);
+    }
+
+    private Transition lost(Running state, String host, String why) {
+        return ending.stop(state, new NodeLost(host, why), SIGTERM, "the agent of " + host + " was lost: " + why);
+    }
+
+    private static Transition joined(Running state, int id, List<Endpoint> endpoints) {
+        Round round = state.round();
+        Round next = round.withJoined(id, endpoints);
+        if (round.joined().containsKey(id)
+                || next.joined().size() < next.lineup().ids().size()) {
+            return Transition.to(state.with(next));
+        }
+        return Transition.to(state.with(next), new SendPeers(round.number(), peers(next)));
+    }
+
+    private static List<Peer> peers(Round round) {
+        RankMap ranks = round.lineup().ranks();
+        Map<Integer, List<Endpoint>> joined = round.joined();
         List<Peer> peers = new ArrayList<>();
-        for (List<Endpoint> endpoints : round.joined().values()) {
+        for (List<Endpoint> endpoints : joined.values()) {
             for (Endpoint endpoint : endpoints) {
                 Placement place = ranks.placement(endpoint.rank());
                 Node node = ranks.nodes().get(place.nodeRank());
@@ -130,182 +182,59 @@ final class JobMachine {
         return peers;
     }
 
-    private Transition left(Round round, int rank, String how) {
-        return round.left().contains(rank)
-                ? Transition.to(new Running(round))
-                : Transition.to(new Running(round.withLeft(rank)), new TellRankLeft(round.number(), rank, how));
+    private Transition parked(Running state, int rank, String why) {
+        Round round = state.round();
+        if (round.regrouping()) {
+            return ending.regroup(state);
+        }
+        if (round.isOver()) {
+            return scattered(state, rank, why);
+        }
+        return Transition.to(state, new JobAction.After(new ParkIsUnexplained(round.number(), rank, why), PARK_MILLIS));
     }
 
-    private Transition ended(Round round, WorkerEnd end) {
-        Round next = round.withEnd(end);
+    /** Workers have lost each other, and nothing else is wrong. */
+    private Transition scattered(Running state, int rank, String why) {
+        String host = state.round().lineup().ranks().placement(rank).host();
+        return ending.stop(
+                state,
+                new StopCause.PeersLost(rank, host, why),
+                SIGTERM,
+                "rank " + rank + " on " + host + " has lost the others: " + why);
+    }
+
+    private static Transition left(Running state, int rank, String how) {
+        Round round = state.round();
+        return round.left().contains(rank)
+                ? Transition.to(state)
+                : Transition.to(state.with(round.withLeft(rank)), new TellRankLeft(round.number(), rank, how));
+    }
+
+    private Transition ended(Running state, WorkerEnd end) {
+        Round next = state.round().withEnd(end);
+        Running with = state.with(next);
         if (!end.isSuccess() && end.afterStop()) { // nobody here has told it to stop
-            return lost(next, end.host(), "it was stopped, and its workers with it");
+            int id = next.lineup().idOf(end.rank());
+            return lost(with.with(state.ledger().without(id)), end.host(), "it was stopped, and its workers with it");
         }
         if (!end.isSuccess()) {
-            return stop(next, new WorkerFailed(end), SIGTERM, failure(end));
+            return ending.stop(with, new WorkerFailed(end), SIGTERM, Ending.words(end));
         }
-        if (next.ends().size() == ranks.worldSize()) {
-            return finish(new Outcome(Optional.empty(), next.ends(), next.restartCount()));
+        if (next.isReaped()) {
+            return Ending.finish(state.ledger(), Optional.empty(), next.ends());
         }
-        return left(next, end.rank(), "exited with code 0");
+        return left(with, end.rank(), "exited with code 0");
     }
 
-    private Transition hung(Round round, WorkerHung event) {
-        String host = ranks.placement(event.rank()).host();
-        return stop(
-                round,
-                new StopCause.WorkerHung(event.rank(), host, event.pid(), event.why()),
-                SIGTERM,
-                "rank " + event.rank() + " on " + host + " " + event.why());
+    private Transition hung(Running state, int rank, long pid, String why) {
+        String host = state.round().lineup().ranks().placement(rank).host();
+        StopCause cause = new StopCause.WorkerHung(rank, host, pid, why);
+        return ending.stop(state, cause, SIGTERM, Ending.words(cause));
     }
 
-    private static String failure(WorkerEnd end) {
-        String who = "rank " + end.rank() + " on " + end.host();
-        return end.startError().isEmpty()
-                ? who + " " + end.how() + " (pid " + end.pid() + ")"
-                : who + " could not be started: " + end.startError();
-    }
-
-    private Transition nodeGone(Round round, int nodeRank, String why) {
-        return lost(withNodeEnded(round, nodeRank), ranks.nodes().get(nodeRank).host(), why);
-    }
-
-    private Transition lost(Round round, String host, String why) {
-        return stop(round, new NodeLost(host, why), SIGTERM, "the agent of " + host + " was lost: " + why);
-    }
-
-    private Round withNodeEnded(Round round, int nodeRank) {
-        Round next = round;
-        for (Placement place : ranks.onNode(nodeRank)) {
-            if (!next.hasEnded(place.rank())) {
-                next = next.withEnd(lost(round, place));
-            }
-        }
-        return next;
-    }
-
-    private static WorkerEnd lost(Round round, Placement place) {
-        return new WorkerEnd(
-                place.rank(),
-                place.localRank(),
-                place.host(),
-                round.pids().getOrDefault(place.rank(), 0L),
-                128 + SIGKILL,
-                true,
-                false,
-                "",
-                Optional.empty(),
-                List.of(),
-                List.of(),
-                0);
-    }
-
-    private Transition signalled(Round round, StopSignal signal) {
+    private Transition signalled(Running state, StopSignal signal) {
         return signal.endsJob()
-                ? stop(round, new Signalled(signal), signal.number(), "jrun got SIG" + signal.name())
-                : Transition.to(new Running(round), new Checkpoint(signal.number()));
-    }
-
-    private Transition stop(Round round, StopCause cause, int signal, String why) {
-        if (round.ends().size() == ranks.worldSize()) {
-            return over(round, cause, false, List.of());
-        }
-        long grace = policy.gracePeriod().toMillis();
-        return Transition.to(
-                new Stopping(round, cause, false),
-                new Abort(round.number(), why),
-                new Stop(signal, grace),
-                new WatchStop(round.number(), grace + REPORT_MILLIS));
-    }
-
-    private Transition stopping(Stopping state, JobEvent event) {
-        Round round = state.round();
-        Transition same = Transition.to(state);
-        return switch (event) {
-            case WorkerStarted(int rank, long pid) ->
-                Transition.to(new Stopping(round.withPid(rank, pid), state.cause(), state.hurried()));
-            case NodeJoined _, WorkerLeaving _, WorkerHung _ -> same;
-            case TimeIsUp() -> Transition.to(withoutRestart(state, new TimedOut()));
-            case WorkerEnded(int number, WorkerEnd end) ->
-                number == round.number() && !round.hasEnded(end.rank())
-                        ? stoppedSoFar(round.withEnd(end), state)
-                        : same;
-            case NodeGone(int nodeRank, String why) ->
-                stoppedSoFar(
-                        withNodeEnded(round, nodeRank),
-                        withoutRestart(
-                                state, new NodeLost(ranks.nodes().get(nodeRank).host(), why)));
-            case SignalCame(StopSignal signal) -> signal.endsJob() ? hurry(state) : same;
-            case GraceIsOver(int number) -> number == round.number() ? agentsSilent(state) : same;
-        };
-    }
-
-    /** What comes while the workers are stopped for a restart, and rules one out, is why the job ends. */
-    private Stopping withoutRestart(Stopping state, StopCause cause) {
-        return restarts(state.round(), state.cause()) && !state.hurried()
-                ? new Stopping(state.round(), cause, false)
-                : state;
-    }
-
-    private boolean restarts(Round round, StopCause cause) {
-        boolean again = switch (cause) {
-            case WorkerFailed(WorkerEnd end) -> end.exitCode() != NO_RESTART;
-            case StopCause.WorkerHung _ -> true;
-            case Signalled _, TimedOut _, StopCause.NotOpened _, NodeLost _ -> false;
-        };
-        return again && round.restartCount() < policy.maxRestarts();
-    }
-
-    /** Who asks again does not want to wait: the grace period ends now, and nothing is started again. */
-    private static Transition hurry(Stopping state) {
-        return Transition.to(
-                new Stopping(state.round(), state.cause(), true),
-                new Say("killing the workers at once"),
-                new Stop(SIGKILL, 0));
-    }
-
-    /** No agent takes this long after SIGKILL unless it is gone or its workers cannot be killed. */
-    private Transition agentsSilent(Stopping state) {
-        Round round = state.round();
-        for (Node node : ranks.nodes()) {
-            round = withNodeEnded(round, node.nodeRank());
-        }
-        return over(
-                round,
-                state.cause(),
-                true,
-                List.of(new Say("some workers' ends were not reported in time; they may still be running")));
-    }
-
-    private Transition stoppedSoFar(Round round, Stopping state) {
-        return round.ends().size() == ranks.worldSize()
-                ? over(round, state.cause(), state.hurried(), List.of())
-                : Transition.to(new Stopping(round, state.cause(), state.hurried()));
-    }
-
-    private Transition over(Round round, StopCause cause, boolean isLast, List<JobAction> first) {
-        List<JobAction> actions = new ArrayList<>(first);
-        if (!isLast && restarts(round, cause)) {
-            Round again = round.again();
-            actions.add(new Say(words(cause) + "; restart " + again.restartCount() + " of " + policy.maxRestarts()));
-            actions.add(new Launch(again.number(), again.restartCount()));
-            return new Transition(new Running(again), actions);
-        }
-        Outcome outcome = new Outcome(Optional.of(cause), round.ends(), round.restartCount());
-        actions.add(new Finish(outcome));
-        return new Transition(new Finished(outcome), actions);
-    }
-
-    private static String words(StopCause cause) {
-        return switch (cause) {
-            case WorkerFailed(WorkerEnd end) -> failure(end);
-            case StopCause.WorkerHung(int rank, String host, long _, String why) ->
-                "rank " + rank + " on " + host + " " + why;
-            case Signalled _, TimedOut _, StopCause.NotOpened _, NodeLost _ -> cause.toString();
-        };
-    }
-
-    private static Transition finish(Outcome outcome) {
-        return Transition.to(new Finished(outcome), new Finish(outcome));
+                ? ending.stop(state, new Signalled(signal), signal.number(), "jrun got SIG" + signal.name())
+                : Transition.to(state, new Checkpoint(signal.number()));
     }
 }

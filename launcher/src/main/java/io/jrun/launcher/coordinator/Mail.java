@@ -5,15 +5,18 @@ import io.jrun.launcher.job.StopSignal;
 
 /** What other threads tell the coordinator. */
 sealed interface Mail {
-    /** An agent's message. */
-    record FromNode(int nodeRank, FromAgent message) implements Mail {}
+    /** A message of the agent with this id. */
+    record FromNode(int id, FromAgent message) implements Mail {}
 
     /**
      * An agent's control stream has ended.
      *
      * @param refused by the agent's own decision
      */
-    record NodeBroken(int nodeRank, String why, boolean refused) implements Mail {}
+    record NodeBroken(int id, String why, boolean refused) implements Mail {}
+
+    /** An agent is there that nobody has called. */
+    record Offered(Agent agent) implements Mail {}
 
     /** jrun got a signal. */
     record SignalMail(StopSignal signal) implements Mail {}

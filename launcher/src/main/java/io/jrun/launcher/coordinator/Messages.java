@@ -16,6 +16,7 @@ import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.Ping;
 import io.jrun.agent.proto.RankLeft;
+import io.jrun.agent.proto.Regroup;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
 import io.jrun.agent.proto.ToAgent;
@@ -32,6 +33,7 @@ import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /** The agents' protocol, in the launcher's terms. Stateless. */
@@ -42,7 +44,7 @@ public final class Messages {
         return ToAgent.newBuilder().setPing(Ping.getDefaultInstance()).build();
     }
 
-    static ToAgent open(JobSpec job, String version, ByteString secret, int nodeRank, Optional<JobFiles> files) {
+    static ToAgent open(JobSpec job, String version, ByteString secret, int id, Optional<JobFiles> files) {
         OpenJob.Builder open = OpenJob.newBuilder();
         files.ifPresent(needed -> {
             open.setWorkingDir(job.workers().workingDirectory().toString());
@@ -53,7 +55,7 @@ public final class Messages {
                         .setRunId(job.runId())
                         .setLogDir(job.logDirectory().resolve(job.runId()).toString())
                         .setJobSecret(secret)
-                        .setReserveMasterPort(nodeRank == 0)
+                        .setReserveMasterPort(id == 0 || job.nodes().isElastic())
                         .setMasterPort(job.workers().masterPort()))
                 .build();
     }
@@ -80,8 +82,13 @@ public final class Messages {
                 opened.getMasterPort());
     }
 
-    /** The launch of one round on one node; also what {@code --dry-run} composes commands from. */
-    public static Launch launch(JobSpec job, RankMap ranks, Node node, int round, int restartCount) {
+    /**
+     * The launch of one round on one node; also what {@code --dry-run} composes commands from.
+     *
+     * @param kept processes that take a rank instead of new ones, by rank
+     */
+    public static Launch launch(
+            JobSpec job, RankMap ranks, Node node, int round, int restartCount, Map<Integer, Long> kept) {
         Node first = ranks.nodes().getFirst();
         WorkerSettings settings = job.workers();
         Launch.Builder launch = Launch.newBuilder()
@@ -104,7 +111,7 @@ public final class Messages {
                 .forEach((name, value) ->
                         launch.addEnv(Variable.newBuilder().setName(name).setValue(value)));
         for (Placement place : ranks.onNode(node.nodeRank())) {
-            launch.addWorkers(worker(place, job.console()));
+            launch.addWorkers(worker(place, job.console(), kept.getOrDefault(place.rank(), 0L)));
         }
         return launch.build();
     }
@@ -122,13 +129,14 @@ public final class Messages {
         };
     }
 
-    private static WorkerSpec worker(Placement place, ConsoleSettings console) {
+    private static WorkerSpec worker(Placement place, ConsoleSettings console, long keptPid) {
         return WorkerSpec.newBuilder()
                 .setRank(place.rank())
                 .setLocalRank(place.localRank())
                 .setConsoleStdout(console.showsStdout(place.rank(), place.localRank()))
                 .setConsoleStderr(console.showsStderr(place.rank(), place.localRank()))
                 .setGpu(place.gpu())
+                .setKeepPid(keptPid)
                 .setTerminalStdout(console.terminals().stdout())
                 .setTerminalStderr(console.terminals().stderr())
                 .build();
@@ -186,10 +194,18 @@ public final class Messages {
                 .build();
     }
 
-    static ToAgent stop(int signal, long graceMillis) {
+    static ToAgent stop(int signal, long graceMillis, boolean spareElastic) {
         return ToAgent.newBuilder()
-                .setStopWorkers(StopWorkers.newBuilder().setSignal(signal).setGraceMillis((int)
-                        Math.min(graceMillis, Integer.MAX_VALUE)))
+                .setStopWorkers(StopWorkers.newBuilder()
+                        .setSignal(signal)
+                        .setGraceMillis((int) Math.min(graceMillis, Integer.MAX_VALUE))
+                        .setSpareElastic(spareElastic))
+                .build();
+    }
+
+    static ToAgent regroup(int round, String why) {
+        return ToAgent.newBuilder()
+                .setRegroup(Regroup.newBuilder().setRound(round).setWhy(why))
                 .build();
     }
 

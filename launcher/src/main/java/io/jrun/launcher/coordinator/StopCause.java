@@ -10,6 +10,9 @@ public sealed interface StopCause {
     /** A worker hung; {@code why} completes "rank 3 ...". */
     record WorkerHung(int rank, String host, long pid, String why) implements StopCause {}
 
+    /** Workers that can go on have lost each other, though none has ended; {@code why} is what the first of them noticed. */
+    record PeersLost(int rank, String host, String why) implements StopCause {}
+
     /** jrun was told to stop. */
     record Signalled(StopSignal signal) implements StopCause {}
 
@@ -30,7 +33,7 @@ public sealed interface StopCause {
     default int exitCode() {
         return switch (this) {
             case WorkerFailed(WorkerEnd end) -> end.exitCode() == 0 ? 1 : end.exitCode() & 0xff;
-            case WorkerHung _ -> 75;
+            case WorkerHung _, PeersLost _ -> 75;
             case Signalled(StopSignal signal) -> 128 + signal.number();
             case TimedOut() -> 124;
             case NotOpened(String _, boolean refused) -> refused ? 2 : 69;

@@ -23,6 +23,7 @@ public record JobSpec(
         ConsoleSettings console,
         StopPolicy stop,
         Liveness liveness,
+        NodePolicy nodes,
         Optional<Duration> timeout,
         Optional<Cluster> cluster,
         boolean dryRun,
@@ -35,15 +36,18 @@ public record JobSpec(
         }
     }
 
-    /** The workers of one node. */
-    public WorkerCount workersOn(int nodeRank) {
-        OptionalInt slots =
-                cluster.map(hosts -> hosts.hosts().get(nodeRank).slots()).orElse(OptionalInt.empty());
+    /** The workers of one node, by its place among the hosts that are named; one that is not named has one of the others'. */
+    public WorkerCount workersOn(int id) {
+        OptionalInt slots = cluster.filter(named -> id < named.hosts().size())
+                .map(named -> named.hosts().get(id).slots())
+                .orElse(OptionalInt.empty());
         return slots.isPresent() ? new WorkerCount.Exactly(slots.getAsInt()) : placement.perNode();
     }
 
-    /** What workers may use of a node's GPUs. */
-    public GpuSubset gpusOn(int nodeRank) {
-        return cluster.map(hosts -> hosts.hosts().get(nodeRank).gpus()).orElse(GpuSubset.ALL);
+    /** What workers may use of such a node's GPUs. */
+    public GpuSubset gpusOn(int id) {
+        return cluster.filter(named -> id < named.hosts().size())
+                .map(named -> named.hosts().get(id).gpus())
+                .orElse(GpuSubset.ALL);
     }
 }

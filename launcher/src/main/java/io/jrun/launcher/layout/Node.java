@@ -22,6 +22,11 @@ public record Node(int nodeRank, String host, String address, int cores, List<St
         return new Node(nodeRank, host, address, cores, some, masterPort);
     }
 
+    /** The same node in another place. */
+    public Node withNodeRank(int other) {
+        return new Node(other, host, address, cores, gpus, masterPort);
+    }
+
     /** The same node, reached elsewhere. */
     public Node withAddress(String other) {
         return new Node(nodeRank, host, other, cores, gpus, masterPort);

@@ -5,6 +5,7 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
+import java.util.List;
 import java.util.function.IntFunction;
 
 /**
@@ -18,6 +19,15 @@ public record Rules(
     /** All of the nodes' GPUs, node after node. */
     public Rules(IntFunction<WorkerCount> workers, GpuVisibility visibility) {
         this(workers, _ -> GpuSubset.ALL, visibility, MapBy.SLOT);
+    }
+
+    /** The same for nodes whose places are taken by others: {@code places} by node rank. */
+    public Rules of(List<Integer> places) {
+        return new Rules(
+                nodeRank -> workers.apply(places.get(nodeRank)),
+                nodeRank -> gpus.apply(places.get(nodeRank)),
+                visibility,
+                mapBy);
     }
 
     /** Those of a job. */

@@ -81,6 +81,12 @@ public final class JobJson {
                 json.put("host", host);
                 json.put("text", why);
             }
+            case StopCause.PeersLost(int rank, String host, String why) -> {
+                json.put("kind", "peersLost");
+                json.put("rank", rank);
+                json.put("host", host);
+                json.put("text", why);
+            }
             case StopCause.Signalled(var signal) -> {
                 json.put("kind", "signal");
                 json.put("text", "SIG" + signal.name());

@@ -76,6 +76,25 @@ class LaunchOptionTest {
                         "night-7",
                         false,
                         job -> !job.runId().equals("night-7")),
+                new Case(LaunchOption.SPARES, 0, "0", 0, job -> job.nodes().spares()),
+                new Case(
+                        LaunchOption.JOIN_TIMEOUT,
+                        Duration.ofSeconds(60),
+                        "5m",
+                        Duration.ofMinutes(5),
+                        job -> job.nodes().joinTimeout()),
+                new Case(
+                        LaunchOption.NODE_COOLDOWN,
+                        Duration.ofSeconds(30),
+                        "3",
+                        Duration.ofSeconds(3),
+                        job -> job.nodes().coolDown()),
+                new Case(
+                        LaunchOption.RESTART_WINDOW,
+                        Optional.empty(),
+                        "1h",
+                        Optional.of(Duration.ofHours(1)),
+                        job -> job.nodes().restartWindow()),
                 new Case(LaunchOption.MAX_RESTARTS, 0, "4", 4, job -> job.stop().maxRestarts()),
                 new Case(
                         LaunchOption.TIMEOUT,

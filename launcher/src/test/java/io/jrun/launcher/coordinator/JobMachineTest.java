@@ -3,30 +3,36 @@ package io.jrun.launcher.coordinator;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.coordinator.JobAction.Abort;
+import io.jrun.launcher.coordinator.JobAction.After;
 import io.jrun.launcher.coordinator.JobAction.Checkpoint;
 import io.jrun.launcher.coordinator.JobAction.Finish;
 import io.jrun.launcher.coordinator.JobAction.Launch;
 import io.jrun.launcher.coordinator.JobAction.Peer;
+import io.jrun.launcher.coordinator.JobAction.Regroup;
 import io.jrun.launcher.coordinator.JobAction.Say;
 import io.jrun.launcher.coordinator.JobAction.SendPeers;
 import io.jrun.launcher.coordinator.JobAction.Stop;
 import io.jrun.launcher.coordinator.JobAction.TellRankLeft;
-import io.jrun.launcher.coordinator.JobAction.WatchStop;
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
 import io.jrun.launcher.coordinator.JobEvent.GraceIsOver;
+import io.jrun.launcher.coordinator.JobEvent.JoinTimeIsOver;
+import io.jrun.launcher.coordinator.JobEvent.LastCallIsOver;
+import io.jrun.launcher.coordinator.JobEvent.NodeCame;
 import io.jrun.launcher.coordinator.JobEvent.NodeGone;
 import io.jrun.launcher.coordinator.JobEvent.NodeJoined;
 import io.jrun.launcher.coordinator.JobEvent.SignalCame;
 import io.jrun.launcher.coordinator.JobEvent.TimeIsUp;
+import io.jrun.launcher.coordinator.JobEvent.WorkerElastic;
 import io.jrun.launcher.coordinator.JobEvent.WorkerEnded;
 import io.jrun.launcher.coordinator.JobEvent.WorkerHung;
 import io.jrun.launcher.coordinator.JobEvent.WorkerLeaving;
-import io.jrun.launcher.coordinator.JobMachine.Transition;
+import io.jrun.launcher.coordinator.JobEvent.WorkerParked;
 import io.jrun.launcher.coordinator.StopCause.NodeLost;
 import io.jrun.launcher.coordinator.StopCause.Signalled;
 import io.jrun.launcher.coordinator.StopCause.TimedOut;
 import io.jrun.launcher.coordinator.StopCause.WorkerFailed;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
+import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
@@ -36,27 +42,68 @@ import io.jrun.launcher.layout.RankMap;
 import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class JobMachineTest {
-    private static final RankMap TWO_NODES = Layout.place(
-            List.of(
-                    new Node(0, "node1", "10.0.0.1", 2, List.of(), 0),
-                    new Node(1, "node2", "10.0.0.2", 2, List.of(), 0)),
-            new Rules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL));
+    private static final List<Node> NODES = IntStream.rangeClosed(1, 4)
+            .mapToObj(i -> new Node(i - 1, "node" + i, "10.0.0." + i, 2, List.of(), 0))
+            .toList();
+
+    private static final Rules RULES = new Rules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL);
+
+    private static final Lineup TWO = new Lineup(List.of(0, 1), ranks(0, 1), Map.of());
 
     private final JobMachine machine = machine(0);
 
     private static JobMachine machine(int maxRestarts) {
-        return new JobMachine(TWO_NODES, new StopPolicy(maxRestarts, Duration.ofSeconds(30), Set.of()));
+        return machine(maxRestarts, 2, 2, 0, Optional.empty());
+    }
+
+    private static JobMachine machine(int maxRestarts, int min, int max, int spares, Optional<Duration> window) {
+        NodePolicy nodes = new NodePolicy(min, max, spares, Duration.ofSeconds(60), window, Duration.ofSeconds(30));
+        return new JobMachine(
+                new Succession(nodes, RULES, same -> same),
+                new StopPolicy(maxRestarts, Duration.ofSeconds(30), Set.of()));
+    }
+
+    private static RankMap ranks(int... ids) {
+        List<Node> seated = new ArrayList<>();
+        for (int id : ids) {
+            seated.add(NODES.get(id).withNodeRank(seated.size()));
+        }
+        return Layout.place(seated, RULES);
+    }
+
+    private static Launch launch(int round, int restartCount) {
+        return new Launch(round, restartCount, TWO);
+    }
+
+    private static Launch launch(int round, int restartCount, Map<Integer, Long> kept, Integer... ids) {
+        int[] seats = Stream.of(ids).mapToInt(Integer::intValue).toArray();
+        return new Launch(round, restartCount, new Lineup(List.of(ids), ranks(seats), kept));
+    }
+
+    private static NodeCame came(int id) {
+        return new NodeCame(id, NODES.get(id));
+    }
+
+    private static NodeGone gone(int id, String why) {
+        return new NodeGone(id, "node" + (id + 1) + ":29600", why, false);
     }
 
     @Test
     void jobSucceedsWhenEveryWorkerHas() {
         List<JobAction> actions = play(machine, ended(1, 0, 0), ended(1, 3, 0), ended(1, 2, 0), ended(1, 1, 0));
-        assertThat(actions.getFirst()).isEqualTo(new Launch(1, 0));
+        assertThat(actions.getFirst()).isEqualTo(launch(1, 0));
         Outcome outcome = outcome(actions);
         assertThat(outcome.exitCode()).isZero();
         assertThat(outcome.cause()).isEmpty();
@@ -99,10 +146,10 @@ class JobMachineTest {
                 new WorkerEnded(1, Ends.stopped(3, 0)));
         assertThat(actions)
                 .startsWith(
-                        new Launch(1, 0),
+                        launch(1, 0),
                         new Abort(1, "rank 2 on node1 exited with code 42 (pid 1002)"),
-                        new Stop(15, 30_000),
-                        new WatchStop(1, 40_000));
+                        new Stop(15, 30_000, false),
+                        new After(new GraceIsOver(1), 40_000));
         assertThat(outcome(actions).exitCode()).isEqualTo(42);
         assertThat(outcome(actions).cause()).contains(new WorkerFailed(Ends.of(2, 42)));
         assertThat(outcome(actions).ends()).hasSize(4);
@@ -114,7 +161,7 @@ class JobMachineTest {
         List<JobAction> actions =
                 play(restarting, ended(1, 0, 1), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143), ended(2, 3, 7));
         assertThat(actions)
-                .contains(new Say("rank 0 on node1 exited with code 1 (pid 1000); restart 1 of 1"), new Launch(2, 1));
+                .contains(new Say("rank 0 on node1 exited with code 1 (pid 1000); restart 1 of 1"), launch(2, 1));
         List<JobAction> all = play(
                 restarting,
                 ended(1, 0, 1),
@@ -193,9 +240,9 @@ class JobMachineTest {
         assertThat(actions)
                 .containsSubsequence(
                         new Abort(1, "jrun got SIGINT"),
-                        new Stop(2, 30_000),
+                        new Stop(2, 30_000, false),
                         new Say("killing the workers at once"),
-                        new Stop(9, 0));
+                        new Stop(9, 0, false));
         assertThat(outcome(actions).exitCode()).isEqualTo(130);
         assertThat(outcome(actions).cause()).contains(new Signalled(StopSignal.INT));
     }
@@ -209,14 +256,14 @@ class JobMachineTest {
                 ended(1, 1, 137),
                 ended(1, 2, 137),
                 ended(1, 3, 137));
-        assertThat(actions).contains(new Stop(9, 0));
+        assertThat(actions).contains(new Stop(9, 0, false));
         assertThat(outcome(actions).exitCode()).isEqualTo(3);
     }
 
     @Test
     void checkpointSignalsDoNotEndTheJob() {
         assertThat(play(machine, new SignalCame(StopSignal.USR1), new SignalCame(StopSignal.USR2)))
-                .containsExactly(new Launch(1, 0), new Checkpoint(10), new Checkpoint(12));
+                .containsExactly(launch(1, 0), new Checkpoint(10), new Checkpoint(12));
     }
 
     @Test
@@ -229,9 +276,8 @@ class JobMachineTest {
 
     @Test
     void lostAgentEndsTheJobOnTheOtherNodes() {
-        List<JobAction> actions =
-                play(machine(3), new NodeGone(1, "connection reset"), ended(1, 0, 143), ended(1, 1, 143));
-        assertThat(actions).contains(new Stop(15, 30_000));
+        List<JobAction> actions = play(machine(3), gone(1, "connection reset"), ended(1, 0, 143), ended(1, 1, 143));
+        assertThat(actions).contains(new Stop(15, 30_000, false));
         assertThat(outcome(actions).exitCode()).isEqualTo(69);
         assertThat(outcome(actions).cause()).contains(new NodeLost("node2", "connection reset"));
         assertThat(outcome(actions).ends()).extracting(WorkerEnd::rank).containsExactlyInAnyOrder(0, 1, 2, 3);
@@ -244,10 +290,10 @@ class JobMachineTest {
                 machine(3),
                 new WorkerEnded(1, Ends.stopped(2, 137)),
                 new WorkerEnded(1, Ends.stopped(3, 137)),
-                new NodeGone(1, "the agent ended the job's control stream"),
+                gone(1, "the agent ended the job's control stream"),
                 ended(1, 0, 143),
                 ended(1, 1, 143));
-        assertThat(actions).contains(new Abort(1, "the agent of node1 was lost: " + why), new Stop(15, 30_000));
+        assertThat(actions).contains(new Abort(1, "the agent of node1 was lost: " + why), new Stop(15, 30_000, false));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
         assertThat(outcome(actions).cause()).contains(new NodeLost("node1", why));
         assertThat(outcome(actions).exitCode()).isEqualTo(69);
@@ -270,7 +316,7 @@ class JobMachineTest {
 
     @Test
     void agentLostDuringAStopForARestartEndsTheJob() {
-        List<JobAction> actions = play(machine(3), ended(1, 0, 1), new NodeGone(1, "reset"), ended(1, 1, 143));
+        List<JobAction> actions = play(machine(3), ended(1, 0, 1), gone(1, "reset"), ended(1, 1, 143));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
         assertThat(outcome(actions).cause()).contains(new NodeLost("node2", "reset"));
         assertThat(outcome(actions).ends()).hasSize(4);
@@ -283,14 +329,172 @@ class JobMachineTest {
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
     }
 
+    /** What the machine does from the moment when both nodes have come. */
     private static List<JobAction> play(JobMachine machine, JobEvent... events) {
-        Transition transition = machine.start();
+        List<JobEvent> all = new ArrayList<>(List.of(came(1), came(0)));
+        all.addAll(List.of(events));
+        List<JobAction> actions = playFromStart(machine, 2, all.toArray(JobEvent[]::new));
+        return actions.subList(1, actions.size());
+    }
+
+    private static List<JobAction> playFromStart(JobMachine machine, int called, JobEvent... events) {
+        SortedMap<Integer, String> names = new TreeMap<>();
+        for (int id = 0; id < called; id++) {
+            names.put(id, "node" + (id + 1) + ":29600");
+        }
+        Transition transition = machine.start(names);
         List<JobAction> actions = new ArrayList<>(transition.actions());
         for (JobEvent event : events) {
             transition = machine.next(transition.state(), event);
             actions.addAll(transition.actions());
         }
         return actions;
+    }
+
+    /** The ends of all workers but this one, of four, after a stop. */
+    private static JobEvent[] others(int round, int... ranks) {
+        return Arrays.stream(ranks)
+                .mapToObj(rank -> new WorkerEnded(round, Ends.stopped(rank, 143)))
+                .toArray(JobEvent[]::new);
+    }
+
+    private static JobEvent[] concat(JobEvent[] first, JobEvent... second) {
+        return Stream.of(first, second).flatMap(Stream::of).toArray(JobEvent[]::new);
+    }
+
+    @Test
+    void spareTakesThePlaceOfALostNode() {
+        JobEvent[] events = {came(0), came(1), came(2), gone(0, "reset"), ended(1, 2, 143), ended(1, 3, 143)};
+        List<JobAction> actions = playFromStart(machine(1, 2, 2, 1, Optional.empty()), 3, events);
+        assertThat(actions)
+                .contains(
+                        launch(1, 0),
+                        new Say("the agent of node1 was lost: reset; restart 1 of 1"),
+                        launch(2, 1, Map.of(), 2, 1));
+    }
+
+    @Test
+    void worldShrinksAndGrowsWithItsNodes() {
+        JobMachine elastic = machine(2, 1, 3, 0, Optional.empty());
+        JobEvent[] events = {
+            came(0),
+            came(1),
+            gone(0, "reset"),
+            ended(1, 2, 143),
+            ended(1, 3, 143),
+            came(2),
+            ended(2, 1, 3),
+            ended(2, 0, 143)
+        };
+        assertThat(playFromStart(elastic, 2, events))
+                .contains(launch(1, 0), launch(2, 1, Map.of(), 1), launch(3, 2, Map.of(), 1, 2));
+    }
+
+    @Test
+    void jobBeginsWithoutThoseThatDoNotCome() {
+        JobMachine elastic = machine(0, 1, 3, 0, Optional.empty());
+        assertThat(playFromStart(elastic, 2, came(1), gone(0, "no such host")))
+                .endsWith(
+                        new Say("going on without the agent at node1:29600 cannot be reached: no such host"),
+                        launch(1, 0, Map.of(), 1));
+        assertThat(playFromStart(elastic, 2, came(1), new LastCallIsOver(0)))
+                .endsWith(new After(new LastCallIsOver(0), 30_000), launch(1, 0, Map.of(), 1));
+        assertThat(outcome(playFromStart(elastic, 2, new JoinTimeIsOver(0))).cause())
+                .contains(new StopCause.NotOpened(
+                        "the agent at node1:29600 and 1 more cannot be reached: no answer within 60 s", false));
+    }
+
+    @Test
+    void tooFewNodesAreWaitedForAndThenTheLossIsTheCause() {
+        JobMachine elastic = machine(3, 2, 3, 0, Optional.empty());
+        JobEvent[] events = {came(0), came(1), gone(0, "reset"), ended(1, 2, 143), ended(1, 3, 143)};
+        assertThat(playFromStart(elastic, 2, concat(events, came(2))))
+                .contains(new After(new JoinTimeIsOver(1), 60_000))
+                .endsWith(launch(2, 1, Map.of(), 2, 1));
+        Outcome outcome = outcome(playFromStart(elastic, 2, concat(events, new JoinTimeIsOver(1))));
+        assertThat(outcome.cause()).contains(new NodeLost("node1", "reset"));
+        assertThat(outcome.exitCode()).isEqualTo(69);
+    }
+
+    @Test
+    void workersThatParkGoOnUnderTheirRanks() {
+        List<JobAction> actions = play(
+                machine(1),
+                new WorkerParked(1, 0, 70, "rank 3 is gone"),
+                ended(1, 3, 137),
+                new WorkerParked(1, 1, 71, ""),
+                new WorkerParked(1, 2, 72, ""));
+        assertThat(actions).contains(new Stop(15, 30_000, true), launch(2, 1, Map.of(0, 70L, 1, 71L, 2, 72L), 0, 1));
+    }
+
+    @Test
+    void workersThatAllHaveLostEachOtherAreOneFailure() {
+        List<JobAction> actions = play(
+                machine(0),
+                new WorkerParked(1, 0, 70, "no route"),
+                new WorkerParked(1, 1, 71, ""),
+                new JobEvent.ParkIsUnexplained(1, 0, "no route"));
+        assertThat(actions).contains(new Abort(1, "rank 0 on node1 has lost the others: no route"));
+        assertThat(outcome(play(
+                                machine(0),
+                                concat(
+                                        new JobEvent[] {
+                                            new WorkerParked(1, 0, 70, "no route"),
+                                            new JobEvent.ParkIsUnexplained(1, 0, "no route")
+                                        },
+                                        others(1, 0, 1, 2, 3))))
+                        .exitCode())
+                .isEqualTo(75);
+    }
+
+    @Test
+    void elasticWorkersLetANodeInWithoutARestart() {
+        JobMachine elastic = machine(0, 2, 3, 0, Optional.empty());
+        JobEvent[] events = {
+            came(0), came(1), elastic(0), elastic(1), elastic(2), came(2), elastic(3), parked(0), parked(2), parked(1)
+        };
+        assertThat(playFromStart(elastic, 2, concat(events, parked(3))))
+                .containsSubsequence(
+                        launch(1, 0),
+                        new Regroup(1, "more nodes have come"),
+                        new Stop(15, 30_000, true),
+                        launch(2, 0, Map.of(0, 100L, 1, 101L, 2, 102L, 3, 103L), 0, 1, 2));
+        // One that does not park in time is killed, and started again: no failure.
+        assertThat(playFromStart(elastic, 2, concat(events, new WorkerEnded(1, Ends.stopped(3, 137)))))
+                .contains(launch(2, 0, Map.of(0, 100L, 1, 101L, 2, 102L), 0, 1, 2));
+    }
+
+    private static JobEvent elastic(int rank) {
+        return new WorkerElastic(1, rank);
+    }
+
+    private static JobEvent parked(int rank) {
+        return new WorkerParked(1, rank, 100 + rank, "");
+    }
+
+    @Test
+    void parkedWorkersEndWithAJobThatCannotGoOn() {
+        List<JobAction> actions = play(
+                machine(1),
+                ended(1, 3, 1),
+                new WorkerParked(1, 0, 70, ""),
+                new TimeIsUp(),
+                ended(1, 0, 143),
+                ended(1, 1, 143),
+                ended(1, 2, 143));
+        assertThat(actions).containsSubsequence(new Stop(15, 30_000, true), new Stop(15, 30_000, false));
+        assertThat(outcome(actions).cause()).contains(new TimedOut());
+        assertThat(outcome(actions).ends()).hasSize(4);
+    }
+
+    @Test
+    void oldRestartsDoNotCount() {
+        JobEvent[] fail = concat(new JobEvent[] {ended(1, 0, 1)}, others(1, 1, 2, 3));
+        JobEvent[] again = concat(new JobEvent[] {ended(2, 0, 1)}, others(2, 1, 2, 3));
+        JobMachine windowed = machine(1, 2, 2, 0, Optional.of(Duration.ofHours(1)));
+        assertThat(play(windowed, concat(concat(fail, new JobEvent.RestartIsOld()), again)))
+                .contains(new After(new JobEvent.RestartIsOld(), 3_600_000), launch(3, 2));
+        assertThat(outcome(play(windowed, concat(fail, again))).restarts()).isEqualTo(1);
     }
 
     private static Outcome outcome(List<JobAction> actions) {

@@ -43,6 +43,12 @@ final class TestHosts implements AutoCloseable {
         assertThat(ended.exitCode()).as(ended.output()).isZero();
     }
 
+    /** Kills everything on {@code host} at once, as a loss of power does. */
+    void killAll(String host) {
+        Ended ended = run("kill", "--id", ID, host);
+        assertThat(ended.exitCode()).as(ended.output()).isZero();
+    }
+
     /** Pulls the cable of {@code host}. */
     void unplug(String host) {
         Ended ended = run("link", "--id", ID, host, "down");

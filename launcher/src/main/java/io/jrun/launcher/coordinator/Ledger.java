@@ -1,0 +1,50 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.layout.Node;
+import java.util.Collections;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * What holds from round to round of a job. Immutable.
+ *
+ * @param present the nodes whose agents have opened the job, by id, with or without a seat in the current round
+ * @param awaited how messages name those that have been called and have neither come nor gone, by id
+ * @param restarts how often workers were started again after a failure
+ * @param counted how many of them still count against {@code --max-restarts}
+ */
+record Ledger(SortedMap<Integer, Node> present, SortedMap<Integer, String> awaited, int restarts, int counted) {
+    public Ledger {
+        present = Collections.unmodifiableSortedMap(new TreeMap<>(present));
+        awaited = Collections.unmodifiableSortedMap(new TreeMap<>(awaited));
+    }
+
+    static Ledger awaiting(SortedMap<Integer, String> called) {
+        return new Ledger(new TreeMap<>(), called, 0, 0);
+    }
+
+    Ledger with(int id, Node node) {
+        SortedMap<Integer, Node> more = new TreeMap<>(present);
+        more.put(id, node);
+        return new Ledger(more, withoutKey(awaited, id), restarts, counted);
+    }
+
+    Ledger without(int id) {
+        return new Ledger(withoutKey(present, id), withoutKey(awaited, id), restarts, counted);
+    }
+
+    Ledger withRestart() {
+        return new Ledger(present, awaited, restarts + 1, counted + 1);
+    }
+
+    /** The oldest restart does not count any more. */
+    Ledger withoutOldestRestart() {
+        return new Ledger(present, awaited, restarts, Math.max(0, counted - 1));
+    }
+
+    private static <V> SortedMap<Integer, V> withoutKey(SortedMap<Integer, V> map, int key) {
+        SortedMap<Integer, V> fewer = new TreeMap<>(map);
+        fewer.remove(key);
+        return fewer;
+    }
+}

@@ -1,0 +1,197 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.coordinator.JobAction.After;
+import io.jrun.launcher.coordinator.JobAction.GiveUp;
+import io.jrun.launcher.coordinator.JobAction.Launch;
+import io.jrun.launcher.coordinator.JobAction.Say;
+import io.jrun.launcher.coordinator.JobEvent.JoinTimeIsOver;
+import io.jrun.launcher.coordinator.JobEvent.LastCallIsOver;
+import io.jrun.launcher.coordinator.JobEvent.NodeCame;
+import io.jrun.launcher.coordinator.JobEvent.NodeGone;
+import io.jrun.launcher.coordinator.JobEvent.SignalCame;
+import io.jrun.launcher.coordinator.JobEvent.TimeIsUp;
+import io.jrun.launcher.coordinator.JobEvent.WorkerEnded;
+import io.jrun.launcher.coordinator.JobState.Gathering;
+import io.jrun.launcher.coordinator.JobState.Running;
+import io.jrun.launcher.coordinator.StopCause.NotOpened;
+import io.jrun.launcher.coordinator.StopCause.Signalled;
+import io.jrun.launcher.coordinator.StopCause.TimedOut;
+import io.jrun.launcher.job.JobSpec.StopPolicy;
+import io.jrun.launcher.job.NodePolicy;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.layout.LayoutException;
+import io.jrun.launcher.layout.Node;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/** The part of {@link JobMachine} that waits for nodes and begins a round with them. */
+final class Muster {
+    private final Succession succession;
+    private final NodePolicy nodes;
+    private final StopPolicy policy;
+
+    Muster(Succession succession, StopPolicy policy) {
+        this.succession = succession;
+        this.nodes = succession.nodes();
+        this.policy = policy;
+    }
+
+    Transition start(SortedMap<Integer, String> called) {
+        return Transition.to(
+                new Gathering(Ledger.awaiting(called), Optional.empty(), Optional.empty(), false),
+                new After(new JoinTimeIsOver(0), nodes.joinTimeout().toMillis()));
+    }
+
+    Transition next(Gathering state, JobEvent event, Ending ending) {
+        return switch (event) {
+            case NodeCame(int id, Node node) ->
+                admit(state, id, node)
+                        .map(this::beginIfComplete)
+                        .orElseGet(() -> Transition.to(state, new GiveUp(id, "the job has no use for it")));
+            case NodeGone(int id, String where, String why, boolean refused) ->
+                gone(state, id, where, why, refused, ending);
+            case WorkerEnded(int number, WorkerEnd end) ->
+                number == state.round() ? Transition.to(withEnd(state, end)) : Transition.to(state);
+            case SignalCame(StopSignal signal) ->
+                signal.endsJob() ? ending.giveUp(state, new Signalled(signal)) : Transition.to(state);
+            case TimeIsUp() -> ending.giveUp(state, new TimedOut());
+            case JoinTimeIsOver(int number) ->
+                number == state.round() ? joinTimeIsOver(state, ending) : Transition.to(state);
+            case LastCallIsOver(int number) ->
+                number == state.round() && succession.isEnough(state.ledger()) ? begin(state) : Transition.to(state);
+            default -> Transition.to(state);
+        };
+    }
+
+    /** A worker that was parked has ended. */
+    private static Gathering withEnd(Gathering state, WorkerEnd end) {
+        return new Gathering(
+                state.ledger(), state.before().map(round -> round.withEnd(end)), state.cause(), state.lastCall());
+    }
+
+    /** The state with a node more; empty if that is of no use: there are enough, or it cannot hold its workers. */
+    <S extends JobState> Optional<S> admit(S state, int id, Node node) {
+        Ledger ledger = state.ledger();
+        boolean begins =
+                state instanceof Gathering gathering && gathering.before().isEmpty();
+        if (!ledger.awaited().containsKey(id) && ledger.present().size() >= nodes.max() + nodes.spares()) {
+            return Optional.empty();
+        }
+        Ledger with = ledger.with(id, node);
+        if (!begins && !canHold(id, node)) {
+            return Optional.empty();
+        }
+        @SuppressWarnings("unchecked") // with() keeps the type of a state
+        S admitted = (S) state.with(with);
+        return Optional.of(admitted);
+    }
+
+    /** A node that is there when the job begins may fail it, by the exception; one that comes later may not. */
+    private boolean canHold(int id, Node node) {
+        try {
+            Ledger alone = Ledger.awaiting(new TreeMap<>()).with(id, node);
+            return !succession.next(alone, Optional.empty()).ids().isEmpty();
+        } catch (LayoutException e) {
+            return false;
+        }
+    }
+
+    private Transition gone(Gathering state, int id, String where, String why, boolean refused, Ending ending) {
+        if (!state.ledger().present().containsKey(id)
+                && !state.ledger().awaited().containsKey(id)) {
+            return Transition.to(state);
+        }
+        Gathering without = state.with(state.ledger().without(id));
+        if (state.before().isPresent()) {
+            Gathering reaped = new Gathering(
+                    without.ledger(),
+                    state.before().map(round -> round.lineup().has(id) ? round.withNodeEnded(id) : round),
+                    state.cause(),
+                    state.lastCall());
+            return Transition.to(reaped);
+        }
+        String text = where.isEmpty()
+                ? why
+                : "the agent at " + where + (refused ? " refuses it: " : " cannot be reached: ") + why;
+        Ledger ledger = without.ledger();
+        if (ledger.present().size() + ledger.awaited().size() < nodes.min()) {
+            return ending.giveUp(without, new NotOpened(text, refused));
+        }
+        return beginIfComplete(without).after(new Say("going on without " + text));
+    }
+
+    private Transition joinTimeIsOver(Gathering state, Ending ending) {
+        if (succession.isEnough(state.ledger())) {
+            return begin(state);
+        }
+        return ending.giveUp(state, state.cause().orElseGet(() -> silent(state.ledger())));
+    }
+
+    private StopCause silent(Ledger ledger) {
+        Iterator<String> missing = ledger.awaited().values().iterator();
+        String who = missing.hasNext() ? "the agent at " + missing.next() : "no agent";
+        int more = Math.max(0, ledger.awaited().size() - 1);
+        return new NotOpened(
+                who + (more > 0 ? " and " + more + " more" : "") + " cannot be reached: no answer within "
+                        + nodes.joinTimeout().toSeconds() + " s",
+                false);
+    }
+
+    /** Begins at once if nobody is awaited; if there are enough, there is a last call for the others. */
+    Transition beginIfComplete(Gathering state) {
+        if (!succession.isEnough(state.ledger())) {
+            return Transition.to(state);
+        }
+        if (state.ledger().awaited().isEmpty()) {
+            return begin(state);
+        }
+        return state.lastCall()
+                ? Transition.to(state)
+                : Transition.to(
+                        new Gathering(state.ledger(), state.before(), state.cause(), true),
+                        new After(new LastCallIsOver(state.round()), NodePolicy.LAST_CALL.toMillis()));
+    }
+
+    /** @throws LayoutException if the nodes cannot hold what was asked for */
+    private Transition begin(Gathering state) {
+        Lineup lineup = succession.next(state.ledger(), state.before());
+        Round round = Round.start(state.round() + 1, lineup);
+        Launch launch = new Launch(round.number(), state.ledger().restarts(), lineup);
+        return Transition.to(new Running(state.ledger(), round), launch);
+    }
+
+    /** The next round after {@code before}, now or when there are enough nodes. */
+    Transition again(Ledger ledger, Round before, Optional<StopCause> cause) {
+        Gathering state = new Gathering(ledger, Optional.of(before), cause, false);
+        if (succession.isEnough(ledger)) {
+            return begin(state);
+        }
+        String time = nodes.joinTimeout().toSeconds() + " s";
+        return Transition.to(
+                state,
+                new Say("waiting up to " + time + " for nodes: "
+                        + ledger.present().size() + " of at least " + nodes.min() + " are there"),
+                new After(
+                        new JoinTimeIsOver(before.number()), nodes.joinTimeout().toMillis()));
+    }
+
+    /** Whether there are enough nodes for another round, or may be soon. */
+    boolean hasHope(Ledger ledger) {
+        return succession.isEnough(ledger) || nodes.isElastic();
+    }
+
+    /** Whether a restart is left, and nodes to do it on. */
+    boolean mayRestart(Ledger ledger) {
+        return ledger.counted() < policy.maxRestarts() && hasHope(ledger);
+    }
+
+    /** What a restart adds to the log and to the timers. */
+    List<After> forgettingRestart() {
+        return nodes.restartWindow()
+                .map(window -> List.of(new After(new JobEvent.RestartIsOld(), window.toMillis())))
+                .orElse(List.of());
+    }
+}

@@ -1,0 +1,193 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.GroupWait;
+import io.jrun.agent.proto.JobOpened;
+import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerHung;
+import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerParked;
+import io.jrun.agent.proto.WorkerStarted;
+import io.jrun.launcher.console.LogMux;
+import io.jrun.launcher.coordinator.JobEvent.Endpoint;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads what agents send: makes events of it for {@link JobMachine}, and deals with what the machine need not know. Confined to
+ * the coordinator's thread.
+ */
+final class News {
+    private final Links links;
+    private final JobStore store;
+    private final Telling telling;
+    private final LogMux console;
+    private final Consumer<String> say;
+    private final JobWatch watch;
+    private final Inquiries inquiries = new Inquiries();
+    private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
+    private @Nullable Lineup lineup;
+    private int round;
+
+    News(Links links, LongSupplier nanoTime, LogMux console, Consumer<String> say, JobWatch watch) {
+        this.links = links;
+        this.store = new JobStore(nanoTime);
+        this.telling = new Telling(nanoTime);
+        this.console = console;
+        this.say = say;
+        this.watch = watch;
+    }
+
+    /** A round begins, with an empty store. */
+    void begin(int number, int restartCount, Lineup next) {
+        round = number;
+        lineup = next;
+        store.startRound(number);
+        inquiries.startRound(number);
+        watch.launched(restartCount, next.ranks());
+        waits.clear();
+    }
+
+    /** Its workers are about to be told that it has failed. */
+    void abort(int number) {
+        Lineup current = lineup;
+        if (current != null) {
+            List<String> hosts = current.ids().stream()
+                    .filter(id -> links.get(id).isOpen())
+                    .map(id -> host(current, id))
+                    .toList();
+            telling.begin(number, hosts);
+        }
+    }
+
+    /** Asks workers where they are. */
+    void ask(Inquiry inquiry) {
+        Lineup current = lineup;
+        if (current == null) {
+            inquiry.begin(List.of());
+        } else {
+            inquiries.begin(
+                    inquiry,
+                    current.ranks(),
+                    (nodeRank, question) -> links.send(current.ids().get(nodeRank), question));
+        }
+    }
+
+    /** When the nodes knew of the latest failure. */
+    Optional<Told> told() {
+        return telling.told();
+    }
+
+    /** How long the workers of the last round have waited for each other, as those tell that did not fail. */
+    Map<Integer, List<GroupWait>> waits() {
+        return waits;
+    }
+
+    /** Time goes by. */
+    void tick() {
+        store.expire();
+    }
+
+    /** What the machine must hear of a message. */
+    Optional<JobEvent> read(int id, FromAgent message) {
+        return switch (message.getMessageCase()) {
+            case JOB_OPENED -> Optional.of(opened(id, message.getJobOpened()));
+            case WORKER_STARTED -> Optional.of(started(message.getWorkerStarted()));
+            case JOINED -> Optional.of(joined(id, message.getJoined()));
+            case WORKER_ELASTIC ->
+                Optional.of(new JobEvent.WorkerElastic(
+                        message.getWorkerElastic().getRound(),
+                        message.getWorkerElastic().getRank()));
+            case WORKER_PARKED -> Optional.of(parked(message.getWorkerParked()));
+            case WORKER_LEAVING -> Optional.of(leaving(message.getWorkerLeaving()));
+            case WORKER_HUNG -> Optional.of(hung(message.getWorkerHung()));
+            case WORKER_EXITED -> ended(message.getWorkerExited());
+            default -> {
+                deal(id, message);
+                yield Optional.empty();
+            }
+        };
+    }
+
+    private void deal(int id, FromAgent message) {
+        switch (message.getMessageCase()) {
+            case STORE_REQUEST -> store.submit(message.getStoreRequest(), links.get(id)::send);
+            case LOCATE -> toNodeOf(message.getLocate().getRank(), Messages.locate(message.getLocate()));
+            case LOCATION -> {
+                if (!inquiries.take(message.getLocation())) {
+                    toNodeOf(message.getLocation().getAsker(), Messages.location(message.getLocation()));
+                }
+            }
+            case NOTICE -> say.accept(message.getNotice().getText());
+            case ABORT_HEARD -> {
+                Lineup current = lineup;
+                if (current != null && current.has(id)) {
+                    telling.heard(message.getAbortHeard().getRound(), host(current, id));
+                }
+            }
+            default -> {} // of no interest
+        }
+    }
+
+    private static String host(Lineup lineup, int id) {
+        return lineup.ranks().nodes().get(lineup.nodeRank(id)).host();
+    }
+
+    private void toNodeOf(int rank, ToAgent message) {
+        Lineup current = lineup;
+        if (current != null && rank < current.worldSize()) {
+            links.send(current.idOf(rank), message);
+        }
+    }
+
+    private JobEvent opened(int id, JobOpened message) {
+        links.opened(id);
+        return new JobEvent.NodeCame(id, Messages.node(id, message));
+    }
+
+    private JobEvent started(WorkerStarted message) {
+        watch.started(message.getRank(), message.getPid());
+        return new JobEvent.WorkerStarted(round, message.getRank(), message.getPid());
+    }
+
+    private static JobEvent joined(int id, Joined message) {
+        List<Endpoint> endpoints = message.getEndpointsList().stream()
+                .map(endpoint -> new Endpoint(endpoint.getRank(), endpoint.getTcpPort(), endpoint.getPid()))
+                .toList();
+        return new JobEvent.NodeJoined(id, message.getRound(), endpoints);
+    }
+
+    private static JobEvent parked(WorkerParked message) {
+        return new JobEvent.WorkerParked(message.getRound(), message.getRank(), message.getPid(), message.getWhy());
+    }
+
+    private JobEvent leaving(WorkerLeaving message) {
+        waits.put(message.getRank(), message.getWaitsList());
+        return new JobEvent.WorkerLeaving(message.getRank(), message.getRound(), message.getHow());
+    }
+
+    private static JobEvent hung(WorkerHung message) {
+        return new JobEvent.WorkerHung(message.getRank(), message.getRound(), message.getPid(), message.getWhy());
+    }
+
+    /** Of an earlier round, in which this rank may have been somebody else, it is of no interest. */
+    private Optional<JobEvent> ended(WorkerExited message) {
+        Lineup current = lineup;
+        if (current == null || message.getRound() != round) {
+            return Optional.empty();
+        }
+        WorkerEnd end = Messages.end(message, current.ranks().placement(message.getRank()));
+        if (!end.startError().isEmpty()) {
+            console.forget(round, end.rank());
+        }
+        watch.ended(end);
+        return Optional.of(new JobEvent.WorkerEnded(round, end));
+    }
+}

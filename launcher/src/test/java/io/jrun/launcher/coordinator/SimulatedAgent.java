@@ -1,0 +1,174 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.layout.Placement;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+
+/** A node's agent as {@link SimulatedCluster} sees it, from one opening of the job to its end; its workers act at random. */
+final class SimulatedAgent {
+    /** A worker process. */
+    static final class Worker {
+        final long pid;
+        final int round;
+        final int rank;
+        boolean parked;
+        boolean toldToStop;
+
+        Worker(long pid, int round, int rank) {
+            this.pid = pid;
+            this.round = round;
+            this.rank = rank;
+        }
+    }
+
+    private final int id;
+    private final Random random;
+    private final SimulatedTime time;
+    private final Consumer<JobEvent> toCoordinator;
+    private final boolean elastic;
+    private final Map<Long, Worker> living = new TreeMap<>();
+    private static final long FIRST_PID = 1000;
+    private long nextPid;
+    private int round;
+    private int owedJoins;
+    private boolean spares;
+    private boolean ended;
+
+    SimulatedAgent(int id, Random random, SimulatedTime time, boolean elastic, Consumer<JobEvent> toCoordinator) {
+        this.id = id;
+        this.random = random;
+        this.time = time;
+        this.elastic = elastic;
+        this.toCoordinator = toCoordinator;
+        this.nextPid = FIRST_PID * (id + 1) + random.nextInt(100);
+    }
+
+    /** Processes that run, parked ones among them. */
+    List<Worker> living() {
+        return List.copyOf(living.values());
+    }
+
+    /** Its stream to the coordinator has ended. */
+    void end() {
+        ended = true;
+        living.clear();
+    }
+
+    void launch(int number, Lineup lineup) {
+        round = number;
+        spares = true;
+        List<Placement> here = lineup.ranks().onNode(lineup.nodeRank(id));
+        owedJoins = here.size();
+        living.values().removeIf(worker -> !lineup.kept().containsValue(worker.pid));
+        for (Placement place : here) {
+            long kept = lineup.kept().getOrDefault(place.rank(), 0L);
+            if (kept != 0 && !living.containsKey(kept)) {
+                send(new JobEvent.WorkerEnded(number, Ends.of(place.rank(), 126)));
+                continue;
+            }
+            living.remove(kept);
+            Worker worker = new Worker(kept == 0 ? nextPid++ : kept, number, place.rank());
+            living.put(worker.pid, worker);
+            send(new JobEvent.WorkerStarted(number, worker.rank, worker.pid));
+            act(worker, 1 + random.nextInt(3000), () -> join(worker, here));
+            act(worker, 500 + random.nextInt(120_000), () -> liveOn(worker));
+        }
+    }
+
+    private void join(Worker worker, List<Placement> here) {
+        if (elastic) {
+            send(new JobEvent.WorkerElastic(worker.round, worker.rank));
+        }
+        if (--owedJoins == 0) {
+            List<JobEvent.Endpoint> endpoints = here.stream()
+                    .map(place -> new JobEvent.Endpoint(place.rank(), 1, 1))
+                    .toList();
+            send(new JobEvent.NodeJoined(id, worker.round, endpoints));
+        }
+    }
+
+    private void liveOn(Worker worker) {
+        switch (random.nextInt(6)) {
+            case 0 -> exit(worker, 1 + random.nextInt(2) * 64); // 65 among them
+            case 1 -> {
+                send(new JobEvent.WorkerHung(worker.rank, worker.round, worker.pid, "hangs"));
+                worker.toldToStop = true;
+                exit(worker, 137);
+            }
+            case 2 -> {
+                if (elastic) {
+                    park(worker, "has lost somebody");
+                }
+            }
+            default -> {
+                send(new JobEvent.WorkerLeaving(worker.rank, worker.round, "left"));
+                act(worker, random.nextInt(500), () -> exit(worker, 0));
+            }
+        }
+    }
+
+    private void park(Worker worker, String why) {
+        worker.parked = true;
+        send(new JobEvent.WorkerParked(worker.round, worker.rank, worker.pid, why));
+    }
+
+    private void exit(Worker worker, int code) {
+        living.remove(worker.pid);
+        WorkerEnd end = worker.toldToStop ? Ends.stopped(worker.rank, code) : Ends.of(worker.rank, code);
+        send(new JobEvent.WorkerEnded(worker.round, end));
+    }
+
+    void stop(int signal, long graceMillis, boolean spareElastic) {
+        spares &= spareElastic;
+        for (Worker worker : living()) {
+            if (worker.round != round || (worker.parked && spares)) {
+                continue;
+            }
+            boolean mayPark = elastic && spares && !worker.parked;
+            boolean stubborn = signal != 9 && random.nextInt(4) == 0;
+            worker.toldToStop |= !mayPark;
+            if (!stubborn) {
+                long soon = signal == 9 ? 1 : random.nextInt((int) Math.max(1, graceMillis));
+                act(worker, soon, () -> {
+                    if (mayPark && spares) {
+                        park(worker, "");
+                    } else {
+                        exit(worker, signal == 9 ? 137 : 143);
+                    }
+                });
+            }
+            time.in(graceMillis + 1, () -> {
+                if (living.containsKey(worker.pid) && !(worker.parked && spares) && worker.round == round) {
+                    worker.toldToStop = true;
+                    exit(worker, 137);
+                }
+            });
+        }
+    }
+
+    void regroup(int number) {
+        for (Worker worker : living()) {
+            if (worker.round == number && !worker.parked) {
+                act(worker, random.nextInt(2000), () -> park(worker, ""));
+            }
+        }
+    }
+
+    /** Something that a worker does by itself, if it then still can. */
+    private void act(Worker worker, long millis, Runnable action) {
+        time.in(millis, () -> {
+            if (!ended && worker.equals(living.get(worker.pid)) && !worker.parked) {
+                action.run();
+            }
+        });
+    }
+
+    private void send(JobEvent event) {
+        if (!ended) {
+            toCoordinator.accept(event);
+        }
+    }
+}
