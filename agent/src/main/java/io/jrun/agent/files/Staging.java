@@ -9,7 +9,6 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -43,6 +42,7 @@ public final class Staging implements AutoCloseable {
     private final Consumer<String> say;
     private final CompletableFuture<LauncherFiles> launcher = new CompletableFuture<>();
     private final CompletableFuture<PlacedFiles> placed = new CompletableFuture<>();
+    private final CompletableFuture<Void> finished = new CompletableFuture<>();
     private final Map<Integer, byte[]> digests = new HashMap<>();
     private final Thread thread =
             Thread.ofPlatform().daemon().name("jrun-agent-files").unstarted(this::run);
@@ -67,6 +67,7 @@ public final class Staging implements AutoCloseable {
         host = name;
         if (request.getWorkingDir().isEmpty()) {
             placed.complete(PlacedFiles.IN_PLACE);
+            finished.complete(null);
         } else {
             thread.start();
         }
@@ -93,6 +94,8 @@ public final class Staging implements AutoCloseable {
             placed.completeExceptionally(e);
         } catch (InterruptedException | IOException | RuntimeException e) {
             placed.completeExceptionally(new StagingException("the job's files cannot be brought here: " + words(e)));
+        } finally {
+            finished.complete(null);
         }
     }
 
@@ -254,20 +257,29 @@ public final class Staging implements AutoCloseable {
                 : String.valueOf(e.getMessage());
     }
 
-    /** Gives up what is not yet here, and removes what was put here. Takes two seconds at most. */
+    /**
+     * Gives up what is not yet here, and removes what was put here: when this returns, or where that takes longer than two
+     * seconds, later.
+     */
     @Override
     public void close() {
         placed.completeExceptionally(new StagingException("the job has ended"));
         var _ = launcher.thenAccept(LauncherFiles::giveUp);
         launcher.completeExceptionally(new StagingException("the job has ended"));
         try {
-            if (thread.getState() != Thread.State.NEW
-                    && thread.join(Duration.ofSeconds(END_SECONDS))
-                    && folder != null) {
-                folder.remove();
-            }
+            finished.thenRun(this::removeFolder).get(END_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException e) {
+            // the thread is busy with a file, and removes the folder when it has noticed
+        }
+    }
+
+    private void removeFolder() {
+        try {
+            if (folder != null) {
+                folder.remove();
+            }
         } catch (IOException e) {
             say.accept("the job's folder on " + host + " could not be removed: " + words(e));
         }
