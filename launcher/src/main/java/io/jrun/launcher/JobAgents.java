@@ -10,7 +10,7 @@ import io.jrun.launcher.arrival.Gathering;
 import io.jrun.launcher.coordinator.Agent;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
-import io.jrun.launcher.slurm.SrunBootstrap;
+import io.jrun.launcher.srun.SrunBootstrap;
 import io.jrun.launcher.ssh.SshBootstrap;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 /**
- * Jobs in a Slurm allocation: what Slurm has given, and how agents are started on it. Entry classes: {@link
- * io.jrun.launcher.slurm.Allocation} and {@link io.jrun.launcher.slurm.SrunBootstrap}.
+ * Jobs of Slurm: what an allocation has, and scripts for {@code sbatch}. Entry classes: {@link
+ * io.jrun.launcher.slurm.Allocation} and {@link io.jrun.launcher.slurm.BatchScript}.
  */
 @NullMarked
 package io.jrun.launcher.slurm;

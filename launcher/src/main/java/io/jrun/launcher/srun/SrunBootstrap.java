@@ -1,4 +1,4 @@
-package io.jrun.launcher.slurm;
+package io.jrun.launcher.srun;
 
 import io.jrun.launcher.arrival.Bootstrap;
 import io.jrun.launcher.arrival.Invitation;
