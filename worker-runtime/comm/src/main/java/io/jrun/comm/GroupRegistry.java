@@ -305,6 +305,11 @@ final class GroupRegistry implements ControlListener {
         return List.copyOf(groups);
     }
 
+    /** Whether there is a first group, or has been. */
+    synchronized boolean hasJoined() {
+        return context != null;
+    }
+
     private synchronized WorldContext world() {
         WorldContext known = context;
         if (known == null) {

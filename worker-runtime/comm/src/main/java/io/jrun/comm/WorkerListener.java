@@ -32,7 +32,10 @@ record WorkerListener(int rank, GroupRegistry registry) implements ControlListen
 
     @Override
     public RankLocation locate(String group, long sequence) {
-        return registry.locate(group, sequence, ThreadDump.ofProcess(registry.owner()));
+        String stack = ThreadDump.ofProcess(registry.owner());
+        return registry.hasJoined()
+                ? registry.locate(group, sequence, stack)
+                : new RankLocation(rank, false, "is joining its job", stack);
     }
 
     @Override
