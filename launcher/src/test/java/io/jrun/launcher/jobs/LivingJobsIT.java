@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -117,15 +118,17 @@ class LivingJobsIT extends RealJobs {
     }
 
     @Test
-    void stackTellsWhereEachWorkerIs() {
+    void stackTellsWhereEachWorkerIs() throws IOException {
         Jars.program(folder.resolve("job.jar"), "Job", """
                 import io.jrun.comm.*;
 
                 public class Job {
                     public static void main(String[] args) throws Exception {
+                        if (System.getenv("RANK").equals("1")) {
+                            waitFor("join");
+                        }
                         try (World world = Distributed.init()) {
                             world.group().barrier();
-                            System.out.println("ready");
                             if (world.rank() == 1) {
                                 elsewhere();
                             }
@@ -134,24 +137,21 @@ class LivingJobsIT extends RealJobs {
                     }
 
                     static void elsewhere() throws Exception {
-                        while (!java.nio.file.Files.exists(java.nio.file.Path.of("go"))) {
+                        waitFor("go");
+                    }
+
+                    static void waitFor(String file) throws Exception {
+                        while (!java.nio.file.Files.exists(java.nio.file.Path.of(file))) {
                             Thread.sleep(10);
                         }
                     }
                 }
                 """);
         Running job = jrun.start("--nproc-per-node=2", "job.jar");
-        JRun.waitFor(
-                () -> job.out().lines().filter(line -> line.endsWith("ready")).count() == 2, "both ranks");
         String id = job.runId();
-        JRun.waitFor(
-                () -> {
-                    String stacks = ask("stack", id).out();
-                    return stacks.contains("rank 0@")
-                            && stacks.contains(" in barrier #1")
-                            && stacks.contains("Job.elsewhere(");
-                },
-                "stacks of both ranks");
+        awaitStacks(id, "is joining its job");
+        Files.writeString(folder.resolve("join"), "");
+        awaitStacks(id, " in barrier #1", "Job.elsewhere(");
         Result one = ask("stack", "--rank=1", id);
         assertThat(one.out()).startsWith("rank 1@").contains("past barrier #0").doesNotContain("rank 0@");
         assertThat(ask("attach", id).err()).contains("was not started with --detach", "jrun logs -f " + id);
@@ -159,6 +159,17 @@ class LivingJobsIT extends RealJobs {
         assertThat(killed.exitCode()).as(killed.err()).isZero();
         assertThat(job.await().exitCode()).isEqualTo(143);
         assertThat(ask("stack", id).err()).isEqualTo("jrun: stack: " + id + " has ended: SIGTERM (143).\n");
+    }
+
+    private void awaitStacks(String id, String... texts) {
+        String[] last = {""};
+        JRun.waitFor(
+                () -> {
+                    last[0] = ask("stack", id).out();
+                    return Stream.of(texts).allMatch(last[0]::contains);
+                },
+                Duration.ofSeconds(90),
+                () -> String.join(" and ", texts) + " in\n" + last[0]);
     }
 
     @Test
