@@ -1,0 +1,89 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** The elastic example as its users run it: workers are lost at some moment, and it learns the same. */
+class ElasticIT extends RealJobs {
+    private static final int STEPS = 40;
+    private static final Pattern BEGINNING =
+            Pattern.compile("\\[\\d+@[^]]+] rank (\\d+) of (\\d+) \\(pid (\\d+)\\) begins at step (\\d+)");
+
+    /** What a rank says when it enters a round. */
+    private record Beginning(int rank, int size, String pid, int step) {}
+
+    @Test
+    void aLostWorkerIsReplacedAndTheParametersHaveTheSameBits() throws IOException {
+        assertThat(train("whole", "--nproc-per-node=4").await().exitCode()).isZero();
+
+        Running job = train("replaced", "--nproc-per-node=4", "--max-restarts=1");
+        job.awaitOutput("step 10: ");
+        List<Beginning> first = beginnings(job.out());
+        JRun.kill("KILL", pid(first, 2));
+        Result result = job.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.err()).contains("restart 1 of 1");
+
+        List<Beginning> second = beginnings(result.out()).subList(4, 8);
+        for (int rank : List.of(0, 1, 3)) {
+            assertThat(pid(second, rank)).isEqualTo(pid(first, rank));
+        }
+        assertThat(pid(second, 2)).isNotEqualTo(pid(first, 2));
+        assertThat(second)
+                .allSatisfy(each -> assertThat(each.step()).isGreaterThanOrEqualTo(9))
+                .extracting(Beginning::step)
+                .containsOnly(second.getFirst().step());
+        assertThat(folder.resolve("replaced")).hasSameBinaryContentAs(folder.resolve("whole"));
+
+        // Who goes on writes into the files that it began with.
+        String survivor = Files.readString(jrun.logs().resolve("attempt-0/rank-0003/stdout.log"));
+        assertThat(survivor.lines().filter(line -> line.contains("begins at step")))
+                .hasSize(2);
+        assertThat(jrun.logs().resolve("attempt-1/rank-0002/stdout.log")).exists();
+        assertThat(jrun.logs().resolve("attempt-1/rank-0003")).doesNotExist();
+    }
+
+    private Running train(String out, String... options) {
+        Path jar =
+                Path.of(Objects.requireNonNull(System.getProperty("jrun.home"))).resolve("examples/train.jar");
+        return jrun.start(StandingAgent.join(
+                options,
+                "--env=JRUN_DETERMINISTIC=1",
+                "--main-class=io.jrun.examples.elastic.TrainElastic",
+                jar.toString(),
+                "--steps=" + STEPS,
+                "--pause=20",
+                "--out=" + folder.resolve(out)));
+    }
+
+    private static List<Beginning> beginnings(String output) {
+        List<Beginning> found = new ArrayList<>();
+        BEGINNING
+                .matcher(output)
+                .results()
+                .forEach(match -> found.add(new Beginning(
+                        Integer.parseInt(match.group(1)),
+                        Integer.parseInt(match.group(2)),
+                        match.group(3),
+                        Integer.parseInt(match.group(4)))));
+        return found;
+    }
+
+    private static String pid(List<Beginning> beginnings, int rank) {
+        return beginnings.stream()
+                .filter(each -> each.rank() == rank)
+                .findFirst()
+                .orElseThrow()
+                .pid();
+    }
+}
