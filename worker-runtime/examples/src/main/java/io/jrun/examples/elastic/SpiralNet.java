@@ -26,7 +26,9 @@ final class SpiralNet extends Module {
             ModuleTensors.parameters(this)
                     .values()
                     .forEach(tensor -> tensor.normal_(
-                            0, 1 / Math.sqrt((double) tensor.size(tensor.dim() - 1)), new GeneratorOptional(generator)));
+                            0,
+                            1 / Math.sqrt((double) tensor.size(tensor.dim() - 1)),
+                            new GeneratorOptional(generator)));
         }
     }
 
