@@ -12,6 +12,8 @@ import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.HomeGrpc;
 import io.jrun.agent.proto.LogChunk;
+import io.jrun.agent.proto.LogCredit;
+import io.jrun.agent.proto.StopAsked;
 import io.jrun.agent.proto.StreamFailed;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.tls.UnknownPeerException;
@@ -19,10 +21,14 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,16 +48,20 @@ public final class HomeComing {
     private final AgentSecret secret;
     private final AgentOptions options;
     private volatile @Nullable Visit serving;
+    private final Optional<Consumer<LogChunk>> console;
+    private final AtomicReference<Visit> visit = new AtomicReference<>();
+    private volatile boolean givenUp;
 
     /**
      * Where to, and as whom.
      *
      * @param homes the launcher's addresses, tried in turn
-     * @param node what the launcher calls this node
+     * @param job which job to join; empty where the secret is for one alone
+     * @param node what the launcher calls this node, empty for any place that is free
      * @param address numeric address of the workers' data plane, empty for the one that the launcher sees
      * @param patience how long all addresses are tried again; each is tried once at least
      */
-    public record Call(List<HomeAddress> homes, String node, String address, Duration patience) {
+    public record Call(List<HomeAddress> homes, String job, String node, String address, Duration patience) {
         public Call {
             homes = List.copyOf(homes);
         }
@@ -59,8 +69,12 @@ public final class HomeComing {
 
     /** How it went. */
     public sealed interface End {
-        /** The job is over, or the launcher is gone: {@code why} is empty for the first. */
-        record Served(String why) implements End {}
+        /**
+         * The job is over, or the launcher is gone: {@code why} is empty for the first.
+         *
+         * @param exitCode the job's, if the launcher has told
+         */
+        record Served(String why, OptionalInt exitCode) implements End {}
 
         /** The launcher does not want this agent. */
         record Refused(String why) implements End {}
@@ -70,14 +84,30 @@ public final class HomeComing {
     }
 
     /**
-     * An agent that has not gone yet.
+     * An agent that has not set out yet.
      *
-     * @param secret what only the launcher and its agents know
+     * @param console where this process shows its workers' output itself; if empty, the launcher does
      */
-    public HomeComing(Call call, AgentSecret secret, AgentOptions options) {
+    public HomeComing(Call call, AgentSecret secret, AgentOptions options, Optional<Consumer<LogChunk>> console) {
         this.call = call;
         this.secret = secret;
         this.options = options;
+        this.console = console;
+    }
+
+    /** Without a launcher so far, gives up finding one. From any thread. */
+    public void giveUp() {
+        givenUp = true;
+    }
+
+    /** Tells the launcher, if it is found, that this process got this signal. From any thread. */
+    public void tellSignal(int signal) {
+        Visit current = visit.get();
+        if (current != null) {
+            current.events.onNext(FromAgent.newBuilder()
+                    .setStopAsked(StopAsked.newBuilder().setSignal(signal))
+                    .build());
+        }
     }
 
     /** Asks this node's workers for a checkpoint, if there are any; from any thread. */
@@ -99,13 +129,17 @@ public final class HomeComing {
             for (HomeAddress home : call.homes()) {
                 ManagedChannel channel = transport.channel(home.host(), home.port(), CONNECT_LIMIT);
                 try {
-                    Visit visit = new Visit(channel);
-                    Status status = visit.arrive();
+                    Visit arriving = new Visit(channel);
+                    Status status = arriving.arrive();
                     if (status.isOk()) {
-                        return visit.serve();
+                        visit.set(arriving);
+                        return arriving.serve();
                     }
                     if (status.getCode() == Status.Code.FAILED_PRECONDITION) {
                         return new End.Refused(String.valueOf(status.getDescription()));
+                    }
+                    if (call.homes().size() == 1 && isStranger(status)) {
+                        return new End.Refused("the secret of " + home + " is another one; all nodes need the same");
                     }
                     problems.append(problems.isEmpty() ? "" : "; ")
                             .append(home)
@@ -115,7 +149,7 @@ public final class HomeComing {
                     channel.shutdownNow();
                 }
             }
-            if (System.nanoTime() - deadline >= 0) {
+            if (givenUp || System.nanoTime() - deadline >= 0) {
                 return new End.NotReached(problems.toString());
             }
             TimeUnit.MILLISECONDS.sleep(PAUSE.toMillis());
@@ -125,12 +159,20 @@ public final class HomeComing {
     private static String words(Status status) {
         String words = String.valueOf(status.getDescription());
         for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
-            if (cause instanceof UnknownPeerException) {
-                return "somebody with another secret listens there";
-            }
             words = String.valueOf(cause.getMessage());
         }
-        return words.lines().findFirst().orElse("");
+        return isStranger(status)
+                ? "somebody with another secret listens there"
+                : words.lines().findFirst().orElse("");
+    }
+
+    private static boolean isStranger(Status status) {
+        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
+            if (cause instanceof UnknownPeerException) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** One connection to one of the launcher's addresses. */
@@ -140,6 +182,8 @@ public final class HomeComing {
         private final CompletableFuture<Status> over = new CompletableFuture<>();
         private final Relay<ToAgent> orders = new Relay<>();
         private final Relay<FromAgent> events = new Relay<>();
+        private volatile String node = call.node();
+        private volatile OptionalInt exitCode = OptionalInt.empty();
 
         Visit(Channel channel) {
             this.home = HomeGrpc.newStub(channel);
@@ -151,6 +195,7 @@ public final class HomeComing {
             events.onNext(FromAgent.newBuilder()
                     .setArrived(Arrived.newBuilder()
                             .setNode(call.node())
+                            .setJob(call.job())
                             .setJrunVersion(options.version())
                             .setAddress(call.address()))
                     .build());
@@ -161,7 +206,7 @@ public final class HomeComing {
 
         /** Ties the agent to the launcher until either ends. */
         End serve() throws IOException, InterruptedException {
-            String name = "jrun-home-" + call.node() + "-" + System.identityHashCode(this);
+            String name = "jrun-home-" + UUID.randomUUID();
             ManagedChannel agent = InProcessChannelBuilder.forName(name).build();
             try (AgentServer _ = AgentServer.inProcess(name, options)) {
                 AgentGrpc.AgentStub stub = AgentGrpc.newStub(agent);
@@ -171,7 +216,7 @@ public final class HomeComing {
                 orders.to(stub.control(end));
                 CompletableFuture.anyOf(over, end.ended).join();
                 Status status = await(over, ANSWER_LIMIT).orElse(Status.OK);
-                return new End.Served(status.isOk() ? "" : words(status));
+                return new End.Served(status.isOk() ? "" : words(status), exitCode);
             } finally {
                 agent.shutdownNow();
             }
@@ -179,25 +224,41 @@ public final class HomeComing {
 
         private void tieLogs(AgentGrpc.AgentStub agent) {
             Relay<LogChunk> chunks = new Relay<>();
-            StreamObserver<LogChunk> toHome = home.logs(new LateStream<>(() -> agent.logs(chunks)));
-            toHome.onNext(LogChunk.newBuilder().setNode(call.node()).build());
+            StreamObserver<LogChunk> toHome =
+                    home.logs(console.map(show -> shownHere(agent, new ShownHere(show, chunks)))
+                            .orElseGet(() -> new LateStream<>(() -> agent.logs(chunks))));
+            toHome.onNext(LogChunk.newBuilder().setNode(node).build());
             chunks.to(toHome);
+        }
+
+        private static StreamObserver<LogCredit> shownHere(AgentGrpc.AgentStub agent, ShownHere shown) {
+            return new LateStream<>(() -> {
+                shown.credits().to(agent.logs(shown));
+                return shown.credits();
+            });
         }
 
         private void tieFiles(AgentGrpc.AgentStub agent) {
             Relay<FileRequest> requests = new Relay<>();
             StreamObserver<FileRequest> toHome = home.files(new LateStream<>(() -> agent.files(requests)));
-            toHome.onNext(FileRequest.newBuilder().setNode(call.node()).build());
+            toHome.onNext(FileRequest.newBuilder().setNode(node).build());
             requests.to(toHome);
         }
 
         @Override
         public void onNext(ToAgent message) {
-            if (message.hasWelcome()) {
-                answer.complete(Status.OK);
-            } else {
-                orders.onNext(message);
-                serving = this; // the job is open, for OpenJob comes first
+            switch (message.getMessageCase()) {
+                case WELCOME -> {
+                    node = message.getWelcome().getNode();
+                    answer.complete(Status.OK);
+                }
+                case ROUNDS_OVER -> orders.onCompleted();
+                case JOB_ENDED ->
+                    exitCode = OptionalInt.of(message.getJobEnded().getExitCode());
+                default -> {
+                    orders.onNext(message);
+                    serving = this; // the job is open, for OpenJob comes first
+                }
             }
         }
 

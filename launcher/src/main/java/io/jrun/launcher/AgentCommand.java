@@ -14,6 +14,8 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumSet;
+import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -52,12 +54,13 @@ final class AgentCommand {
             }
         });
         AgentSecret secret = JobSecret.read(System.in);
-        HomeComing.Call call = new HomeComing.Call(request.homes(), request.node(), "", HOME_PATIENCE);
-        HomeComing agent = new HomeComing(call, secret, AgentOptions.ofHome(home, Version.TEXT));
+        HomeComing.Call call = new HomeComing.Call(request.homes(), "", request.node(), "", HOME_PATIENCE);
+        HomeComing agent = new HomeComing(call, secret, AgentOptions.ofHome(home, Version.TEXT), Optional.empty());
         serving.set(agent);
         return switch (agent.serve()) {
-            case HomeComing.End.Served(String why) when why.isEmpty() -> 0;
-            case HomeComing.End.Served(String why) -> say(terminal, "the launcher was lost: " + why, EXIT_LOST);
+            case HomeComing.End.Served(String why, OptionalInt _) when why.isEmpty() -> 0;
+            case HomeComing.End.Served(String why, OptionalInt _) ->
+                say(terminal, "the launcher was lost: " + why, EXIT_LOST);
             case HomeComing.End.Refused(String why) -> say(terminal, why, EXIT_REFUSED);
             case HomeComing.End.NotReached(String why) ->
                 say(terminal, "the launcher cannot be reached: " + why, EXIT_LOST);

@@ -163,7 +163,10 @@ public final class JRunCommand {
 
     private int start(JobSpec job) throws IOException, InterruptedException {
         Optional<JobIndex> index = surroundings.stateFolder().map(JobIndex::in);
-        return new JobRun(job, surroundings.home(), index, terminal).run();
+        JobRun run = new JobRun(job, surroundings.home(), index, terminal);
+        return job.meeting().isPresent()
+                ? new MeetingRun(job, job.meeting().get(), surroundings.home(), terminal).run(run)
+                : run.run();
     }
 
     private static boolean help(List<String> args) {

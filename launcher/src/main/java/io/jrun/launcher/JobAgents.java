@@ -39,6 +39,7 @@ record JobAgents(List<Agent> list, AutoCloseable end) implements AutoCloseable {
             }
             case Cluster.Ssh(List<String> options, String jrun) ->
                 called(cluster, new SshBootstrap(options, jrun, home.toString()), say);
+            case Cluster.Met _ -> throw new IllegalArgumentException("a meeting has a host, see MeetingRun");
         };
     }
 

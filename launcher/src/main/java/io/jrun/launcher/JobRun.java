@@ -3,7 +3,6 @@ package io.jrun.launcher;
 import com.google.protobuf.ByteString;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.console.LogMux;
-import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.coordinator.Coordinator;
 import io.jrun.launcher.coordinator.Coordinator.CoordinatorOptions;
 import io.jrun.launcher.coordinator.Outcome;
@@ -41,8 +40,32 @@ final class JobRun {
         this.terminal = terminal;
     }
 
+    /** What a job has around it: where its agents are, and where signals to stop it come from. */
+    interface Around {
+        /** The job's agents. */
+        JobAgents open(Consumer<String> say) throws IOException;
+
+        /** From now on {@code coordinator} hears of signals. */
+        void signals(Consumer<StopSignal> coordinator);
+    }
+
     /** Runs the job; returns jrun's exit code. */
     int run() throws IOException, InterruptedException {
+        return run(new Around() {
+            @Override
+            public JobAgents open(Consumer<String> say) throws IOException {
+                return JobAgents.open(job, home, say);
+            }
+
+            @Override
+            public void signals(Consumer<StopSignal> coordinator) {
+                SignalHandlers.install(job.stop().signals(), coordinator);
+            }
+        });
+    }
+
+    /** Runs the job on the agents of {@code around}; returns jrun's exit code. */
+    int run(Around around) throws IOException, InterruptedException {
         Path logs = job.logDirectory().resolve(job.runId());
         try (RunFolder folder = RunFolder.claim(logs, terminal::say)) {
             index.ifPresent(jobs -> enter(jobs, folder, logs));
@@ -50,7 +73,7 @@ final class JobRun {
                 terminal = Terminal.toFile(logs.resolve(RecordFile.CONSOLE));
             }
             try (Recorder recorder = Recorder.begin(logs, job, Detached.isHere(), terminal::say)) {
-                return run(logs, recorder);
+                return run(logs, recorder, around);
             }
         }
     }
@@ -67,24 +90,19 @@ final class JobRun {
         }
     }
 
-    private int run(Path logs, Recorder recorder) throws IOException, InterruptedException {
+    private int run(Path logs, Recorder recorder, Around around) throws IOException, InterruptedException {
         long start = System.nanoTime();
-        // With --json, stdout is the machine's: what workers print there goes to stderr.
-        LogMux console = new LogMux(
-                job.json() ? terminal.err() : terminal.out(),
-                terminal.err(),
-                new RankPrefix(job.console().prefixed(), terminal.outColoured() && !job.json(), terminal.errColoured()),
-                job.console().terminals());
+        LogMux console = terminal.console(job);
         CoordinatorOptions options = new CoordinatorOptions(
                 Version.TEXT,
                 ByteString.copyFrom(SecretFile.random()),
                 files(text -> console.say("jrun: " + text)),
                 recorder);
         Coordinator coordinator = new Coordinator(job, options, console, text -> console.say("jrun: " + text));
-        SignalHandlers.install(job.stop().signals(), coordinator::signal);
+        around.signals(coordinator::signal);
         Outcome outcome;
         try (Desk _ = Desk.open(logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask);
-                JobAgents agents = JobAgents.open(job, home, text -> console.say("jrun: " + text))) {
+                JobAgents agents = around.open(text -> console.say("jrun: " + text))) {
             outcome = coordinator.run(agents.list());
         } catch (UsageException | LayoutException e) {
             recorder.refused(JRunCommand.EXIT_USAGE, String.valueOf(e.getMessage()));

@@ -5,6 +5,7 @@ import io.jrun.launcher.cli.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -18,6 +19,7 @@ import java.util.Set;
 final class SecretFile {
     private static final int SECRET_BYTES = 32;
 
+    private static final Set<PosixFilePermission> OWNER_ONLY = PosixFilePermissions.fromString("rwx------");
     private static final Set<PosixFilePermission> OTHERS = PosixFilePermissions.fromString("---rwxrwx");
 
     /** How a file of {@code jrun cert} begins. */
@@ -61,14 +63,32 @@ final class SecretFile {
         return read(file);
     }
 
+    /** Whole at once: another jrun that starts at the same moment reads all of it, or makes its own in vain. */
     private static void create(Path file) {
+        Path unfinished = file.resolveSibling(
+                file.getFileName() + "." + ProcessHandle.current().pid());
+        try {
+            if (file.getParent() != null) {
+                Files.createDirectories(file.getParent(), PosixFilePermissions.asFileAttribute(OWNER_ONLY));
+            }
+            write(unfinished, HexFormat.of().formatHex(random()) + "\n");
+            try {
+                Files.createLink(file, unfinished);
+            } catch (FileAlreadyExistsException e) {
+                // somebody was faster, and that one counts
+            } finally {
+                Files.delete(unfinished);
+            }
+        } catch (IOException e) {
+            throw new UsageException("--secret-file: " + file + " cannot be made: " + e.getMessage() + ".");
+        }
+    }
+
+    private static void write(Path file, String text) throws IOException {
         var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
         try (var channel =
                 Files.newByteChannel(file, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), mode)) {
-            String text = HexFormat.of().formatHex(random()) + "\n";
             channel.write(StandardCharsets.US_ASCII.encode(text));
-        } catch (IOException e) {
-            throw new UsageException("--secret-file: " + file + " cannot be made: " + e.getMessage() + ".");
         }
     }
 }

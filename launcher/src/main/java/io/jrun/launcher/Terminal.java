@@ -1,5 +1,8 @@
 package io.jrun.launcher;
 
+import io.jrun.launcher.console.LogMux;
+import io.jrun.launcher.console.RankPrefix;
+import io.jrun.launcher.job.JobSpec;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.channels.Channels;
@@ -38,6 +41,15 @@ record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean
     /** A line on stdout: a result. */
     void print(String line) {
         write(out, line);
+    }
+
+    /** Where the output of a job's workers is shown. With --json, stdout is the machine's: what workers print goes to stderr. */
+    LogMux console(JobSpec job) {
+        return new LogMux(
+                job.json() ? err : out,
+                err,
+                new RankPrefix(job.console().prefixed(), outColoured && !job.json(), errColoured),
+                job.console().terminals());
     }
 
     private static void write(OutputStream stream, String line) {

@@ -42,6 +42,11 @@ public final class NodeProbe {
                 new GpuProbe(root, environment).visible());
     }
 
+    /** This machine's name, without a look at anything else. */
+    public static String hostHere() {
+        return new NodeProbe(Path.of("/"), System.getenv()).host();
+    }
+
     private String host() {
         try {
             String name =

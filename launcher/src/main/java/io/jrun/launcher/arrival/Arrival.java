@@ -13,16 +13,20 @@ import io.jrun.agent.proto.Arrived;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobEnded;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
+import io.jrun.agent.proto.RoundsOver;
 import io.jrun.agent.proto.StreamFailed;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.Welcome;
 import io.jrun.launcher.coordinator.Agent;
+import io.jrun.launcher.job.StopSignal;
 import java.io.IOException;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /**
  * The place of one node's agent. The coordinator talks to it from the start, as to an agent that is slow to answer; what it
@@ -34,6 +38,8 @@ public final class Arrival implements AutoCloseable {
     private final ManagedChannel channel;
     private final AtomicBoolean taken = new AtomicBoolean();
     private final CompletableFuture<Void> arrived = new CompletableFuture<>();
+    private final CompletableFuture<Void> left = new CompletableFuture<>();
+    private volatile Consumer<StopSignal> onSignal = _ -> {};
     private final Relay<ToAgent> orders = new Relay<>();
     private final Relay<FromAgent> events = new Relay<>();
     private final Relay<LogCredit> credits = new Relay<>();
@@ -66,6 +72,16 @@ public final class Arrival implements AutoCloseable {
         return arrived;
     }
 
+    /** Completes when an agent that had arrived is gone. */
+    public CompletableFuture<Void> left() {
+        return left;
+    }
+
+    /** Who hears of signals that the node's own process gets; nobody if not set. */
+    public void onSignal(Consumer<StopSignal> receiver) {
+        onSignal = receiver;
+    }
+
     /** The agent will not come, or has left; the coordinator's streams fail with {@code why}, in its words "cannot be reached". */
     public void fail(String why) {
         fail(Status.UNAVAILABLE.withDescription(why));
@@ -92,14 +108,15 @@ public final class Arrival implements AutoCloseable {
      *
      * @param caller the numeric address that the agent came from
      */
-    StreamObserver<FromAgent> arrive(Arrived who, String caller, ServerCallStreamObserver<ToAgent> toAgent) {
+    StreamObserver<FromAgent> arrive(
+            String node, Arrived who, String caller, ServerCallStreamObserver<ToAgent> toAgent) {
         String address = who.getAddress().isEmpty() ? caller : who.getAddress();
-        FromNode fromNode = new FromNode(address, toAgent);
-        toAgent.onNext(
-                ToAgent.newBuilder().setWelcome(Welcome.getDefaultInstance()).build());
+        toAgent.onNext(ToAgent.newBuilder()
+                .setWelcome(Welcome.newBuilder().setNode(node))
+                .build());
         orders.to(toAgent);
         arrived.complete(null);
-        return fromNode;
+        return new FromNode(address);
     }
 
     /** Ties the agent's log stream to the coordinator's. */
@@ -112,6 +129,14 @@ public final class Arrival implements AutoCloseable {
     StreamObserver<FileRequest> files(StreamObserver<FileChunk> toAgent) {
         files.to(toAgent);
         return requests;
+    }
+
+    /** Ends the agent, if it is there, which hears how the job has ended. */
+    void tell(int exitCode) {
+        orders.onNext(ToAgent.newBuilder()
+                .setJobEnded(JobEnded.newBuilder().setExitCode(exitCode))
+                .build());
+        orders.onCompleted();
     }
 
     /** Takes the place away; the agent, if it is there, ends. */
@@ -128,7 +153,7 @@ public final class Arrival implements AutoCloseable {
         public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
             quiet(toCoordinator);
             events.to(toCoordinator);
-            return orders;
+            return new FromCoordinator();
         }
 
         @Override
@@ -151,14 +176,32 @@ public final class Arrival implements AutoCloseable {
         }
     }
 
+    /** The coordinator's side of the control stream, which outlives it for a last word. */
+    private final class FromCoordinator implements StreamObserver<ToAgent> {
+        @Override
+        public void onNext(ToAgent message) {
+            orders.onNext(message);
+        }
+
+        @Override
+        public void onError(Throwable lost) {
+            onCompleted();
+        }
+
+        @Override
+        public void onCompleted() {
+            orders.onNext(ToAgent.newBuilder()
+                    .setRoundsOver(RoundsOver.getDefaultInstance())
+                    .build());
+        }
+    }
+
     /** The agent's side of the control stream. gRPC calls it from one thread at a time. */
     private final class FromNode implements StreamObserver<FromAgent> {
         private final String address;
-        private final StreamObserver<ToAgent> toAgent;
 
-        FromNode(String address, StreamObserver<ToAgent> toAgent) {
+        FromNode(String address) {
             this.address = address;
-            this.toAgent = toAgent;
         }
 
         @Override
@@ -174,6 +217,8 @@ public final class Arrival implements AutoCloseable {
                             .withDescription(failed.getDescription())
                             .asRuntimeException());
                 }
+                case STOP_ASKED ->
+                    StopSignal.ofNumber(message.getStopAsked().getSignal()).ifPresent(onSignal);
                 default -> events.onNext(message);
             }
         }
@@ -181,12 +226,13 @@ public final class Arrival implements AutoCloseable {
         @Override
         public void onError(Throwable lost) {
             fail("its connection was lost");
+            left.complete(null);
         }
 
         @Override
         public void onCompleted() {
             events.onCompleted();
-            toAgent.onCompleted();
+            left.complete(null);
         }
     }
 }

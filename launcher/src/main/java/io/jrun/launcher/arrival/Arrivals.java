@@ -15,8 +15,11 @@ import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.ToAgent;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -25,12 +28,16 @@ import org.jspecify.annotations.Nullable;
 /** Where a job's agents arrive: each finds its place by the node's name. Thread-safe. */
 public final class Arrivals implements AutoCloseable {
     private final String version;
+    private final String job;
     private final Map<String, Arrival> places = new ConcurrentHashMap<>();
+    private final List<String> forAnybody = new CopyOnWriteArrayList<>();
     private final HomeServer server;
+    private volatile String shut = "";
 
-    private Arrivals(InetSocketAddress address, AgentSecret secret, String version, Consumer<String> log)
+    private Arrivals(InetSocketAddress address, AgentSecret secret, String version, String job, Consumer<String> log)
             throws IOException {
         this.version = version;
+        this.job = job;
         this.server = HomeServer.listen(address, secret, new Home(), log);
     }
 
@@ -39,11 +46,13 @@ public final class Arrivals implements AutoCloseable {
      *
      * @param address port 0 for any free one
      * @param version agents of another one are refused
+     * @param job agents that want to join another one are refused; empty if the secret is for one job alone
      * @param log hears, once, of a caller that was refused
      */
-    public static Arrivals listen(InetSocketAddress address, AgentSecret secret, String version, Consumer<String> log)
+    public static Arrivals listen(
+            InetSocketAddress address, AgentSecret secret, String version, String job, Consumer<String> log)
             throws IOException {
-        return new Arrivals(address, secret, version, log);
+        return new Arrivals(address, secret, version, job, log);
     }
 
     /** The port it listens on. */
@@ -66,6 +75,33 @@ public final class Arrivals implements AutoCloseable {
         return place;
     }
 
+    /** Makes a place that also an agent without a name may take; the first that was made goes first. */
+    public Arrival expectAnybody(String node, String where) throws IOException {
+        Arrival place = expect(node, where);
+        forAnybody.add(node);
+        return place;
+    }
+
+    /** A free place in the stead of one whose agent has left again. */
+    public Arrival renew(String node, String where) throws IOException {
+        Arrival place = Arrival.at(where);
+        Arrival before = places.put(node, place);
+        if (before != null) {
+            before.close();
+        }
+        return place;
+    }
+
+    /** From now on whoever comes is refused, with {@code why}. */
+    public void shut(String why) {
+        shut = why;
+    }
+
+    /** Ends the agents that have come, which hear how the job has ended. */
+    public void tell(int exitCode) {
+        places.values().forEach(place -> place.tell(exitCode));
+    }
+
     /** Ends the agents that have come, and stops listening. */
     @Override
     public void close() {
@@ -73,21 +109,39 @@ public final class Arrivals implements AutoCloseable {
         server.close();
     }
 
-    private Arrival place(Arrived who, String caller) {
-        Arrival place = places.get(who.getNode());
-        if (place == null) {
+    /** The name of the place that {@code who} takes. */
+    private String seat(Arrived who, String caller) {
+        if (!shut.isEmpty()) {
+            throw refusal(shut);
+        }
+        if (!who.getJob().equals(job)) {
+            throw refusal("this is where the nodes of job '" + job + "' meet, and this node's is '" + who.getJob()
+                    + "'; all need the same --rdzv-id, or without it the same command line");
+        }
+        if (who.getNode().isEmpty()) {
+            return forAnybody.stream()
+                    .filter(node -> take(node, who))
+                    .findFirst()
+                    .orElseThrow(() -> refusal("all " + places.size() + " nodes of this job have come already"));
+        }
+        if (!places.containsKey(who.getNode())) {
             throw refusal("this job has no node '" + who.getNode() + "'");
         }
+        if (!take(who.getNode(), who)) {
+            throw refusal("another agent has arrived for node '" + who.getNode() + "', this one is from " + caller);
+        }
+        return who.getNode();
+    }
+
+    private boolean take(String node, Arrived who) {
+        Arrival place = Objects.requireNonNull(places.get(node));
         if (!who.getJrunVersion().equals(version)) {
             place.refuse("it is jrun " + who.getJrunVersion() + ", this is jrun " + version
                     + "; install the same version on all nodes");
             throw refusal("the launcher is jrun " + version + ", this node's agent is jrun " + who.getJrunVersion()
                     + "; install the same version on all nodes");
         }
-        if (!place.take()) {
-            throw refusal("another agent has arrived for node '" + who.getNode() + "', this one is from " + caller);
-        }
-        return place;
+        return place.take();
     }
 
     private static RuntimeException refusal(String why) {
@@ -130,7 +184,8 @@ public final class Arrivals implements AutoCloseable {
                 return;
             }
             try {
-                next = place(message.getArrived(), caller).arrive(message.getArrived(), caller, toAgent);
+                String node = seat(message.getArrived(), caller);
+                next = Objects.requireNonNull(places.get(node)).arrive(node, message.getArrived(), caller, toAgent);
             } catch (RuntimeException e) {
                 toAgent.onError(e);
             }

@@ -34,7 +34,7 @@ public final class Gathering implements AutoCloseable {
             List<String> hosts, Bootstrap bootstrap, byte[] random, String version, Consumer<String> say)
             throws IOException {
         Invitation unaddressed = Invitation.to(List.of(), random);
-        Arrivals arrivals = Arrivals.listen(new InetSocketAddress(0), unaddressed.agentSecret(), version, say);
+        Arrivals arrivals = Arrivals.listen(new InetSocketAddress(0), unaddressed.agentSecret(), version, "", say);
         Invitation invitation = Invitation.to(HomeAddresses.withPort(arrivals.port()), random);
         List<Arrival> places = new ArrayList<>();
         for (int node = 0; node < hosts.size(); node++) {

@@ -33,7 +33,7 @@ final class ClusterReader {
         this.placement = placement;
     }
 
-    /** The hosts, empty for this machine without any agent but jrun's own. */
+    /** The hosts, empty if none are named. */
     Optional<Cluster> read() {
         Launch launch = launch();
         Optional<LaunchOption> source = source();

@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /** Checks {@link Settings} one by one and makes the job of them. Confined to one thread. */
 final class JobSpecBuilder {
@@ -47,7 +48,10 @@ final class JobSpecBuilder {
     }
 
     JobSpec build(String word, List<String> args) {
-        Optional<Cluster> cluster = new ClusterReader(settings, surroundings, placement).read();
+        List<String> words = Stream.concat(Stream.of(word), args.stream()).toList();
+        Optional<Cluster> cluster = new ClusterReader(settings, surroundings, placement)
+                .read()
+                .or(() -> new MeetingReader(settings, surroundings).read(words));
         NodePolicy nodes = new NodeOptions(settings, cluster).policy();
         checkMonitorInterval();
         Program program = new ProgramFinder(settings, surroundings).find(word, args);
@@ -75,6 +79,10 @@ final class JobSpecBuilder {
 
     private String runId() {
         String id = settings.text(LaunchOption.RUN_ID, "");
+        String meeting = settings.text(LaunchOption.RDZV_ID, "");
+        if (id.isEmpty() && RunId.isUsable(meeting)) {
+            return meeting;
+        }
         if (id.isEmpty()) {
             return RunId.generate();
         }
@@ -100,7 +108,7 @@ final class JobSpecBuilder {
                 gpuVisibility(program),
                 settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK),
                 settings.text(LaunchOption.ROLE, "default"),
-                settings.has(LaunchOption.MASTER_PORT)
+                settings.has(LaunchOption.MASTER_PORT) && !settings.has(LaunchOption.MASTER_ADDR)
                         ? Values.count(
                                 settings.text(LaunchOption.MASTER_PORT, ""),
                                 settings.name(LaunchOption.MASTER_PORT),

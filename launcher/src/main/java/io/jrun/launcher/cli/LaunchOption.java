@@ -15,7 +15,8 @@ public enum LaunchOption {
             "the hosts named",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "Number of nodes: 1, or with --hosts or --hostfile the number of hosts named there. MIN:MAX: the job begins, and goes"
+            "Number of nodes: 1; with --hosts or --hostfile the number of hosts named there, with --rdzv-endpoint of jruns that"
+                    + " meet. MIN:MAX: the job begins, and goes"
                     + " on after a restart, with as many of them as there are, at least MIN; those beyond MAX stand by."),
     SPARES(
             "--spares",
@@ -53,6 +54,57 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.JOB,
             "One node, no rendezvous with others. That is what jrun does anyway; refused together with more nodes."),
+    NODE_RANK(
+            "--node-rank",
+            "N",
+            "any that is free",
+            Kind.TORCHRUN,
+            OptionGroup.MEETING,
+            "This node's place in the order of nodes. Node 0 hosts the job, except with --rdzv-backend=c10d."),
+    RDZV_ENDPOINT(
+            "--rdzv-endpoint",
+            "HOST:PORT",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.MEETING,
+            "Where the jruns of all nodes meet, started in any order: the one on that host hosts the job, each shows its own"
+                    + " workers' output and ends with the job's exit code. They share --secret-file. Default port: 29400."),
+    RDZV_ID(
+            "--rdzv-id",
+            "ID",
+            "made of the command line",
+            Kind.TORCHRUN,
+            OptionGroup.MEETING,
+            "The job's name, the same on all nodes; also its --run-id."),
+    RDZV_CONF(
+            "--rdzv-conf",
+            "K=V,...",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.MEETING,
+            "join_timeout (600 s; timeout is the same), last_call_timeout (30 s, for more than MIN nodes), is_host; torchrun's"
+                    + " others are accepted and mean nothing here."),
+    RDZV_BACKEND(
+            "--rdzv-backend",
+            "NAME",
+            "jrun",
+            Kind.TORCHRUN,
+            OptionGroup.MEETING,
+            "c10d, static or jrun: all mean jrun's own."),
+    MASTER_ADDR(
+            "--master-addr",
+            "HOST",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.MEETING,
+            "With --master-port (29500) what --rdzv-endpoint is, as torchrun's static rendezvous has it."),
+    LOCAL_ADDR(
+            "--local-addr",
+            "ADDRESS",
+            "found out",
+            Kind.TORCHRUN,
+            OptionGroup.MEETING,
+            "Address at which the workers of this node are reached by the others."),
     LAUNCH(
             "--launch",
             "auto|local|hosts|ssh|slurm",

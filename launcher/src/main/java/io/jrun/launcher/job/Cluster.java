@@ -68,4 +68,7 @@ public record Cluster(List<Host> hosts, Reach reach) {
             options = List.copyOf(options);
         }
     }
+
+    /** Somebody starts jrun on each of them, and they meet. */
+    public record Met(Meeting meeting) implements Reach {}
 }

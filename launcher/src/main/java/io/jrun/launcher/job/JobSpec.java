@@ -50,4 +50,11 @@ public record JobSpec(
                 .map(named -> named.hosts().get(id).gpus())
                 .orElse(GpuSubset.ALL);
     }
+
+    /** How the jruns of its nodes meet, if that is how it was started. */
+    public Optional<Meeting> meeting() {
+        return cluster.map(Cluster::reach)
+                .filter(Cluster.Met.class::isInstance)
+                .map(reach -> ((Cluster.Met) reach).meeting());
+    }
 }

@@ -34,6 +34,16 @@ public enum StopSignal {
         return endsJob;
     }
 
+    /** The signal with Linux' {@code number}. */
+    public static Optional<StopSignal> ofNumber(int number) {
+        for (StopSignal signal : values()) {
+            if (signal.number == number) {
+                return Optional.of(signal);
+            }
+        }
+        return Optional.empty();
+    }
+
     /** The signal called {@code SIGTERM} or {@code term}. */
     public static Optional<StopSignal> of(String name) {
         String shortName = name.strip().toUpperCase(Locale.ROOT).replaceFirst("^SIG", "");

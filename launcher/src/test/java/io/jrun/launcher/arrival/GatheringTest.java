@@ -25,6 +25,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -74,12 +75,12 @@ class GatheringTest {
     }
 
     private CompletableFuture<HomeComing.End> arrive(String version, AgentSecret secret, String node) {
-        HomeComing.Call call = new HomeComing.Call(invited.join().homes(), node, "", Duration.ZERO);
+        HomeComing.Call call = new HomeComing.Call(invited.join().homes(), "", node, "", Duration.ZERO);
         AgentOptions options = new AgentOptions(version, List.of(), Optional.empty());
         CompletableFuture<HomeComing.End> end = new CompletableFuture<>();
         Thread.ofPlatform().daemon().start(() -> {
             try {
-                end.complete(new HomeComing(call, secret, options).serve());
+                end.complete(new HomeComing(call, secret, options, Optional.empty()).serve());
             } catch (IOException | InterruptedException | RuntimeException e) {
                 end.completeExceptionally(e);
             }
@@ -148,7 +149,7 @@ class GatheringTest {
         CompletableFuture<HomeComing.End> end = arrive("1");
         assertThat(((FromAgent) next()).getJobOpened().getAddress()).isNotEmpty();
         orders.onCompleted();
-        assertThat(ended(end)).isEqualTo(new HomeComing.End.Served(""));
+        assertThat(ended(end)).isEqualTo(new HomeComing.End.Served("", OptionalInt.empty()));
     }
 
     @Test

@@ -10,6 +10,7 @@ import io.jrun.launcher.job.Cluster.Standing;
 import io.jrun.launcher.job.GpuSubset;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.MapBy;
+import io.jrun.launcher.job.Meeting;
 import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.StreamChoice;
@@ -60,7 +61,7 @@ class LaunchOptionTest {
         Files.writeString(folder.resolve("hosts.txt"), "h1 slots=4\n");
     }
 
-    static Stream<Case> cases() {
+    static Stream<Case> otherCases() {
         return Stream.of(
                 new Case(LaunchOption.NNODES, "train.jar", "1:1", "train.jar", LaunchOptionTest::programName),
                 new Case(
@@ -307,6 +308,60 @@ class LaunchOptionTest {
                         job -> ssh(job).map(Ssh::jrun).orElse("bin/jrun")));
     }
 
+    static Stream<Case> cases() {
+        return Stream.concat(otherCases(), meetingCases());
+    }
+
+    private static Stream<Case> meetingCases() {
+        return Stream.of(
+                new Case(
+                        LaunchOption.NODE_RANK,
+                        OptionalInt.empty(),
+                        "1",
+                        OptionalInt.of(1),
+                        job -> job.meeting().map(Meeting::nodeRank).orElse(OptionalInt.empty())),
+                new Case(
+                        LaunchOption.RDZV_ENDPOINT,
+                        Optional.empty(),
+                        "localhost",
+                        Optional.of("localhost:29400"),
+                        LaunchOptionTest::meetsAt),
+                new Case(
+                        LaunchOption.MASTER_ADDR,
+                        Optional.empty(),
+                        "localhost",
+                        Optional.of("localhost:29500"),
+                        LaunchOptionTest::meetsAt),
+                new Case(
+                        LaunchOption.RDZV_ID,
+                        Optional.empty(),
+                        "j1",
+                        Optional.of("j1"),
+                        job -> job.meeting().map(Meeting::job)),
+                new Case(
+                        LaunchOption.RDZV_CONF,
+                        Optional.empty(),
+                        "join_timeout=5,read_timeout=60",
+                        Optional.of(Duration.ofSeconds(5)),
+                        job -> job.meeting().map(Meeting::joinTimeout)),
+                new Case(
+                        LaunchOption.RDZV_BACKEND,
+                        Optional.empty(),
+                        "c10d",
+                        Optional.of(Meeting.Hosting.WHOEVER_IS_FIRST),
+                        job -> job.meeting().map(Meeting::hosting)),
+                new Case(
+                        LaunchOption.LOCAL_ADDR,
+                        Optional.empty(),
+                        "127.0.0.3",
+                        Optional.of("127.0.0.3"),
+                        job -> job.meeting().map(Meeting::localAddress)));
+    }
+
+    private static Optional<String> meetsAt(JobSpec job) {
+        return job.meeting().map(meeting -> meeting.host() + ":" + meeting.port());
+    }
+
     private static Optional<Standing> standing(JobSpec job) {
         return job.cluster()
                 .filter(cluster -> cluster.reach() instanceof Standing)
@@ -393,6 +448,9 @@ class LaunchOptionTest {
             case INCLUDE, EXCLUDE -> Stream.of("--hosts=h1,h2:4", "--secret-file=secret");
             case AGENT_PORT -> Stream.of("--hosts=h1", "--secret-file=secret");
             case SECRET_FILE -> Stream.of("--hosts=h1");
+            case RDZV_ENDPOINT, MASTER_ADDR -> Stream.of("--nnodes=2");
+            case RDZV_BACKEND -> Stream.of("--nnodes=2", "--rdzv-endpoint=localhost", "--node-rank=1");
+            case NODE_RANK, RDZV_ID, RDZV_CONF, LOCAL_ADDR -> Stream.of("--nnodes=2", "--rdzv-endpoint=localhost");
             case LAUNCH -> Stream.of("--hosts=h1", "--secret-file=secret");
             case SSH_OPTIONS, REMOTE_JRUN -> Stream.of("--hosts=h1", "--launch=ssh");
             case NO_JAVA -> {

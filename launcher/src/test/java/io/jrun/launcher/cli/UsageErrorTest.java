@@ -51,7 +51,12 @@ class UsageErrorTest {
         --nproc-per-node=0 train.jar     | --nproc-per-node: '0' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nproc-per-node=-2 train.jar    | --nproc-per-node: '-2' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nproc-per-node=two train.jar   | --nproc-per-node: 'two' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
-        --nnodes=2 train.jar             | --nnodes: '2' is not usable; name the hosts with --hosts or --hostfile, or use 1.
+        --nnodes=2 train.jar             | --nnodes: '2' is not usable; name the hosts with --hosts or --hostfile, or with --rdzv-endpoint where the jruns of all nodes meet, or use 1.
+        --nnodes=3:2 --rdzv-endpoint=a train.jar | --nnodes: '3:2' is not usable; give a number of nodes, or MIN:MAX.
+        --nnodes=2 --rdzv-endpoint=a:0 train.jar | --rdzv-endpoint: 'a:0' is not usable; give a host and a port other than 0, the same on all nodes.
+        --nnodes=2 --rdzv-endpoint=a --node-rank=2 train.jar | --node-rank: '2' is not usable; give a whole number from 0 to 1.
+        --rdzv-backend=etcd train.jar    | --rdzv-backend: 'etcd' is not usable; give c10d, static or jrun, which all mean jrun's own.
+        --nnodes=2 --rdzv-endpoint=a --standalone train.jar | --standalone means this machine alone, but --nnodes is 2.
         --launch=slurm train.jar         | --launch slurm works in an allocation of Slurm's: in a batch script, or after salloc. 'jrun submit' submits a job.
         --launch=slurm --hosts=h1 train.jar | --launch slurm means the allocation's nodes, but --hosts names hosts. --include chooses among the nodes.
         --include=h1 train.jar           | --include chooses among the hosts of --hosts, --hostfile or a Slurm allocation, and there are none here; for this machine's GPUs set CUDA_VISIBLE_DEVICES.
@@ -148,6 +153,7 @@ class UsageErrorTest {
         requests.with("PET_NNODES", "2:4");
         assertThatThrownBy(() -> requests.job())
                 .hasMessage(
-                        "--nnodes (from PET_NNODES): '2:4' is not usable; name the hosts with --hosts or --hostfile, or use 1.");
+                        "--nnodes (from PET_NNODES): '2:4' is not usable; name the hosts with --hosts or --hostfile,"
+                                + " or with --rdzv-endpoint where the jruns of all nodes meet, or use 1.");
     }
 }

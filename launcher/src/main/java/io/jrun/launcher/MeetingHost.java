@@ -1,0 +1,187 @@
+package io.jrun.launcher;
+
+import io.jrun.agent.HomeComing;
+import io.jrun.launcher.arrival.Arrival;
+import io.jrun.launcher.arrival.Arrivals;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Meeting;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.process.SignalHandlers;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/** The jrun of a meeting that hosts the job: waits for the nodes, its own among them, runs the job and tells all how it ended. */
+final class MeetingHost {
+    /** How this process's own agent is called, which nobody else may take the place of. */
+    static final String OWN_NODE = "host";
+
+    private static final int EXIT_LOST = 69;
+
+    /** Agents end with the job, in milliseconds. */
+    private static final long LEAVE_MILLIS = 10_000;
+
+    private final JobSpec job;
+    private final Meeting meeting;
+    private final Arrivals arrivals;
+    private final JobRun run;
+    private final Terminal terminal;
+    private final List<Arrival> places = new ArrayList<>();
+
+    /** Arrivals and signals while the nodes gather; an arrival is empty. */
+    private final BlockingQueue<Optional<StopSignal>> news = new LinkedBlockingQueue<>();
+
+    private volatile boolean ownHasEnded;
+    private volatile Consumer<StopSignal> receiver = signal -> news.add(Optional.of(signal));
+    private final StopOnce stops = new StopOnce(signal -> receiver.accept(signal));
+
+    MeetingHost(JobSpec job, Meeting meeting, Arrivals arrivals, JobRun run, Terminal terminal) {
+        this.job = job;
+        this.meeting = meeting;
+        this.arrivals = arrivals;
+        this.run = run;
+        this.terminal = terminal;
+    }
+
+    /** Runs the job; returns its exit code, which all nodes have heard. */
+    int run(HomeComing own) throws IOException, InterruptedException {
+        SignalHandlers.install(job.stop().signals(), stops::here);
+        for (int node = 0; node < meeting.mostNodes(); node++) {
+            places.add(attended(
+                    isOwn(node)
+                            ? arrivals.expect(OWN_NODE, where(node))
+                            : arrivals.expectAnybody(name(node), where(node))));
+        }
+        Thread agent = Thread.ofPlatform().daemon().name("jrun-own-agent").start(() -> serve(own));
+        int exitCode = EXIT_LOST;
+        try {
+            Optional<Integer> ended = gather();
+            exitCode = ended.isPresent() ? ended.get() : runJob();
+            return exitCode;
+        } finally {
+            own.giveUp();
+            arrivals.tell(exitCode);
+            agent.join(LEAVE_MILLIS);
+        }
+    }
+
+    private void serve(HomeComing own) {
+        try {
+            switch (own.serve()) {
+                case HomeComing.End.Refused(String why) -> terminal.say(why);
+                case HomeComing.End.NotReached(String why) -> terminal.say("this node's own agent failed: " + why);
+                case HomeComing.End.Served _ -> {}
+            }
+        } catch (IOException e) {
+            terminal.say("this node's own agent failed: " + e.getMessage());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            ownHasEnded = true;
+            news.add(Optional.empty());
+        }
+    }
+
+    private boolean isOwn(int node) {
+        return node == meeting.nodeRank().orElse(0);
+    }
+
+    private static String name(int node) {
+        return Integer.toString(node);
+    }
+
+    private static String where(int node) {
+        return "node " + node;
+    }
+
+    private Arrival attended(Arrival place) {
+        place.onSignal(stops::elsewhere);
+        var _ = place.arrived().thenRun(() -> news.add(Optional.empty()));
+        var _ = place.left().thenRun(() -> news.add(Optional.empty()));
+        return place;
+    }
+
+    /** Waits for the nodes; an exit code if they do not come together. */
+    private Optional<Integer> gather() throws IOException, InterruptedException {
+        long deadline = System.nanoTime() + meeting.joinTimeout().toNanos();
+        long lastCall = Long.MAX_VALUE;
+        while (true) {
+            long now = System.nanoTime();
+            if (!isHere(places.get(meeting.nodeRank().orElse(0)))) {
+                deadline = now + meeting.joinTimeout().toNanos(); // the others' time begins when this node is ready
+            }
+            if (ownHasEnded) {
+                return Optional.of(EXIT_LOST);
+            }
+            long come = come();
+            if (come == meeting.mostNodes()) {
+                return Optional.empty();
+            }
+            if (come < meeting.leastNodes()) {
+                lastCall = Long.MAX_VALUE;
+            } else if (lastCall == Long.MAX_VALUE) {
+                lastCall = now + meeting.lastCall().toNanos();
+            }
+            if (now >= lastCall) {
+                return Optional.empty();
+            }
+            if (come < meeting.leastNodes() && now - deadline >= 0) {
+                return Optional.of(missing(come));
+            }
+            long until = lastCall == Long.MAX_VALUE ? deadline : lastCall;
+            Optional<StopSignal> stop = Optional.ofNullable(news.poll(until - now, TimeUnit.NANOSECONDS))
+                    .flatMap(signal -> signal);
+            if (stop.filter(StopSignal::endsJob).isPresent()) {
+                terminal.say("stopped by SIG" + stop.get().name() + " before the job began");
+                return Optional.of(128 + stop.get().number());
+            }
+            for (int node = 0; node < places.size(); node++) {
+                if (places.get(node).left().isDone() && !isOwn(node)) {
+                    places.set(node, attended(arrivals.renew(name(node), where(node))));
+                }
+            }
+        }
+    }
+
+    private long come() {
+        return places.stream().filter(MeetingHost::isHere).count();
+    }
+
+    private static boolean isHere(Arrival place) {
+        return place.arrived().isDone() && !place.left().isDone();
+    }
+
+    private int missing(long come) {
+        String nodes = IntStream.range(0, places.size())
+                .filter(node -> !isHere(places.get(node)))
+                .mapToObj(MeetingHost::name)
+                .collect(Collectors.joining(", "));
+        terminal.say("only " + come + " of " + meeting.leastNodes() + " nodes have come to " + meeting.host() + ":"
+                + meeting.port() + " within " + meeting.joinTimeout().toSeconds() + " s; missing: node " + nodes
+                + ". Was the same command started there?");
+        return EXIT_LOST;
+    }
+
+    private int runJob() throws IOException, InterruptedException {
+        List<Arrival> here = places.stream().filter(MeetingHost::isHere).toList();
+        arrivals.shut("job '" + meeting.job() + "' runs already, with " + here.size() + " nodes");
+        return run.run(new JobRun.Around() {
+            @Override
+            public JobAgents open(Consumer<String> say) {
+                return new JobAgents(here.stream().map(Arrival::agent).toList(), () -> {});
+            }
+
+            @Override
+            public void signals(Consumer<StopSignal> coordinator) {
+                receiver = coordinator;
+            }
+        });
+    }
+}

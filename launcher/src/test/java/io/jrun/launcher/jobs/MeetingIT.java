@@ -1,0 +1,131 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** torchrun's way: the same command on every node. Here all nodes are this machine. */
+class MeetingIT extends RealJobs {
+    /** A worker that says its place, and ends by itself only when it is told to. */
+    private static final String WAITING =
+            "echo rank $RANK of $WORLD_SIZE; trap 'exit 5' TERM; while :; do sleep 0.05; done";
+
+    private int port;
+
+    /** Below the ports that the kernel gives to those who name none. */
+    @BeforeEach
+    void findPort() {
+        for (int attempt = 0; attempt < 100; attempt++) {
+            port = ThreadLocalRandom.current().nextInt(20_000, 29_000);
+            try (ServerSocket _ = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+                return;
+            } catch (IOException e) {
+                // somebody has it
+            }
+        }
+        throw new AssertionError("no free port");
+    }
+
+    private Running node(String nodes, String... words) {
+        List<String> line = new ArrayList<>(List.of("--nnodes=" + nodes, "--rdzv-endpoint=localhost:" + port));
+        if (List.of(words).stream().noneMatch(word -> word.startsWith("--rdzv-id"))) {
+            line.add("--rdzv-id=meeting");
+        }
+        line.addAll(List.of(words));
+        return jrun.start(line.toArray(String[]::new));
+    }
+
+    @Test
+    void nodesMeetInAnyOrderAndEachShowsItsOwnWorkers() {
+        String program = "echo $RANK of $WORLD_SIZE on $GROUP_RANK of $GROUP_WORLD_SIZE";
+        Running second = node("2", "--node-rank=1", "--nproc-per-node=2", "sh", "-c", program);
+        Running first = node("2", "--node-rank=0", "--nproc-per-node=2", "sh", "-c", program);
+        Result hosting = first.await();
+        Result joined = second.await();
+        assertThat(hosting.exitCode()).as(hosting.err()).isZero();
+        assertThat(joined.exitCode()).as(joined.err()).isZero();
+        assertThat(hosting.sortedOut().stream().map(MeetingIT::withoutPrefix))
+                .containsExactly("0 of 4 on 0 of 2", "1 of 4 on 0 of 2");
+        assertThat(joined.sortedOut().stream().map(MeetingIT::withoutPrefix))
+                .containsExactly("2 of 4 on 1 of 2", "3 of 4 on 1 of 2");
+    }
+
+    private static String withoutPrefix(String line) {
+        return line.replaceFirst("^\\[.*?] ", "");
+    }
+
+    @Test
+    void aFailureEndsEveryNodeWithItsCode() {
+        String program = "[ $RANK = 1 ] && exit 9; " + WAITING;
+        Running first = node("2", "--rdzv-backend=c10d", "sh", "-c", program);
+        Running second = node("2", "--rdzv-backend=c10d", "sh", "-c", program);
+        List<Result> results = List.of(first.await(), second.await());
+        assertThat(results).extracting(Result::exitCode).containsExactly(9, 9);
+        assertThat(results)
+                .filteredOn(result -> result.err().contains("first failure: rank 1"))
+                .hasSize(1);
+        assertThat(results)
+                .filteredOn(result -> result.err().contains("has ended with exit code 9"))
+                .hasSize(1);
+    }
+
+    @Test
+    void aSignalToAnyNodeStopsTheJob() {
+        Running hosting = node("2", "--node-rank=0", "sh", "-c", WAITING);
+        Running joined = node("2", "--node-rank=1", "sh", "-c", WAITING).awaitOutput("rank 1 of 2");
+        hosting.awaitOutput("rank 0 of 2");
+        joined.signal("TERM");
+        assertThat(joined.await().exitCode()).isEqualTo(143);
+        assertThat(hosting.await().exitCode()).isEqualTo(143);
+    }
+
+    @Test
+    void theLossOfTheHostingNodeEndsTheOthers() {
+        Running hosting = node("2", "--node-rank=0", "sh", "-c", WAITING);
+        Running joined = node("2", "--node-rank=1", "sh", "-c", WAITING).awaitOutput("rank 1 of 2");
+        hosting.awaitOutput("rank 0 of 2");
+        hosting.signal("KILL");
+        Result result = joined.await();
+        assertThat(result.exitCode()).isEqualTo(69);
+        assertThat(result.err()).contains("was lost");
+        assertThat(hosting.await().exitCode()).isEqualTo(137);
+    }
+
+    @Test
+    void aMissingNodeIsNamed() {
+        Result result =
+                node("2", "--node-rank=0", "--rdzv-conf=join_timeout=1", "true").await();
+        assertThat(result.exitCode()).isEqualTo(69);
+        assertThat(result.err()).contains("only 1 of 2 nodes have come", "missing: node 1");
+        Result other =
+                node("2", "--node-rank=1", "--rdzv-conf=join_timeout=1", "true").await();
+        assertThat(other.exitCode()).isEqualTo(69);
+        assertThat(other.err()).contains("was not reached within 1 s", "Connection refused");
+    }
+
+    @Test
+    void aNodeOfAnotherJobIsRefused() {
+        Running hosting = node("2", "--node-rank=0", "--rdzv-id=one", "sh", "-c", "echo $RANK");
+        Result stranger = node("2", "--node-rank=1", "--rdzv-id=two", "true").await();
+        assertThat(stranger.exitCode()).as(stranger.err()).isEqualTo(2);
+        assertThat(stranger.err()).contains("job 'one' meet", "this node's is 'two'");
+        assertThat(node("2", "--node-rank=1", "--rdzv-id=one", "true").await().exitCode())
+                .isZero();
+        assertThat(hosting.await().exitCode()).isZero();
+    }
+
+    @Test
+    void theLeastNodesStartAfterTheLastCall() {
+        Running first = node("1:3", "--rdzv-conf=last_call_timeout=1", "sh", "-c", "echo world $WORLD_SIZE");
+        assertThat(first.await().out()).contains("world 1");
+    }
+}

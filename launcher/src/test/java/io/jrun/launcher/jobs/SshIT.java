@@ -1,0 +1,170 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Jobs over two hosts with a real sshd on each; jrun itself runs on a third, "head". */
+class SshIT extends RealJobs {
+    private static final String SSHD = "/usr/sbin/sshd";
+
+    @TempDir
+    private static Path ssh;
+
+    private static TestHosts hosts;
+    private static final List<Process> DAEMONS = new ArrayList<>();
+
+    @BeforeAll
+    static void bringUp() throws IOException, InterruptedException {
+        assumeTrue(Files.isExecutable(Path.of(SSHD)), "skipped: no " + SSHD + "; install openssh-server");
+        hosts = TestHosts.up(2);
+        Files.createDirectories(Path.of("/run/sshd")); // where it locks itself in before a login
+        key("host");
+        key("user");
+        key("stranger");
+        String hostKey = Files.readString(ssh.resolve("host.pub"));
+        Files.writeString(ssh.resolve("known"), "h1 " + hostKey + "h2 " + hostKey);
+        for (String host : List.of("h1", "h2")) {
+            DAEMONS.add(sshd(host));
+        }
+    }
+
+    private static void key(String name) throws IOException, InterruptedException {
+        Process made = new ProcessBuilder(
+                        "ssh-keygen",
+                        "-q",
+                        "-t",
+                        "ed25519",
+                        "-N",
+                        "",
+                        "-f",
+                        ssh.resolve(name).toString())
+                .inheritIO()
+                .start();
+        assertThat(made.waitFor()).isZero();
+    }
+
+    /** Returns when it listens. */
+    private static Process sshd(String host) throws IOException {
+        Path config = ssh.resolve("config-" + host);
+        String variables = Stream.of(
+                        Leftovers.OWNER_VARIABLE + "=" + Leftovers.OWNER,
+                        "JRUN_NO_ARCHIVE=1",
+                        "JRUN_JAVA_HOME=" + System.getProperty("java.home"))
+                .reduce("", (all, next) -> all + " " + next);
+        Files.writeString(config, """
+                ListenAddress 0.0.0.0
+                HostKey %1$s/host
+                AuthorizedKeysFile %1$s/user.pub
+                StrictModes no
+                UsePAM no
+                PidFile none
+                PermitRootLogin yes
+                SetEnv%2$s
+                """.formatted(ssh, variables));
+        List<String> command = new ArrayList<>(hosts.on(host));
+        command.addAll(List.of(SSHD, "-D", "-e", "-f", config.toString()));
+        Path log = ssh.resolve("log-" + host);
+        Process daemon = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile())
+                .start();
+        JRun.waitFor(() -> read(log).contains("Server listening"), "sshd on " + host);
+        return daemon;
+    }
+
+    private static String read(Path file) {
+        try {
+            return Files.readString(file, StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
+    @AfterAll
+    static void takeDown() throws InterruptedException {
+        for (Process daemon : DAEMONS) {
+            daemon.destroyForcibly();
+            assertThat(daemon.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        }
+        if (hosts != null) {
+            hosts.close();
+        }
+    }
+
+    private Running start(String key, String... job) {
+        String options = "-F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile=" + ssh.resolve("known")
+                + " -o StrictHostKeyChecking=yes -i " + ssh.resolve(key);
+        return jrun.startUnder(
+                hosts.on("head"),
+                Stream.concat(Stream.of("--launch=ssh", "--ssh-options=" + options), Stream.of(job))
+                        .toArray(String[]::new));
+    }
+
+    private Result run(String... job) {
+        return start("user", job).await();
+    }
+
+    @Test
+    void sshStartsAnAgentOnEachHost() {
+        Result result = run("--hosts=h2:1,h1:2", "sh", "-c", "echo $RANK $(uname -n) $MASTER_ADDR");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut())
+                .containsExactly("[0@h2] 0 h2 10.99.0.2", "[1@h1] 1 h1 10.99.0.2", "[2@h1] 2 h1 10.99.0.2");
+    }
+
+    @Test
+    void aJarsFailureIsReportedAsEver() {
+        Jars.program(folder.resolve("fails.jar"), "Fails", """
+                public class Fails {
+                    public static void main(String[] args) throws Exception {
+                        if (System.getenv("RANK").equals("1")) throw new IllegalStateException("as it should");
+                        Thread.sleep(1_000_000);
+                    }
+                }
+                """);
+        Result result = run("--hosts=h1,h2", "fails.jar");
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(1);
+        assertThat(result.err()).contains("first failure: rank 1 on h2", "IllegalStateException: as it should");
+    }
+
+    @Test
+    void theLaunchersDeathLeavesNothing() {
+        Running job = start("user", "--hosts=h1,h2", "sh", "-c", "echo up; sleep 1000 & while :; do sleep 0.05; done");
+        JRun.waitFor(() -> job.out().lines().filter(line -> line.endsWith("up")).count() == 2, "both workers");
+        job.signal("KILL");
+        assertThat(job.await().exitCode()).isEqualTo(137);
+        JRun.waitFor(() -> Leftovers.processesWith("JRUN_RUN_ID=" + job.runId()).isEmpty(), "end of the agents");
+    }
+
+    @Test
+    void everythingThatFailsIsOneClearLine() {
+        assertRefusal(
+                run("--hosts=h1,h9", "true"), "the agent at h9 cannot be reached: ssh: Could not resolve hostname h9");
+        assertRefusal(start("stranger", "--hosts=h1", "true").await(), "Permission denied", "'ssh h1 true' must work");
+        assertRefusal(
+                run("--hosts=h2", "--remote-jrun=/nowhere/jrun", "true"),
+                "the agent at h2 cannot be reached: /nowhere/jrun is not there",
+                "--remote-jrun");
+    }
+
+    private static void assertRefusal(Result result, String... words) {
+        assertThat(result.exitCode()).isEqualTo(69);
+        assertThat(result.err()).contains(words);
+        assertThat(result.err().strip().lines()).hasSize(1);
+    }
+}
