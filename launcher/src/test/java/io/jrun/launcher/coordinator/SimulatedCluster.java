@@ -29,6 +29,7 @@ final class SimulatedCluster {
     private static final long GRACE_MILLIS = 5000;
     private static final long DAY_MILLIS = 86_400_000;
     private static final int MAX_STEPS = 100_000;
+    private static final List<StopSignal> SIGNALS = List.of(StopSignal.values());
 
     private final Random random;
     private final SimulatedTime time = new SimulatedTime();
@@ -93,7 +94,7 @@ final class SimulatedCluster {
             time.in(random.nextInt(150_000), () -> cut(id));
         }
         if (random.nextInt(4) == 0) {
-            StopSignal signal = StopSignal.values()[random.nextInt(StopSignal.values().length)];
+            StopSignal signal = SIGNALS.get(random.nextInt(SIGNALS.size()));
             time.in(random.nextInt(150_000), () -> happen(new JobEvent.SignalCame(signal)));
             time.in(random.nextInt(150_000), () -> happen(new JobEvent.SignalCame(signal)));
         }
@@ -227,7 +228,7 @@ final class SimulatedCluster {
         restarts = restartCount;
         lineup = next;
         next.ids().forEach(id -> {
-            SimulatedAgent agent = agents.get(id);
+            SimulatedAgent agent = Objects.requireNonNull(agents.get(id));
             if (!cutOff.contains(agent)) {
                 time.in(1, () -> agent.launch(number, next));
             }

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.locks.LockSupport;
@@ -166,13 +167,17 @@ class HostFaultsIT extends RealJobs {
         }
     }
 
+    private static Running agent(String host) {
+        return Objects.requireNonNull(AGENTS.get(host));
+    }
+
     private static void strike(Fault fault, String victim, String worker) throws IOException {
         switch (fault) {
             case WORKER_KILLED -> JRun.kill("KILL", worker);
-            case AGENT_KILLED -> AGENTS.get(victim).signal("KILL");
+            case AGENT_KILLED -> agent(victim).signal("KILL");
             case POWER_OFF -> {
                 hosts.killAll(victim);
-                forgetTemporaryFiles(AGENTS.get(victim));
+                forgetTemporaryFiles(agent(victim));
             }
             case LINK_DOWN -> hosts.unplug(victim);
             case WORKER_STOPPED -> JRun.kill("STOP", worker);

@@ -109,7 +109,7 @@ final class TestCluster implements AutoCloseable {
 
     /** What {@code scontrol show job} says of a job. */
     String field(String job, String name) {
-        for (String word : slurm("scontrol", "--oneliner", "show", "job", job).split("\\s+")) {
+        for (String word : slurm("scontrol", "--oneliner", "show", "job", job).split("\\s+", -1)) {
             if (word.startsWith(name + "=")) {
                 return word.substring(name.length() + 1);
             }
