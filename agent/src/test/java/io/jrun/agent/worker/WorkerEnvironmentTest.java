@@ -52,7 +52,7 @@ class WorkerEnvironmentTest {
                 .containsEntry("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
                 .containsEntry("TORCHELASTIC_ERROR_FILE", "/logs/run/attempt-2/rank-0003/error.json")
                 .containsEntry("OMP_NUM_THREADS", "4")
-                .doesNotContainKey("CUDA_VISIBLE_DEVICES");
+                .containsEntry("CUDA_VISIBLE_DEVICES", "5");
     }
 
     @Test
