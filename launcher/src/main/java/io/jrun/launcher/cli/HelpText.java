@@ -18,8 +18,10 @@ public final class HelpText {
             "  0    all workers ended with 0",
             "  N    the first failing worker's own exit code; 128+n if signal n killed it",
             "  2    the command line or job file was wrong, or an agent refused the job; nothing was started",
+            "  65   of a worker: not to be started again, whatever --max-restarts says",
             "  69   an agent or its host was lost or could not be reached",
             "  70   internal error of jrun",
+            "  75   a worker hung, see --worker-timeout and --progress-timeout",
             "  124  --timeout passed",
             "  129, 130, 143  jrun was stopped by SIGHUP, SIGINT (Ctrl-C) or SIGTERM");
 
