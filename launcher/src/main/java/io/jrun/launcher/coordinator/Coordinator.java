@@ -85,11 +85,6 @@ public final class Coordinator {
         mailbox.add(new Mail.Asked(inquiry));
     }
 
-    /** Hands over an agent that has come by itself; from any thread. It is let in if the job has use for it, now or later. */
-    public void offer(Agent agent) {
-        mailbox.add(new Mail.Offered(agent));
-    }
-
     /**
      * Runs the job on {@code agents}, in this order, until every worker is gone and all output is shown.
      *
@@ -153,10 +148,6 @@ public final class Coordinator {
             case Mail.NodeBroken(int id, String why, boolean refused) -> {
                 links.broken(id);
                 yield Optional.of(new JobEvent.NodeGone(id, links.where(id), why, refused));
-            }
-            case Mail.Offered(Agent agent) -> {
-                links.call(agent);
-                yield Optional.empty();
             }
             case Mail.Asked(Inquiry inquiry) -> {
                 news.ask(inquiry);

@@ -15,9 +15,6 @@ sealed interface Mail {
      */
     record NodeBroken(int id, String why, boolean refused) implements Mail {}
 
-    /** An agent is there that nobody has called. */
-    record Offered(Agent agent) implements Mail {}
-
     /** jrun got a signal. */
     record SignalMail(StopSignal signal) implements Mail {}
 

@@ -1,9 +1,8 @@
 package io.jrun.launcher.doctor;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.agent.node.Node;
 import io.jrun.agent.node.NodeProbe;
+import io.jrun.launcher.report.JsonLine;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -74,10 +73,6 @@ public final class Doctor {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("ok", exitCode() == 0);
         json.put("checks", checks);
-        try {
-            return JsonMapper.builder().build().writeValueAsString(json);
-        } catch (JsonProcessingException e) {
-            throw new AssertionError(e);
-        }
+        return JsonLine.of(json);
     }
 }

@@ -1,8 +1,7 @@
 package io.jrun.launcher.flight;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.report.FailureReport;
+import io.jrun.launcher.report.JsonLine;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -53,11 +52,7 @@ public final class FlightReport {
         json.put("missing", folder.missing());
         json.put("findings", findings.stream().map(FlightReport::json).toList());
         json.put("dumps", folder.dumps().stream().map(FlightReport::json).toList());
-        try {
-            return new JsonMapper().writeValueAsString(json);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException("maps of plain values could not be written as JSON", e);
-        }
+        return JsonLine.of(json);
     }
 
     private static String title(Finding finding) {

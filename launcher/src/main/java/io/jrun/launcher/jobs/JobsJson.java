@@ -1,10 +1,9 @@
 package io.jrun.launcher.jobs;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.record.JobIndex.Entry;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.report.JsonLine;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -16,7 +15,7 @@ final class JobsJson {
 
     /** {@code ps --json}. */
     static String list(List<Entry> jobs) {
-        return write(Map.of("jobs", jobs.stream().map(JobsJson::head).toList()));
+        return JsonLine.of(Map.of("jobs", jobs.stream().map(JobsJson::head).toList()));
     }
 
     /** {@code describe --json}. */
@@ -32,7 +31,7 @@ final class JobsJson {
         json.put("launcherPid", record.launcher().pid());
         json.put("workers", record.workers().stream().map(JobsJson::worker).toList());
         json.put("report", record.report());
-        return write(json);
+        return JsonLine.of(json);
     }
 
     private static Map<String, Object> head(Entry job) {
@@ -61,13 +60,5 @@ final class JobsJson {
         json.put("device", worker.gpu());
         json.put("end", worker.end());
         return json;
-    }
-
-    private static String write(Object json) {
-        try {
-            return new JsonMapper().writeValueAsString(json);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException("maps of plain values could not be written as JSON", e);
-        }
     }
 }

@@ -1,7 +1,5 @@
 package io.jrun.launcher.report;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.StopCause;
 import io.jrun.launcher.coordinator.Straggler;
@@ -29,7 +27,7 @@ public final class JobJson {
         outcome.told().ifPresent(told -> json.put("toldMillis", told.byHost()));
         json.put("workers", outcome.ends().stream().map(JobJson::worker).toList());
         json.put("stragglers", stragglers.stream().map(JobJson::straggler).toList());
-        return write(json);
+        return JsonLine.of(json);
     }
 
     private static Map<String, Object> straggler(Straggler straggler) {
@@ -63,7 +61,7 @@ public final class JobJson {
             json.put("command", commands.get(place.rank()));
             ranks.add(json);
         }
-        return write(Map.of("ranks", ranks));
+        return JsonLine.of(Map.of("ranks", ranks));
     }
 
     private static Map<String, Object> cause(StopCause cause) {
@@ -125,13 +123,5 @@ public final class JobJson {
             json.put("artifacts", end.artifacts());
         }
         return json;
-    }
-
-    private static String write(Object json) {
-        try {
-            return new JsonMapper().writeValueAsString(json);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException("maps of plain values could not be written as JSON", e);
-        }
     }
 }
