@@ -47,7 +47,7 @@ final class GroupTask implements Lane.Task {
     /** Whatever goes wrong in the data plane leaves the ranks in different places: the group can be used no more. */
     @Override
     public void run(long sequence) {
-        group.health().check();
+        checkHealth();
         Deadline until = deadline.get();
         Call before = queued;
         Call started = before == null ? request.numbered(sequence, until) : before.withDeadline(until);
@@ -62,6 +62,15 @@ final class GroupTask implements Lane.Task {
             throw failed(started, started.failure(failure));
         } finally {
             ownerCall.end();
+        }
+    }
+
+    /** What this rank has only heard of may not be the cause that all ranks settle on. */
+    private void checkHealth() {
+        try {
+            group.health().check();
+        } catch (CommException known) {
+            throw group.fail(known);
         }
     }
 

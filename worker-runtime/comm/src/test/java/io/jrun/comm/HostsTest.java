@@ -36,11 +36,20 @@ class HostsTest {
 
     /** The victim drives the network, is an extra rank, or is alone on its node. */
     @ParameterizedTest(name = "rank {0}, {1}")
-    @CsvSource({"0, enter", "1, enter", "2, enter", "0, exit", "1, exit", "2, exit", "1, reduce", "2, reduce"})
-    void everySurvivorNamesTheKilledRank(int victim, String phase) throws Exception {
+    @CsvSource({
+        "1, allocate#0:mapped",
+        "0, allReduce#7:enter",
+        "1, allReduce#7:enter",
+        "2, allReduce#7:enter",
+        "0, allReduce#7:exit",
+        "1, allReduce#7:exit",
+        "2, allReduce#7:exit",
+        "1, allReduce#7:reduce",
+        "2, allReduce#7:reduce"
+    })
+    void everySurvivorNamesTheKilledRank(int victim, String place) throws Exception {
         try (NetworkHosts hosts = NetworkHosts.start(2, "");
                 TestAgent agent = new TestAgent(TWO_AND_ONE, hosts, TransportKind.AUTO)) {
-            String place = "allReduce#7:" + phase;
             List<Process> processes =
                     agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=" + victim + ":" + place));
             agent.awaitOutput(victim, "jrun-test: paused at " + place);

@@ -11,6 +11,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Shared memory has a name in two windows; who is killed there leaves a file, which the next job removes. */
 @Timeout(120)
@@ -45,6 +47,23 @@ class SweepTest {
             List<Process> processes = agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=0:allocate#0:map"));
             agent.awaitOutput(0, "jrun-test: paused at allocate#0:map");
             assertSweptOnlyOnceKilled(agent, processes, "region0-0");
+        }
+    }
+
+    /** Whoever outlives a rank that is killed there removes what it has left, in the region's first window and its last. */
+    @ParameterizedTest
+    @ValueSource(strings = {"map", "mapped"})
+    void theSurvivorsRemoveThePartOfOneKilledWhileARegionIsMapped(String phase) throws Exception {
+        try (TestAgent agent = new TestAgent(3, TransportKind.SHM)) {
+            String place = "allocate#0:" + phase;
+            List<Process> processes = agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=1:" + place));
+            agent.awaitOutput(1, "jrun-test: paused at " + place);
+            assertThat(filesOf(agent)).anyMatch(file -> file.endsWith("region0-1"));
+            processes.get(1).destroyForcibly();
+            for (Process process : processes) {
+                assertThat(TestAgent.exitCode(process)).isNotZero();
+            }
+            assertThat(filesOf(agent)).as("once all have ended").isEmpty();
         }
     }
 

@@ -101,17 +101,24 @@ final class ShmBackend implements Backend {
     @Override
     public CommException settle(CommException failure) {
         synchronized (mappings) {
-            if (!closed) {
-                removeUnfinishedRegion();
+            if (closed) {
+                return group.health().settle(failure);
             }
-            return group.health().settle(closed ? failure : poison.settle(failure));
+            CommException settled = group.health().settle(poison.settle(failure));
+            removeNewestRegions(); // only now: who does not find a file must find the reason
+            return settled;
         }
     }
 
-    /** A rank that was killed while it mapped one has left its part behind. */
-    private void removeUnfinishedRegion() {
-        for (int rank = 0; rank < group.size(); rank++) {
-            Segment.remove(regionName(memory.count(), rank));
+    /**
+     * A rank that was killed while it mapped a region may have left its part's name behind, and the others know of that region as one
+     * that they are mapping, or have just mapped.
+     */
+    private void removeNewestRegions() {
+        for (int region = Math.max(0, memory.count() - 1); region <= memory.count(); region++) {
+            for (int rank = 0; rank < group.size(); rank++) {
+                Segment.remove(regionName(region, rank));
+            }
         }
     }
 
@@ -142,9 +149,13 @@ final class ShmBackend implements Backend {
     public void close() {
         synchronized (mappings) {
             closed = true;
+            boolean hasFailed = group.health().cause() != null;
+            if (hasFailed) {
+                removeNewestRegions();
+            }
             memory.close();
             boolean isLast = Words.add(block.detached(), 1) == Words.latestInt(block.attached());
-            if (isLast || group.health().cause() != null) {
+            if (isLast || hasFailed) {
                 control.unlink();
             }
             // Its name stays for ranks that use the group for the first time only now.
@@ -174,6 +185,7 @@ final class ShmBackend implements Backend {
                         rank == group.rank() ? own : Segment.open(name, bytes).orElseThrow(() -> taken(region)));
             }
             steps.phase(call);
+            pause.reached(call, "mapped");
             done = true;
         } catch (CommException failure) {
             poison.write(failure); // before the file is gone: who does not find it must find the reason
@@ -185,7 +197,9 @@ final class ShmBackend implements Backend {
                 own.close();
             }
         }
-        memory.add(byRank, group.rank(), bytes);
+        synchronized (mappings) {
+            memory.add(byRank, group.rank(), bytes);
+        }
         return byRank;
     }
 
