@@ -18,8 +18,16 @@ import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
-/** A job's agents, wherever they are and however they come: one inside this process, standing ones, or some that are called. */
-record JobAgents(List<Agent> list, AutoCloseable end) implements AutoCloseable {
+/**
+ * A job's agents, wherever they are and however they come: one inside this process, standing ones, or some that are called.
+ *
+ * @param late others, that may come while the job runs
+ */
+record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implements AutoCloseable {
+    JobAgents(List<Agent> list, AutoCloseable end) {
+        this(list, List.of(), end);
+    }
+
     /**
      * The agents of {@code job}, by node rank.
      *

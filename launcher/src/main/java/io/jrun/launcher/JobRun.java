@@ -103,7 +103,7 @@ final class JobRun {
         Outcome outcome;
         try (Desk _ = Desk.open(logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask);
                 JobAgents agents = around.open(text -> console.say("jrun: " + text))) {
-            outcome = coordinator.run(agents.list());
+            outcome = coordinator.run(agents.list(), agents.late());
         } catch (UsageException | LayoutException e) {
             recorder.refused(JRunCommand.EXIT_USAGE, String.valueOf(e.getMessage()));
             throw e;

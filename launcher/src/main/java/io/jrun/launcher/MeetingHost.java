@@ -1,8 +1,9 @@
 package io.jrun.launcher;
 
 import io.jrun.agent.HomeComing;
-import io.jrun.launcher.arrival.Arrival;
 import io.jrun.launcher.arrival.Arrivals;
+import io.jrun.launcher.arrival.Place;
+import io.jrun.launcher.coordinator.Agent;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Meeting;
 import io.jrun.launcher.job.StopSignal;
@@ -33,7 +34,7 @@ final class MeetingHost {
     private final Arrivals arrivals;
     private final JobRun run;
     private final Terminal terminal;
-    private final List<Arrival> places = new ArrayList<>();
+    private final List<Place> places = new ArrayList<>();
 
     /** Arrivals and signals while the nodes gather; an arrival is empty. */
     private final BlockingQueue<Optional<StopSignal>> news = new LinkedBlockingQueue<>();
@@ -54,10 +55,12 @@ final class MeetingHost {
     int run(HomeComing own) throws IOException, InterruptedException {
         SignalHandlers.install(job.stop().signals(), stops::here);
         for (int node = 0; node < meeting.mostNodes(); node++) {
-            places.add(attended(
-                    isOwn(node)
-                            ? arrivals.expect(OWN_NODE, where(node))
-                            : arrivals.expectAnybody(name(node), where(node))));
+            Place place = isOwn(node)
+                    ? arrivals.expect(OWN_NODE, where(node))
+                    : arrivals.expectAnybody(name(node), where(node));
+            place.onSignal(stops::elsewhere);
+            attend(place);
+            places.add(place);
         }
         Thread agent = Thread.ofPlatform().daemon().name("jrun-own-agent").start(() -> serve(own));
         int exitCode = EXIT_LOST;
@@ -101,11 +104,9 @@ final class MeetingHost {
         return "node " + node;
     }
 
-    private Arrival attended(Arrival place) {
-        place.onSignal(stops::elsewhere);
-        var _ = place.arrived().thenRun(() -> news.add(Optional.empty()));
-        var _ = place.left().thenRun(() -> news.add(Optional.empty()));
-        return place;
+    private void attend(Place place) {
+        var _ = place.arrival().arrived().thenRun(() -> news.add(Optional.empty()));
+        var _ = place.arrival().left().thenRun(() -> news.add(Optional.empty()));
     }
 
     /** Waits for the nodes; an exit code if they do not come together. */
@@ -143,8 +144,10 @@ final class MeetingHost {
                 return Optional.of(128 + stop.get().number());
             }
             for (int node = 0; node < places.size(); node++) {
-                if (places.get(node).left().isDone() && !isOwn(node)) {
-                    places.set(node, attended(arrivals.renew(name(node), where(node))));
+                Place place = places.get(node);
+                if (place.arrival().left().isDone() && !isOwn(node)) {
+                    place.renew();
+                    attend(place);
                 }
             }
         }
@@ -154,8 +157,8 @@ final class MeetingHost {
         return places.stream().filter(MeetingHost::isHere).count();
     }
 
-    private static boolean isHere(Arrival place) {
-        return place.arrived().isDone() && !place.left().isDone();
+    private static boolean isHere(Place place) {
+        return place.arrival().isHere();
     }
 
     private int missing(long come) {
@@ -170,12 +173,17 @@ final class MeetingHost {
     }
 
     private int runJob() throws IOException, InterruptedException {
-        List<Arrival> here = places.stream().filter(MeetingHost::isHere).toList();
-        arrivals.shut("job '" + meeting.job() + "' runs already, with " + here.size() + " nodes");
+        List<Place> here = places.stream().filter(MeetingHost::isHere).toList();
+        List<Place> late =
+                places.stream().filter(place -> !here.contains(place)).toList();
+        boolean elastic = job.nodes().isElastic();
+        if (!elastic) {
+            arrivals.shut("job '" + meeting.job() + "' runs already, with " + here.size() + " nodes");
+        }
         return run.run(new JobRun.Around() {
             @Override
             public JobAgents open(Consumer<String> say) {
-                return new JobAgents(here.stream().map(Arrival::agent).toList(), () -> {});
+                return new JobAgents(agents(here), elastic ? agents(late) : List.of(), () -> {});
             }
 
             @Override
@@ -183,5 +191,9 @@ final class MeetingHost {
                 receiver = coordinator;
             }
         });
+    }
+
+    private static List<Agent> agents(List<Place> places) {
+        return places.stream().map(Place::agent).toList();
     }
 }

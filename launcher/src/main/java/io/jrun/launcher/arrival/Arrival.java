@@ -1,14 +1,9 @@
 package io.jrun.launcher.arrival;
 
-import io.grpc.ManagedChannel;
-import io.grpc.Server;
 import io.grpc.Status;
-import io.grpc.inprocess.InProcessChannelBuilder;
-import io.grpc.inprocess.InProcessServerBuilder;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.Relay;
-import io.jrun.agent.proto.AgentGrpc.AgentImplBase;
 import io.jrun.agent.proto.Arrived;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
@@ -20,26 +15,21 @@ import io.jrun.agent.proto.RoundsOver;
 import io.jrun.agent.proto.StreamFailed;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.Welcome;
-import io.jrun.launcher.coordinator.Agent;
 import io.jrun.launcher.job.StopSignal;
-import java.io.IOException;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
- * The place of one node's agent. The coordinator talks to it from the start, as to an agent that is slow to answer; what it
- * says waits until the node has arrived, and fails when it is known that it will not. Thread-safe.
+ * One agent at its {@link Place}, from being expected until it has left. What the coordinator says waits until the agent has
+ * arrived, and fails when it is known that it will not. Thread-safe.
  */
 public final class Arrival implements AutoCloseable {
-    private final String where;
-    private final Server server;
-    private final ManagedChannel channel;
+    private final Consumer<StopSignal> onSignal;
+    private final AtomicBoolean called = new AtomicBoolean();
     private final AtomicBoolean taken = new AtomicBoolean();
     private final CompletableFuture<Void> arrived = new CompletableFuture<>();
     private final CompletableFuture<Void> left = new CompletableFuture<>();
-    private volatile Consumer<StopSignal> onSignal = _ -> {};
     private final Relay<ToAgent> orders = new Relay<>();
     private final Relay<FromAgent> events = new Relay<>();
     private final Relay<LogCredit> credits = new Relay<>();
@@ -47,24 +37,9 @@ public final class Arrival implements AutoCloseable {
     private final Relay<FileChunk> files = new Relay<>();
     private final Relay<FileRequest> requests = new Relay<>();
 
-    private Arrival(String where, String name) throws IOException {
-        this.where = where;
-        this.server = InProcessServerBuilder.forName(name)
-                .directExecutor()
-                .addService(new Face())
-                .build()
-                .start();
-        this.channel = InProcessChannelBuilder.forName(name).build();
-    }
-
-    /** A free place for the node that messages call {@code where}. */
-    static Arrival at(String where) throws IOException {
-        return new Arrival(where, "jrun-arrival-" + UUID.randomUUID());
-    }
-
-    /** The node's agent, for the coordinator; it need not have arrived. */
-    public Agent agent() {
-        return new Agent(where, channel);
+    /** @param onSignal hears of signals that the node's own process gets */
+    Arrival(Consumer<StopSignal> onSignal) {
+        this.onSignal = onSignal;
     }
 
     /** Completes when the agent has arrived. */
@@ -72,18 +47,41 @@ public final class Arrival implements AutoCloseable {
         return arrived;
     }
 
-    /** Completes when an agent that had arrived is gone. */
+    /** Completes when an agent that had arrived is gone, or the coordinator has given it up. */
     public CompletableFuture<Void> left() {
         return left;
     }
 
-    /** Who hears of signals that the node's own process gets; nobody if not set. */
-    public void onSignal(Consumer<StopSignal> receiver) {
-        onSignal = receiver;
+    /** Whether an agent is here now. */
+    public boolean isHere() {
+        return arrived.isDone() && !left.isDone();
+    }
+
+    /** Whether the coordinator calls for the first time; from now on it has called. */
+    boolean call() {
+        return called.compareAndSet(false, true);
+    }
+
+    /** The coordinator's control stream. */
+    StreamObserver<ToAgent> controlled(StreamObserver<FromAgent> toCoordinator) {
+        events.to(toCoordinator);
+        return new FromCoordinator();
+    }
+
+    /** The coordinator's log stream. */
+    StreamObserver<LogCredit> logged(StreamObserver<LogChunk> toConsole) {
+        chunks.to(toConsole);
+        return credits;
+    }
+
+    /** The coordinator's stream of files. */
+    StreamObserver<FileChunk> supplied(StreamObserver<FileRequest> toDesk) {
+        requests.to(toDesk);
+        return files;
     }
 
     /** The agent will not come, or has left; the coordinator's streams fail with {@code why}, in its words "cannot be reached". */
-    public void fail(String why) {
+    void fail(String why) {
         fail(Status.UNAVAILABLE.withDescription(why));
     }
 
@@ -98,7 +96,7 @@ public final class Arrival implements AutoCloseable {
         fail(Status.FAILED_PRECONDITION.withDescription(why));
     }
 
-    /** Whether nobody has taken this place so far; from now on it is taken. */
+    /** Whether no agent has arrived so far; from now on one has. */
     boolean take() {
         return taken.compareAndSet(false, true);
     }
@@ -139,41 +137,10 @@ public final class Arrival implements AutoCloseable {
         orders.onCompleted();
     }
 
-    /** Takes the place away; the agent, if it is there, ends. */
+    /** The agent, if it is there, ends. */
     @Override
     public void close() {
         orders.onCompleted();
-        channel.shutdownNow();
-        server.shutdownNow();
-    }
-
-    /** What the coordinator sees as the agent. */
-    private final class Face extends AgentImplBase {
-        @Override
-        public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
-            quiet(toCoordinator);
-            events.to(toCoordinator);
-            return new FromCoordinator();
-        }
-
-        @Override
-        public StreamObserver<LogCredit> logs(StreamObserver<LogChunk> toConsole) {
-            quiet(toConsole);
-            chunks.to(toConsole);
-            return credits;
-        }
-
-        @Override
-        public StreamObserver<FileChunk> files(StreamObserver<FileRequest> toDesk) {
-            quiet(toDesk);
-            requests.to(toDesk);
-            return files;
-        }
-
-        /** With a handler, what is sent after a stream's end is dropped instead of thrown at us. */
-        private static <M> void quiet(StreamObserver<M> stream) {
-            ((ServerCallStreamObserver<M>) stream).setOnCancelHandler(() -> {});
-        }
     }
 
     /** The coordinator's side of the control stream, which outlives it for a last word. */
@@ -184,8 +151,9 @@ public final class Arrival implements AutoCloseable {
         }
 
         @Override
-        public void onError(Throwable lost) {
+        public void onError(Throwable givenUp) {
             onCompleted();
+            left.complete(null);
         }
 
         @Override

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 public final class Arrivals implements AutoCloseable {
     private final String version;
     private final String job;
-    private final Map<String, Arrival> places = new ConcurrentHashMap<>();
+    private final Map<String, Place> places = new ConcurrentHashMap<>();
     private final List<String> forAnybody = new CopyOnWriteArrayList<>();
     private final HomeServer server;
     private volatile String shut = "";
@@ -66,8 +66,8 @@ public final class Arrivals implements AutoCloseable {
      * @param node the name that the agent gives
      * @param where the name of its host, for messages
      */
-    public Arrival expect(String node, String where) throws IOException {
-        Arrival place = Arrival.at(where);
+    public Place expect(String node, String where) throws IOException {
+        Place place = Place.at(where);
         if (places.putIfAbsent(node, place) != null) {
             place.close();
             throw new IllegalArgumentException("two nodes are called " + node);
@@ -76,19 +76,9 @@ public final class Arrivals implements AutoCloseable {
     }
 
     /** Makes a place that also an agent without a name may take; the first that was made goes first. */
-    public Arrival expectAnybody(String node, String where) throws IOException {
-        Arrival place = expect(node, where);
+    public Place expectAnybody(String node, String where) throws IOException {
+        Place place = expect(node, where);
         forAnybody.add(node);
-        return place;
-    }
-
-    /** A free place in the stead of one whose agent has left again. */
-    public Arrival renew(String node, String where) throws IOException {
-        Arrival place = Arrival.at(where);
-        Arrival before = places.put(node, place);
-        if (before != null) {
-            before.close();
-        }
         return place;
     }
 
@@ -99,13 +89,13 @@ public final class Arrivals implements AutoCloseable {
 
     /** Ends the agents that have come, which hear how the job has ended. */
     public void tell(int exitCode) {
-        places.values().forEach(place -> place.tell(exitCode));
+        places.values().forEach(place -> place.arrival().tell(exitCode));
     }
 
     /** Ends the agents that have come, and stops listening. */
     @Override
     public void close() {
-        places.values().forEach(Arrival::close);
+        places.values().forEach(Place::close);
         server.close();
     }
 
@@ -122,26 +112,41 @@ public final class Arrivals implements AutoCloseable {
             return forAnybody.stream()
                     .filter(node -> take(node, who))
                     .findFirst()
-                    .orElseThrow(() -> refusal("all " + places.size() + " nodes of this job have come already"));
+                    .orElseThrow(() -> forAnybody.stream().anyMatch(this::hasLeft)
+                            ? later("a node")
+                            : refusal("all " + places.size() + " nodes of this job have come already"));
         }
         if (!places.containsKey(who.getNode())) {
             throw refusal("this job has no node '" + who.getNode() + "'");
         }
         if (!take(who.getNode(), who)) {
-            throw refusal("another agent has arrived for node '" + who.getNode() + "', this one is from " + caller);
+            throw hasLeft(who.getNode())
+                    ? later("node '" + who.getNode() + "'")
+                    : refusal("another agent has arrived for node '" + who.getNode() + "', this one is from " + caller);
         }
         return who.getNode();
     }
 
     private boolean take(String node, Arrived who) {
-        Arrival place = Objects.requireNonNull(places.get(node));
+        Arrival arrival = Objects.requireNonNull(places.get(node)).arrival();
         if (!who.getJrunVersion().equals(version)) {
-            place.refuse("it is jrun " + who.getJrunVersion() + ", this is jrun " + version
+            arrival.refuse("it is jrun " + who.getJrunVersion() + ", this is jrun " + version
                     + "; install the same version on all nodes");
             throw refusal("the launcher is jrun " + version + ", this node's agent is jrun " + who.getJrunVersion()
                     + "; install the same version on all nodes");
         }
-        return place.take();
+        return arrival.take();
+    }
+
+    private boolean hasLeft(String node) {
+        return Objects.requireNonNull(places.get(node)).arrival().left().isDone();
+    }
+
+    /** Not a refusal: who comes tries again. */
+    private static RuntimeException later(String node) {
+        return Status.UNAVAILABLE
+                .withDescription(node + " of this job was lost, and its place is free again after --node-cooldown")
+                .asRuntimeException();
     }
 
     private static RuntimeException refusal(String why) {
@@ -185,7 +190,9 @@ public final class Arrivals implements AutoCloseable {
             }
             try {
                 String node = seat(message.getArrived(), caller);
-                next = Objects.requireNonNull(places.get(node)).arrive(node, message.getArrived(), caller, toAgent);
+                next = Objects.requireNonNull(places.get(node))
+                        .arrival()
+                        .arrive(node, message.getArrived(), caller, toAgent);
             } catch (RuntimeException e) {
                 toAgent.onError(e);
             }
@@ -235,11 +242,11 @@ public final class Arrivals implements AutoCloseable {
                 next.onNext(message);
                 return;
             }
-            Arrival place = places.get(name.apply(message));
+            Place place = places.get(name.apply(message));
             if (place == null) {
                 toAgent.onError(refusal("this job has no node '" + name.apply(message) + "'"));
             } else {
-                next = tie.apply(place, toAgent);
+                next = tie.apply(place.arrival(), toAgent);
             }
         }
 

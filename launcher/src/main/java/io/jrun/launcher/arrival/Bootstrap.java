@@ -5,11 +5,13 @@ import java.util.List;
 /** A way to start agents on hosts where none stands, one on each. */
 public interface Bootstrap {
     /**
-     * What is to be run here so that every host gets an agent; a pure function. All nodes are in exactly one of the starts.
+     * What is to be run here so that some of the hosts get an agent; a pure function. Each of the nodes is in exactly one of the
+     * starts.
      *
-     * @param hosts by node rank, as the user named them
+     * @param hosts of all nodes, by node rank, as the user named them
+     * @param nodes which get an agent, by node rank
      */
-    List<Start> plan(List<String> hosts, Invitation invitation);
+    List<Start> plan(List<String> hosts, List<Integer> nodes, Invitation invitation);
 
     /** Why a start has ended before its agents came: a sentence's end, without a full stop. */
     default String explain(Start start, Ended ended) {

@@ -9,9 +9,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
@@ -34,73 +33,107 @@ final class Starts implements AutoCloseable {
     private static final long CLOSE_SECONDS = 15;
 
     private final Bootstrap bootstrap;
+    private final List<String> hosts;
     private final Invitation invitation;
-    private final List<Arrival> places;
+    private final List<Place> places;
     private final Consumer<String> say;
     private final Semaphore turns = new Semaphore(AT_A_TIME);
-    private final Map<Start, Process> processes = new HashMap<>();
-    private final List<CompletableFuture<Void>> ended = new ArrayList<>();
+    private final List<Call> calls = new ArrayList<>();
     private volatile boolean closed;
+
+    /** One start, and the agents that it brings. */
+    private static final class Call {
+        private final Start start;
+        private final List<Arrival> awaited;
+        private final CompletableFuture<Void> come;
+        private final CompletableFuture<Void> ended = new CompletableFuture<>();
+        private @Nullable Process process;
+
+        Call(Start start, List<Arrival> awaited) {
+            this.start = start;
+            this.awaited = awaited;
+            this.come = CompletableFuture.allOf(
+                    awaited.stream().map(Arrival::arrived).toArray(CompletableFuture[]::new));
+        }
+
+        /** Whether it waits for nothing that will come by itself: an agent that has not come, or the end of lost ones alone. */
+        boolean isVain() {
+            return !come.isDone()
+                    || awaited.stream().allMatch(arrival -> arrival.left().isDone());
+        }
+    }
 
     /**
      * Nothing runs yet.
      *
+     * @param hosts by node rank
      * @param places by node rank
      * @param say hears what the processes write once their agents are there
      */
-    Starts(Bootstrap bootstrap, Invitation invitation, List<Arrival> places, Consumer<String> say) {
+    Starts(Bootstrap bootstrap, List<String> hosts, Invitation invitation, List<Place> places, Consumer<String> say) {
         this.bootstrap = bootstrap;
+        this.hosts = hosts;
         this.invitation = invitation;
         this.places = places;
         this.say = say;
     }
 
-    /** Begins to run all of them, in the background. */
-    void begin(List<Start> starts) {
-        for (Start start : starts) {
-            CompletableFuture<Void> over = new CompletableFuture<>();
-            ended.add(over);
+    /** Begins to start the agents of these nodes, in the background; what brought their agents before, and no other, is ended. */
+    synchronized void begin(List<Integer> nodes) {
+        calls.stream().filter(call -> nodes.containsAll(call.start.nodes())).forEach(this::giveUp);
+        for (Start start : bootstrap.plan(hosts, nodes, invitation)) {
+            Call call = new Call(
+                    start,
+                    start.nodes().stream()
+                            .map(node -> places.get(node).arrival())
+                            .toList());
+            calls.add(call);
             Thread.ofPlatform().daemon().name("jrun-start-" + start.name()).start(() -> {
                 try {
-                    run(start);
+                    run(call);
                 } finally {
-                    over.complete(null);
+                    call.ended.complete(null);
                 }
             });
         }
     }
 
-    private void run(Start start) {
-        CompletableFuture<Void> come = come(start);
+    private void giveUp(Call call) {
+        if (call.process != null) {
+            bootstrap.giveUp(call.process);
+        }
+    }
+
+    private void run(Call call) {
         CompletableFuture<Void> turnIsOver = new CompletableFuture<>();
         turns.acquireUninterruptibly();
         var _ = turnIsOver.thenRun(turns::release);
-        var _ = come.thenRun(() -> turnIsOver.complete(null));
+        var _ = call.come.thenRun(() -> turnIsOver.complete(null));
         try {
-            Process process = launch(start);
+            Process process = launch(call);
             if (process != null) {
-                Ended end = attend(process, start, come);
-                failMissing(start, bootstrap.explain(start, end));
+                Ended end = attend(process, call);
+                failMissing(call, bootstrap.explain(call.start, end));
             }
         } catch (IOException e) {
-            failMissing(start, "its start failed: " + e.getMessage());
+            failMissing(call, "its start failed: " + e.getMessage());
         } finally {
             turnIsOver.complete(null);
         }
     }
 
     /** Null after the end. */
-    private synchronized @Nullable Process launch(Start start) throws IOException {
+    private synchronized @Nullable Process launch(Call call) throws IOException {
         if (closed) {
             return null;
         }
-        Process process =
-                new ProcessBuilder(start.command()).redirectErrorStream(true).start();
-        processes.put(start, process);
-        return process;
+        call.process = new ProcessBuilder(call.start.command())
+                .redirectErrorStream(true)
+                .start();
+        return call.process;
     }
 
-    private Ended attend(Process process, Start start, CompletableFuture<Void> come) throws IOException {
+    private Ended attend(Process process, Call call) throws IOException {
         try (OutputStream stdin = process.getOutputStream()) {
             stdin.write((invitation.secret() + "\n").getBytes(StandardCharsets.US_ASCII));
         } catch (IOException e) {
@@ -113,8 +146,8 @@ final class Starts implements AutoCloseable {
                 if (text.isEmpty()) {
                     continue;
                 }
-                if (come.isDone() && !closed) {
-                    say.accept(start.name() + ": " + text);
+                if (call.come.isDone() && !closed) {
+                    say.accept(call.start.name() + ": " + text);
                 }
                 last.add(text);
                 if (last.size() > LAST_LINES) {
@@ -125,44 +158,33 @@ final class Starts implements AutoCloseable {
         return new Ended(process.onExit().join().exitValue(), List.copyOf(last));
     }
 
-    private void failMissing(Start start, String why) {
-        for (int node : start.nodes()) {
-            Arrival place = places.get(node);
-            if (!place.arrived().isDone()) {
-                place.fail(why);
-            }
-        }
+    private static void failMissing(Call call, String why) {
+        call.awaited.stream().filter(arrival -> !arrival.arrived().isDone()).forEach(arrival -> arrival.fail(why));
     }
 
     /**
-     * Has those end whose agents have not come, and waits for the others, which end after their agents; its patience over,
-     * kills what is left.
+     * Has those end whose agents have not come or were lost, and waits for the others, which end after their agents; its
+     * patience over, kills what is left.
      */
     @Override
     public void close() {
-        Map<Start, Process> left;
+        List<Call> all;
         synchronized (this) {
             closed = true;
-            left = Map.copyOf(processes);
+            all = List.copyOf(calls);
+            all.stream().filter(Call::isVain).forEach(this::giveUp);
         }
-        turns.release(ended.size()); // who still waits for a turn need not
-        left.forEach((start, process) -> {
-            if (!come(start).isDone()) {
-                bootstrap.giveUp(process);
-            }
-        });
+        turns.release(all.size()); // who still waits for a turn need not
         try {
-            CompletableFuture.allOf(ended.toArray(CompletableFuture[]::new)).get(CLOSE_SECONDS, TimeUnit.SECONDS);
+            CompletableFuture.allOf(all.stream().map(call -> call.ended).toArray(CompletableFuture[]::new))
+                    .get(CLOSE_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {
             say.accept("not all of what started the agents has ended in " + CLOSE_SECONDS + " s; it is killed");
         }
-        left.values().forEach(Process::destroyForcibly);
-    }
-
-    private CompletableFuture<Void> come(Start start) {
-        return CompletableFuture.allOf(
-                start.nodes().stream().map(node -> places.get(node).arrived()).toArray(CompletableFuture[]::new));
+        synchronized (this) {
+            all.stream().map(call -> call.process).filter(Objects::nonNull).forEach(Process::destroyForcibly);
+        }
     }
 }

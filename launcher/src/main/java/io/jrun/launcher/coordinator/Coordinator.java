@@ -13,6 +13,7 @@ import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -88,13 +89,16 @@ public final class Coordinator {
     /**
      * Runs the job on {@code agents}, in this order, until every worker is gone and all output is shown.
      *
+     * @param late agents that may come while the job runs, and are not waited for
      * @throws io.jrun.launcher.layout.LayoutException if the nodes cannot hold it
      */
-    public Outcome run(List<Agent> agents) throws InterruptedException {
+    public Outcome run(List<Agent> agents, List<Agent> late) throws InterruptedException {
         try (links) {
             job.timeout().ifPresent(time -> timers.start(new JobEvent.TimeIsUp(), time.toMillis()));
             agents.forEach(links::call);
-            return run();
+            SortedMap<Integer, String> called = links.names();
+            late.forEach(links::call);
+            return run(called);
         }
     }
 
@@ -103,10 +107,10 @@ public final class Coordinator {
         return Straggler.of(news.waits(), seconds);
     }
 
-    private Outcome run() throws InterruptedException {
+    private Outcome run(SortedMap<Integer, String> called) throws InterruptedException {
         Succession succession = new Succession(job.nodes(), Rules.of(job), NodeAddresses::forAll);
         JobMachine machine = new JobMachine(succession, job.stop());
-        Transition transition = machine.start(links.names());
+        Transition transition = machine.start(called);
         while (true) {
             transition.actions().forEach(this::perform);
             if (transition.state() instanceof JobState.Finished(Ledger _, Outcome outcome)) {

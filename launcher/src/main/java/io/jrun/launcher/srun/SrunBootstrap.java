@@ -61,9 +61,9 @@ public final class SrunBootstrap implements Bootstrap {
     }
 
     @Override
-    public List<Start> plan(List<String> hosts, Invitation invitation) {
+    public List<Start> plan(List<String> hosts, List<Integer> nodes, Invitation invitation) {
         Map<Integer, List<Integer>> byGroup = new TreeMap<>();
-        for (int node = 0; node < hosts.size(); node++) {
+        for (int node : nodes) {
             byGroup.computeIfAbsent(allocation.hetGroups().getOrDefault(hosts.get(node), 0), _ -> new ArrayList<>())
                     .add(node);
         }

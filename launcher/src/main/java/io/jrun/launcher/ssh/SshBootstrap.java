@@ -5,7 +5,6 @@ import io.jrun.launcher.arrival.Invitation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** Starts agents with one {@code ssh} for each host, as the user would by hand. Stateless. */
@@ -43,9 +42,9 @@ public final class SshBootstrap implements Bootstrap {
     }
 
     @Override
-    public List<Start> plan(List<String> hosts, Invitation invitation) {
-        return IntStream.range(0, hosts.size())
-                .mapToObj(node -> new Start(
+    public List<Start> plan(List<String> hosts, List<Integer> nodes, Invitation invitation) {
+        return nodes.stream()
+                .map(node -> new Start(
                         hosts.get(node),
                         List.of(node),
                         command(hosts.get(node), invitation.words(Invitation.node(node)))))

@@ -30,7 +30,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -63,10 +62,10 @@ class GatheringTest {
 
     /** Each host's start is this shell script. */
     private void callBy(String script, String... hosts) throws IOException {
-        Bootstrap bootstrap = (names, invitation) -> {
+        Bootstrap bootstrap = (names, nodes, invitation) -> {
             invited.complete(invitation);
-            return IntStream.range(0, names.size())
-                    .mapToObj(node -> new Bootstrap.Start(
+            return nodes.stream()
+                    .map(node -> new Bootstrap.Start(
                             names.get(node), List.of(node), List.of("sh", "-c", script, "start", names.get(node))))
                     .toList();
         };
@@ -150,6 +149,27 @@ class GatheringTest {
         assertThat(((FromAgent) next()).getJobOpened().getAddress()).isNotEmpty();
         orders.onCompleted();
         assertThat(ended(end)).isEqualTo(new HomeComing.End.Served("", OptionalInt.empty()));
+    }
+
+    @Test
+    void anAgentThatWasLostIsStartedAgainWhenTheCoordinatorCallsAgain() throws Exception {
+        Path starts = folder.resolve("starts");
+        callBy(
+                "echo start >> '" + starts + "'; until [ -e '" + folder.resolve("end") + "' ]; do sleep 0.05; done",
+                "a");
+        StreamObserver<ToAgent> orders = open(0);
+        CompletableFuture<HomeComing.End> first = arrive("0");
+        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        orders.onError(Status.CANCELLED.withDescription("it is silent").asRuntimeException());
+        assertThat(next()).isInstanceOf(Status.class);
+
+        open(0);
+        assertThat(ended(first)).isEqualTo(new HomeComing.End.Served("", OptionalInt.empty()));
+        CompletableFuture<HomeComing.End> second = arrive("0");
+        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        close();
+        assertThat(ended(second)).isInstanceOf(HomeComing.End.Served.class);
+        assertThat(Files.readAllLines(starts)).containsExactly("start", "start");
     }
 
     @Test

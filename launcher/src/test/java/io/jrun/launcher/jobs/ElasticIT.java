@@ -7,20 +7,13 @@ import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** The elastic example as its users run it: workers are lost at some moment, and it learns the same. */
 class ElasticIT extends RealJobs {
     private static final int STEPS = 40;
-    private static final Pattern BEGINNING =
-            Pattern.compile("\\[\\d+@[^]]+] rank (\\d+) of (\\d+) \\(pid (\\d+)\\) begins at step (\\d+)");
-
-    /** What a rank says when it enters a round. */
-    private record Beginning(int rank, int size, String pid, int step) {}
 
     @Test
     void aLostWorkerIsReplacedAndTheParametersHaveTheSameBits() throws IOException {
@@ -28,17 +21,19 @@ class ElasticIT extends RealJobs {
 
         Running job = train("replaced", "--nproc-per-node=4", "--max-restarts=1");
         job.awaitOutput("step 10: ");
-        List<Beginning> first = beginnings(job.out());
-        JRun.kill("KILL", pid(first, 2));
+        List<Beginning> first = Beginning.in(job.out());
+        JRun.kill("KILL", Beginning.pids(first, 2).getFirst());
         Result result = job.await();
         assertThat(result.exitCode()).as(result.err()).isZero();
         assertThat(result.err()).contains("restart 1 of 1");
 
-        List<Beginning> second = beginnings(result.out()).subList(4, 8);
+        List<Beginning> second = Beginning.in(result.out()).subList(4, 8);
         for (int rank : List.of(0, 1, 3)) {
-            assertThat(pid(second, rank)).isEqualTo(pid(first, rank));
+            assertThat(Beginning.pids(second, rank).getFirst())
+                    .isEqualTo(Beginning.pids(first, rank).getFirst());
         }
-        assertThat(pid(second, 2)).isNotEqualTo(pid(first, 2));
+        assertThat(Beginning.pids(second, 2).getFirst())
+                .isNotEqualTo(Beginning.pids(first, 2).getFirst());
         assertThat(second)
                 .allSatisfy(each -> assertThat(each.step()).isGreaterThanOrEqualTo(9))
                 .extracting(Beginning::step)
@@ -64,26 +59,5 @@ class ElasticIT extends RealJobs {
                 "--steps=" + STEPS,
                 "--pause=20",
                 "--out=" + folder.resolve(out)));
-    }
-
-    private static List<Beginning> beginnings(String output) {
-        List<Beginning> found = new ArrayList<>();
-        BEGINNING
-                .matcher(output)
-                .results()
-                .forEach(match -> found.add(new Beginning(
-                        Integer.parseInt(match.group(1)),
-                        Integer.parseInt(match.group(2)),
-                        match.group(3),
-                        Integer.parseInt(match.group(4)))));
-        return found;
-    }
-
-    private static String pid(List<Beginning> beginnings, int rank) {
-        return beginnings.stream()
-                .filter(each -> each.rank() == rank)
-                .findFirst()
-                .orElseThrow()
-                .pid();
     }
 }

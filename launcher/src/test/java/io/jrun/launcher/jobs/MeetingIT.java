@@ -128,4 +128,34 @@ class MeetingIT extends RealJobs {
         Running first = node("1:3", "--rdzv-conf=last_call_timeout=1", "sh", "-c", "echo world $WORLD_SIZE");
         assertThat(first.await().out()).contains("world 1");
     }
+
+    @Test
+    void nodesThatComeLateAreTakenInAndSoIsOneInThePlaceOfALostOne() {
+        ElasticProgram program = ElasticProgram.in(folder);
+        Running hosting = elastic(program);
+        JRun.waitFor(() -> Beginning.count(hosting.out(), 1) == 1, "a world of one");
+        Running late = elastic(program);
+        JRun.waitFor(() -> Beginning.count(hosting.out(), 2) == 1, "a world of two");
+        late.awaitOutput("rank 1 of 2");
+        late.signal("KILL");
+        JRun.waitFor(() -> Beginning.count(hosting.out(), 1) == 2, "a world of one again");
+        Running instead = elastic(program); // its place is free when it has cooled down
+        JRun.waitFor(() -> Beginning.count(hosting.out(), 2) == 2, "a world of two again");
+        program.finish();
+        assertThat(instead.await().exitCode()).isZero();
+        Result result = hosting.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(Beginning.pids(Beginning.in(result.out()), 0).stream().distinct())
+                .hasSize(1);
+        assertThat(late.await().exitCode()).isEqualTo(137);
+    }
+
+    private Running elastic(ElasticProgram program) {
+        return node(
+                "1:2",
+                "--rdzv-conf=last_call_timeout=1",
+                "--node-cooldown=1",
+                "--max-restarts=1",
+                program.jar().toString());
+    }
 }

@@ -152,6 +152,34 @@ class SshIT extends RealJobs {
     }
 
     @Test
+    void aLostAgentIsStartedAgainAndItsNodeIsTakenInAgain() {
+        ElasticProgram program = ElasticProgram.in(folder);
+        Running job = start(
+                "user",
+                "--hosts=h1:1,h2:1",
+                "--nnodes=1:2",
+                "--max-restarts=1",
+                "--node-cooldown=1",
+                program.jar().toString());
+        JRun.waitFor(() -> Beginning.count(job.out(), 2) == 2, "a world of two");
+        ProcessHandle agent = job.processesOfRank(1).stream()
+                .flatMap(worker -> ProcessHandle.of(Long.parseLong(worker)).stream())
+                .flatMap(worker -> worker.parent().stream())
+                .findFirst()
+                .orElseThrow();
+        JRun.kill("KILL", Long.toString(agent.pid()));
+        JRun.waitFor(() -> Beginning.count(job.out(), 1) == 1, "a world of one");
+        JRun.waitFor(() -> Beginning.count(job.out(), 2) == 4, "a world of two again");
+        program.finish();
+        Result result = job.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        List<Beginning> beginnings = Beginning.in(result.out());
+        assertThat(Beginning.pids(beginnings, 0).stream().distinct()).hasSize(1);
+        assertThat(Beginning.pids(beginnings, 1).stream().distinct()).hasSize(2);
+        JRun.waitFor(() -> Leftovers.processesWith("JRUN_RUN_ID=" + job.runId()).isEmpty(), "end of the agents");
+    }
+
+    @Test
     void everythingThatFailsIsOneClearLine() {
         assertRefusal(
                 run("--hosts=h1,h9", "true"), "the agent at h9 cannot be reached: ssh: Could not resolve hostname h9");

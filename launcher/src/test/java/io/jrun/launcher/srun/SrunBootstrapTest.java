@@ -8,6 +8,7 @@ import io.jrun.launcher.arrival.Invitation;
 import io.jrun.launcher.job.Cluster;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class SrunBootstrapTest {
@@ -48,6 +49,6 @@ class SrunBootstrapTest {
 
     private static List<Start> plan(Map<String, Integer> hetGroups, Map<String, Integer> taskGpus, String... hosts) {
         return new SrunBootstrap(new Cluster.Slurm("", hetGroups, taskGpus, "/opt/jrun"))
-                .plan(List.of(hosts), INVITATION);
+                .plan(List.of(hosts), IntStream.range(0, hosts.length).boxed().toList(), INVITATION);
     }
 }

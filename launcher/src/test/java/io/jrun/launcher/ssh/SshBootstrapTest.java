@@ -18,7 +18,7 @@ class SshBootstrapTest {
 
     @Test
     void eachHostHasOneSsh() {
-        List<Start> starts = ssh.plan(List.of("h1", "h2"), invitation);
+        List<Start> starts = ssh.plan(List.of("h1", "h2"), List.of(0, 1), invitation);
         assertThat(starts).extracting(Start::name).containsExactly("h1", "h2");
         assertThat(starts).extracting(Start::nodes).containsExactly(List.of(0), List.of(1));
         List<String> command = starts.get(1).command();
