@@ -13,15 +13,22 @@ import java.time.Duration;
  *     (gloo, mpi, nccl); alike on all members
  * @param algorithm over TCP, for every operation that has it, whatever its size, as JRUN_ALGORITHM names one for all groups;
  *     empty: chosen by size; alike on all members
+ * @param compared whether the ranks compare each collective before a backend other than jrun's own runs it, see
+ *     {@link io.jrun.comm.backend.ForeignBackend}; jrun's own always compares; alike on all members
  */
 public record GroupOptions(
-        Duration timeout, boolean deterministic, Duration lateWarning, String backend, String algorithm) {
+        Duration timeout,
+        boolean deterministic,
+        Duration lateWarning,
+        String backend,
+        String algorithm,
+        boolean compared) {
     /** jrun's own data planes: shared memory and TCP. */
     public static final String OWN_BACKEND = "jrun";
 
     /** Ten minutes: longer than any checkpoint that one rank writes while the others wait. The warning after one. */
     public static final GroupOptions DEFAULT =
-            new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1), OWN_BACKEND, "");
+            new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1), OWN_BACKEND, "", true);
 
     public GroupOptions {
         if (timeout.isZero() || timeout.isNegative()) {
@@ -35,26 +42,31 @@ public record GroupOptions(
 
     /** The same with another timeout. */
     public GroupOptions withTimeout(Duration newTimeout) {
-        return new GroupOptions(newTimeout, deterministic, lateWarning, backend, algorithm);
+        return new GroupOptions(newTimeout, deterministic, lateWarning, backend, algorithm, compared);
     }
 
     /** The same with another determinism. */
     public GroupOptions withDeterministic(boolean newDeterministic) {
-        return new GroupOptions(timeout, newDeterministic, lateWarning, backend, algorithm);
+        return new GroupOptions(timeout, newDeterministic, lateWarning, backend, algorithm, compared);
     }
 
     /** The same with another time before the warning. */
     public GroupOptions withLateWarning(Duration newLateWarning) {
-        return new GroupOptions(timeout, deterministic, newLateWarning, backend, algorithm);
+        return new GroupOptions(timeout, deterministic, newLateWarning, backend, algorithm, compared);
     }
 
     /** The same on another backend. */
     public GroupOptions withBackend(String newBackend) {
-        return new GroupOptions(timeout, deterministic, lateWarning, newBackend, algorithm);
+        return new GroupOptions(timeout, deterministic, lateWarning, newBackend, algorithm, compared);
     }
 
     /** The same with one algorithm for all sizes. */
     public GroupOptions withAlgorithm(String newAlgorithm) {
-        return new GroupOptions(timeout, deterministic, lateWarning, backend, newAlgorithm);
+        return new GroupOptions(timeout, deterministic, lateWarning, backend, newAlgorithm, compared);
+    }
+
+    /** The same, but with or without comparing calls on another backend: a benchmark of that backend does without. */
+    public GroupOptions withCompared(boolean newCompared) {
+        return new GroupOptions(timeout, deterministic, lateWarning, backend, algorithm, newCompared);
     }
 }

@@ -1,7 +1,9 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.ForeignBackend;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
 import io.jrun.comm.backend.Rendezvous;
@@ -130,7 +132,7 @@ final class GroupRegistry implements ControlListener {
                 options.lateWarning(),
                 new GroupHealth(),
                 record.waits());
-        GroupRuntime opened = new GroupRuntime(group, this, record, options.backend());
+        GroupRuntime opened = new GroupRuntime(group, this, record, options);
         groups.add(opened);
         departures.forEach(opened::worldRankLeft);
         if (cause != null) {
@@ -143,7 +145,19 @@ final class GroupRegistry implements ControlListener {
         groups.remove(group);
     }
 
-    synchronized BackendFactory factory(int groupSize, String backend) {
+    /** What moves a group's data, as {@code options} name it. */
+    Backend dataPlane(GroupContext group, GroupOptions options) {
+        Backend chosen = factory(group.size(), options.backend()).create(group);
+        if (group.size() == 1 || options.backend().equals(GroupOptions.OWN_BACKEND)) {
+            return chosen;
+        }
+        Backend own = options.compared()
+                ? factory(group.size(), GroupOptions.OWN_BACKEND).create(group)
+                : null;
+        return new ForeignBackend(group, chosen, own);
+    }
+
+    private synchronized BackendFactory factory(int groupSize, String backend) {
         if (groupSize == 1) {
             return SOLO;
         }

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class GroupRuntime {
     private final GroupContext context;
     private final GroupRegistry registry;
-    private final String backendName;
+    private final GroupOptions options;
     private final @Nullable GroupRuntime parent;
     private final FlightRecorder recorder;
     private final RecordedGroup recorded;
@@ -36,8 +36,8 @@ final class GroupRuntime {
     private int splits;
 
     /** A group as it is opened. */
-    GroupRuntime(GroupContext context, GroupRegistry registry, RecordedGroup recorded, String backendName) {
-        this(context, registry, recorded, backendName, null);
+    GroupRuntime(GroupContext context, GroupRegistry registry, RecordedGroup recorded, GroupOptions options) {
+        this(context, registry, recorded, options, null);
     }
 
     /** @param parent the group whose urgent operations this is for; null: none, a group of its own */
@@ -45,11 +45,11 @@ final class GroupRuntime {
             GroupContext context,
             GroupRegistry registry,
             RecordedGroup recorded,
-            String backendName,
+            GroupOptions options,
             @Nullable GroupRuntime parent) {
         this.context = context;
         this.registry = registry;
-        this.backendName = backendName;
+        this.options = options;
         this.parent = parent;
         this.recorder = registry.recorder();
         this.recorded = recorded;
@@ -96,7 +96,7 @@ final class GroupRuntime {
                 String name = context.name() + ".urgent";
                 RecordedGroup record = recorder.group(
                         name, context.members().stream().map(Peer::rank).toList());
-                made = new GroupRuntime(context.withName(name, record.waits()), registry, record, backendName, this);
+                made = new GroupRuntime(context.withName(name, record.waits()), registry, record, options, this);
                 urgent = made;
             }
             return made;
@@ -154,7 +154,7 @@ final class GroupRuntime {
             }
             Backend current = backend;
             if (current == null) {
-                current = registry.factory(context.size(), backendName).create(context);
+                current = registry.dataPlane(context, options);
                 backend = current;
                 current.healthChanged();
             }

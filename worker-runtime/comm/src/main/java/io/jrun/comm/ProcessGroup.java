@@ -444,13 +444,6 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     private GroupTask task(Request request, BiConsumer<Backend, Call> body) {
-        if (request.uneven() != null && !options.backend().equals(GroupOptions.OWN_BACKEND)) {
-            throw Arguments.usage(
-                    request.kind(),
-                    "blocks of sizes of their own, which the backend " + options.backend()
-                            + " does not move. Use equal blocks, or a group with the backend "
-                            + GroupOptions.OWN_BACKEND + ": split(color, key, options().withBackend(...))");
-        }
         return new GroupTask(runtime, request, callOptions.timeout(), body);
     }
 

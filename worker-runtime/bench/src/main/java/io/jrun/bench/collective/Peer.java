@@ -22,7 +22,8 @@ final class Peer implements AutoCloseable {
      * @param hasResult whether the operation does not work in place
      */
     Peer(World world, String backend, MemoryKind memory, long maxBytes, boolean hasResult) {
-        this(world, world.group().options().withBackend(backend), memory, maxBytes, hasResult);
+        // Another library is measured by itself, without the comparison that jrun makes before its calls.
+        this(world, world.group().options().withBackend(backend).withCompared(false), memory, maxBytes, hasResult);
     }
 
     /** Collective. The same with other {@code options} too. */

@@ -6,8 +6,8 @@ import java.util.Optional;
  * A backend beside jrun's own, found with {@link java.util.ServiceLoader} when a group asks for it by name ({@code --backend},
  * JRUN_BACKEND, {@link io.jrun.comm.GroupOptions#withBackend}). Has a public constructor without arguments that loads nothing.
  *
- * <p>Such a backend runs another library's protocol, so it does not compare fingerprints: what ranks that disagree get is
- * that library's affair.
+ * <p>Such a backend runs another library's protocol: it need not compare calls, nor have blocks of different sizes, which
+ * {@link ForeignBackend} does for it.
  */
 public interface BackendProvider {
     /** The name that users choose it by; lower case. */

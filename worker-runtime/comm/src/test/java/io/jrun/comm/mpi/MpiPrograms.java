@@ -63,8 +63,34 @@ public final class MpiPrograms {
             all.recv(MemorySegment.ofArray(got), DataType.BOOL, 1, (world.rank() + 2) % world.size());
             sent.await(Duration.ofSeconds(30));
             check("message", got, new byte[] {(byte) ((world.rank() + 2) % world.size())});
+            uneven(all);
             all.barrier();
         }
+    }
+
+    /** Rank r has r + 1 elements, all of them r. */
+    private static void uneven(ProcessGroup group) {
+        int rank = group.rank();
+        long[] mine = new long[rank + 1];
+        Arrays.fill(mine, rank);
+        MemorySegment gathered = MemorySegment.ofArray(new long[6]);
+        group.allGatherV(MemorySegment.ofArray(mine), gathered, DataType.I64, 1, 2, 3);
+        check("blocks", gathered.toArray(ValueLayout.JAVA_LONG), new long[] {0, 1, 1, 2, 2, 2});
+        MemorySegment sums = MemorySegment.ofArray(new long[rank + 1]);
+        group.reduceScatterV(gathered, sums, DataType.I64, ReduceOp.SUM, 1, 2, 3);
+        long[] tripled = Arrays.stream(mine).map(value -> 3 * value).toArray();
+        check("sums", sums.toArray(ValueLayout.JAVA_LONG), tripled);
+        long[] counts = {rank + 1, rank + 1, rank + 1};
+        long[] expected = {1, 2, 3};
+        MemorySegment sent = MemorySegment.ofArray(new long[3 * (rank + 1)]).fill((byte) rank);
+        MemorySegment received = MemorySegment.ofArray(new long[6]);
+        group.allToAllV(sent, counts, received, expected, DataType.I64);
+        check(
+                "turned",
+                received.toArray(ValueLayout.JAVA_LONG),
+                Arrays.stream(gathered.toArray(ValueLayout.JAVA_LONG))
+                        .map(value -> value * 0x0101010101010101L)
+                        .toArray());
     }
 
     private static void refusals(World world) {
@@ -79,11 +105,37 @@ public final class MpiPrograms {
                     "MPI has no arithmetic for f16",
                     () -> all.allReduce(MemorySegment.ofArray(new short[1]), DataType.F16, 1, ReduceOp.SUM));
         }
+        different(world, mpi);
+        late(world, mpi.withTimeout(Duration.ofSeconds(2)));
+    }
+
+    /** Rank 1 makes another call. */
+    private static void different(World world, GroupOptions mpi) {
+        try (ProcessGroup all = world.group().split(0, world.rank(), mpi)) {
+            all.barrier();
+            int count = world.rank() == 1 ? 9 : 8;
+            refused(
+                    "difference",
+                    world.rank() == 0
+                            ? "rank 0 called allReduce #1(f32, 8, SUM), rank 1 called allReduce #1(f32, 9, SUM)"
+                            : "rank 1 called allReduce #1(f32, 9, SUM)",
+                    () -> all.allReduce(MemorySegment.ofArray(new float[count]), DataType.F32, count, ReduceOp.SUM));
+        }
+    }
+
+    /** Rank 0 does not come in time. */
+    private static void late(World world, GroupOptions mpi) {
+        try (ProcessGroup all = world.group().split(0, world.rank(), mpi)) {
+            if (world.rank() != 0) {
+                refused("absence", "barrier #0 on group world.2c0 timed out after 2 s", all::barrier);
+            }
+            world.group().barrier();
+        }
     }
 
     /** Rank 0 never comes. */
     private static void absent(World world) throws InterruptedException {
-        GroupOptions mpi = world.group().options().withBackend("mpi");
+        GroupOptions mpi = world.group().options().withBackend("mpi").withCompared(false);
         try (ProcessGroup all = world.group().split(0, world.rank(), mpi)) {
             all.barrier();
             if (world.rank() == 0) {

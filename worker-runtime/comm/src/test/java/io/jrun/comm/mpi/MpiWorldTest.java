@@ -41,7 +41,7 @@ class MpiWorldTest {
     }
 
     @Test
-    void whatThereIsNotIsRefused() throws IOException, InterruptedException {
+    void whatThereIsNotAndWhatDiffersIsRefused() throws IOException, InterruptedException {
         Ended ended = run("refusals");
         // A group on which a call has failed is poisoned, and its world still ends in order.
         assertThat(ended.exitCode()).as(ended.output()).isZero();
@@ -49,7 +49,7 @@ class MpiWorldTest {
     }
 
     @Test
-    void aDeadlineEndsTheJobAndNamesTheOperation() throws IOException, InterruptedException {
+    void aDeadlineInsideMpiEndsTheJobAndNamesTheOperation() throws IOException, InterruptedException {
         Ended ended = run("absent", "JRUN_TIMEOUT_SECONDS=2");
         assertThat(ended.exitCode()).isEqualTo(1);
         assertThat(ended.output())

@@ -109,7 +109,20 @@ class NcclBackendTest {
                 MemorySegment turned = MemorySegment.ofArray(new float[2 * COUNT]);
                 group.allToAll(all, turned, DataType.F32, COUNT);
                 assertThat(turned.toArray(ValueLayout.JAVA_FLOAT)).containsOnly(rank + 1f);
+                MemorySegment uneven = MemorySegment.ofArray(new float[COUNT + 1]);
+                group.allGatherV(
+                        mine.asSlice(0, rank == 0 ? Float.BYTES : COUNT * (long) Float.BYTES),
+                        uneven,
+                        DataType.F32,
+                        1,
+                        COUNT);
+                assertThat(uneven.toArray(ValueLayout.JAVA_FLOAT))
+                        .startsWith(1f, 2f)
+                        .endsWith(2f);
                 group.barrier();
+                assertThatThrownBy(() -> group.allReduce(mine, DataType.F32, COUNT - rank, ReduceOp.SUM))
+                        .hasMessageContaining("called allReduce #6(f32, " + COUNT + ", SUM)")
+                        .hasMessageContaining("called allReduce #6(f32, " + (COUNT - 1) + ", SUM)");
             }
         });
     }
