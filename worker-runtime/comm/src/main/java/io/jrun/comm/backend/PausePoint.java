@@ -6,8 +6,8 @@ import java.util.concurrent.locks.LockSupport;
  * A place at which a test can stop a rank: the system property {@code jrun.test.pauseAt}, {@code RANK:OPERATION#N:PHASE} as
  * in {@code 1:allReduce#3:reduce}, makes that rank write a marker line to stderr there and never go on. Phases are
  * {@code enter}, {@code exit}, {@code reduce} (a part of this rank's share is reduced), and over shared memory {@code map}
- * (this rank has made its part of registered memory, which has a name until all ranks have mapped it) and {@code mapped} (all
- * have, and its name is still there).
+ * (this rank has made its part of registered memory, which has a name until all ranks have mapped it) and {@code mapped}
+ * (all have, and its name is still there).
  */
 public final class PausePoint {
     private final String wanted;

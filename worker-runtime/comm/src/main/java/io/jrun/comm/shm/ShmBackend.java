@@ -111,8 +111,8 @@ final class ShmBackend implements Backend {
     }
 
     /**
-     * A rank that was killed while it mapped a region may have left its part's name behind, and the others know of that region as one
-     * that they are mapping, or have just mapped.
+     * A rank that was killed while it mapped a region may have left its part's name behind; to the others that region is the
+     * one that they are mapping, or the last that they have.
      */
     private void removeNewestRegions() {
         for (int region = Math.max(0, memory.count() - 1); region <= memory.count(); region++) {
