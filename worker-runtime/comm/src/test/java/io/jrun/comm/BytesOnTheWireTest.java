@@ -41,49 +41,40 @@ class BytesOnTheWireTest {
         NetworkHosts.assumePossible();
     }
 
-    /** Expected is, for each host, how many times the size of one rank's part it sends. */
-    @ParameterizedTest(name = "{0} {1} on {2}: {3}")
+    /** Each case: operation, algorithm, and for each host how many times the size of one rank's part it sends. */
+    @ParameterizedTest(name = "{0}: {1}")
     @CsvSource({
-        "allReduce, ring, 1+1+1, 4/3 4/3 4/3",
-        "allReduce, halving-doubling, 1+1, 1 1",
-        "allReduce, recursive-doubling, 1+1+1+1, 2 2 2 2",
-        "allReduce, direct, 1+1+1, 4/3 4/3 4/3",
-        "reduce, tree, 1+1+1+1, 0 1 1 1",
-        "broadcast, tree, 1+1+1+1, 2 0 1 0",
-        "broadcast, chain, 1+1+1, 1 1 0",
-        "reduceScatter, ring, 1+1+1, 2 2 2",
-        "allGather, ring, 1+1+1, 2 2 2",
-        "allReduce, ring, 2+2, 1 1",
-        "allReduce, ring, 2+1, 1 1",
-        "reduceScatter, ring, 2+2, 2 2",
-        "allGather, ring, 2+2, 2 2",
-        "broadcast, tree, 2+2, 1 0",
-        "reduce, tree, 2+1, 0 1"
+        "1+1, allReduce halving-doubling 1 1",
+        "1+1+1, allReduce ring 4/3 4/3 4/3; allReduce direct 4/3 4/3 4/3; broadcast chain 1 1 0;"
+                + " reduceScatter ring 2 2 2; allGather ring 2 2 2",
+        "1+1+1+1, allReduce recursive-doubling 2 2 2 2; reduce tree 0 1 1 1; broadcast tree 2 0 1 0",
+        "2+1, allReduce ring 1 1; reduce tree 0 1",
+        "2+2, allReduce ring 1 1; reduceScatter ring 2 2; allGather ring 2 2; broadcast tree 1 0"
     })
-    void hostsSendWhatTheFormulaSays(String operation, String algorithm, String topology, String expected)
-            throws Exception {
+    void hostsSendWhatTheFormulaSays(String topology, String cases) throws Exception {
         List<Integer> nodes =
                 Arrays.stream(topology.split("\\+")).map(Integer::valueOf).toList();
-        List<Double> shares = Arrays.stream(expected.split(" "))
-                .map(BytesOnTheWireTest::fraction)
-                .toList();
+        List<String> arguments = new ArrayList<>(List.of(Long.toString(BYTES), Integer.toString(REPETITIONS)));
+        arguments.addAll(Arrays.asList(cases.split("; ", -1)));
         try (NetworkHosts hosts = NetworkHosts.start(nodes.size(), "");
                 TestAgent agent = new TestAgent(nodes, hosts, TransportKind.AUTO)) {
-            agent.setVariable("JRUN_ALGORITHM", algorithm);
-            List<Process> processes = agent.start(
-                    Counted.class, List.of(), operation, Long.toString(BYTES), Integer.toString(REPETITIONS));
-            List<Traffic> before = countAt("begin", agent, hosts, nodes.size(), processes.size());
-            List<Traffic> after = countAt("end", agent, hosts, nodes.size(), processes.size());
+            List<Process> processes = agent.start(Counted.class, List.of(), arguments.toArray(String[]::new));
+            for (String one : arguments.subList(2, arguments.size())) {
+                List<Traffic> before = countAt(one + " begin", agent, hosts, nodes.size(), processes.size());
+                List<Traffic> after = countAt(one + " end", agent, hosts, nodes.size(), processes.size());
+                List<String> shares = Arrays.asList(one.split(" ", -1)).subList(2, 2 + nodes.size());
+                for (int host = 0; host < nodes.size(); host++) {
+                    Traffic sent = after.get(host).since(before.get(host));
+                    long payload = Math.round(fraction(shares.get(host)) * BYTES) * REPETITIONS;
+                    long resent = sent.resentSegments() * MAX_SEGMENT;
+                    assertThat(sent.bytes() - sent.packets() * PACKET_HEADERS)
+                            .as(one + ": bytes from host " + host + " without headers")
+                            .isBetween(
+                                    payload - STRAY_BYTES, payload + MAX_FRAMES * FRAME_HEADER + STRAY_BYTES + resent);
+                }
+            }
             for (Process process : processes) {
                 assertThat(TestAgent.exitCode(process)).as(agent.output(0)).isZero();
-            }
-            for (int host = 0; host < nodes.size(); host++) {
-                Traffic sent = after.get(host).since(before.get(host));
-                long payload = Math.round(shares.get(host) * BYTES) * REPETITIONS;
-                long resent = sent.resentSegments() * MAX_SEGMENT;
-                assertThat(sent.bytes() - sent.packets() * PACKET_HEADERS)
-                        .as("bytes from host " + host + " without headers")
-                        .isBetween(payload - STRAY_BYTES, payload + MAX_FRAMES * FRAME_HEADER + STRAY_BYTES + resent);
             }
         }
     }

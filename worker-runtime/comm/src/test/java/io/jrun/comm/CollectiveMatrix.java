@@ -41,13 +41,13 @@ final class CollectiveMatrix {
     private final MemorySegment registeredInput;
     private final MemorySegment registeredOutput;
 
-    private CollectiveMatrix(ProcessGroup group, Buffers kind, Arena arena, long maxCount) {
+    private CollectiveMatrix(ProcessGroup group, Buffers kind, Arena arena, long maxBlockBytes) {
         this.group = group;
         this.kind = kind;
         this.arena = arena;
         this.size = group.size();
         this.rank = group.rank();
-        long bytes = kind == Buffers.REGISTERED ? maxCount * Long.BYTES * size : 0;
+        long bytes = kind == Buffers.REGISTERED ? maxBlockBytes * size : 0;
         this.registeredInput = group.allocate(bytes);
         this.registeredOutput = group.allocate(bytes);
     }
@@ -66,7 +66,7 @@ final class CollectiveMatrix {
     static void run(ProcessGroup group, Buffers kind, List<Long> counts, List<DataType> types) {
         long maxCount = counts.stream().mapToLong(Long::longValue).max().orElse(0);
         try (Arena arena = Arena.ofShared()) {
-            CollectiveMatrix matrix = new CollectiveMatrix(group, kind, arena, maxCount);
+            CollectiveMatrix matrix = new CollectiveMatrix(group, kind, arena, maxCount * Long.BYTES);
             for (DataType type : types) {
                 for (long count : counts) {
                     if (count <= MANY || !LIKE_ANOTHER.contains(type)) {
@@ -74,6 +74,20 @@ final class CollectiveMatrix {
                     }
                 }
             }
+        }
+    }
+
+    /** Runs what goes over several nodes in pieces, on F32 and with one reduction, of which many elements prove nothing new. */
+    static void runLarge(ProcessGroup group, Buffers kind, long count) {
+        Elements elements = new Elements(DataType.F32);
+        try (Arena arena = Arena.ofShared()) {
+            CollectiveMatrix matrix = new CollectiveMatrix(group, kind, arena, count * Float.BYTES);
+            matrix.allReduce(elements, count, ReduceOp.SUM);
+            matrix.reduceScatter(elements, count, ReduceOp.SUM);
+            matrix.reduce(elements, count, group.size() - 1);
+            matrix.reduce(elements, count, 0);
+            matrix.broadcast(elements, count, group.size() - 1);
+            matrix.allGather(elements, count);
         }
     }
 
@@ -109,17 +123,13 @@ final class CollectiveMatrix {
 
     private MemorySegment input(Elements elements, long count) {
         MemorySegment buffer = buffer(registeredInput, elements, count);
-        for (long i = 0; i < count; i++) {
-            elements.set(buffer, i, value(elements, rank, i), 1);
-        }
+        elements.fill(buffer, 0, count, PERIOD, i -> value(elements, rank, i), 1);
         return buffer;
     }
 
     private MemorySegment output(Elements elements, long count) {
         MemorySegment buffer = buffer(registeredOutput, elements, count);
-        for (long i = 0; i < count; i++) {
-            elements.set(buffer, i, -1, 1);
-        }
+        elements.fill(buffer, 0, count, 1, _ -> -1, 1);
         return buffer;
     }
 
@@ -153,13 +163,11 @@ final class CollectiveMatrix {
                 .orElseThrow();
     }
 
-    /** Compares bit by bit with what {@code expected} gives by index, divided by {@code divisor}. */
+    /** Compares bit by bit with what {@code expected} gives by index for the first period, divided by {@code divisor}. */
     private void check(
             Elements elements, MemorySegment actual, long count, LongUnaryOperator expected, int divisor, String what) {
         MemorySegment wanted = elements.heap((int) count);
-        for (long i = 0; i < count; i++) {
-            elements.set(wanted, i, expected.applyAsLong(i), divisor);
-        }
+        elements.fill(wanted, 0, count, PERIOD, expected, divisor);
         check(elements, actual, count, wanted, what);
     }
 
@@ -178,7 +186,7 @@ final class CollectiveMatrix {
             Elements elements, MemorySegment actual, long count, long offset, ReduceOp op, String what) {
         int divisor = op == ReduceOp.AVG ? size : 1;
         long[] expected = onePeriodReduced(elements, offset, op);
-        check(elements, actual, count, i -> expected[(int) (i % PERIOD)], divisor, what + " " + op);
+        check(elements, actual, count, i -> expected[(int) i], divisor, what + " " + op);
     }
 
     private void allReduce(Elements elements, long count, ReduceOp op) {
@@ -238,8 +246,12 @@ final class CollectiveMatrix {
     }
 
     private void checkBlocks(Elements elements, MemorySegment output, long count, long sourceOffset, String what) {
-        LongUnaryOperator expected = i -> value(elements, (int) (i / count), sourceOffset + i % count);
-        check(elements, output, count * size, expected, 1, what);
+        MemorySegment wanted = elements.heap((int) count * size);
+        for (int owner = 0; owner < size; owner++) {
+            int source = owner;
+            elements.fill(wanted, owner * count, count, PERIOD, i -> value(elements, source, sourceOffset + i), 1);
+        }
+        check(elements, output, count * size, wanted, what);
     }
 
     /** Blocks of a size of their own each, one of them empty, in outputs with room for more than there is. */
@@ -262,18 +274,18 @@ final class CollectiveMatrix {
         long before = LongStream.of(counts).limit(rank).sum();
         output = output(elements, count);
         group.scatterV(rank == root ? input(elements, total) : null, output, elements.type(), root, counts);
-        check(
-                elements,
-                output,
-                count,
-                i -> i < own ? value(elements, root, before + i) : -1,
-                1,
-                "scatterV from " + root);
+        MemorySegment scattered = elements.heap((int) count);
+        elements.fill(scattered, 0, own, PERIOD, i -> value(elements, root, before + i), 1);
+        elements.fill(scattered, own, count - own, 1, _ -> -1, 1);
+        check(elements, output, count, scattered, "scatterV from " + root);
 
         output = output(elements, count);
         group.reduceScatterV(input(elements, total), output, elements.type(), ReduceOp.SUM, counts);
         long[] sums = onePeriodReduced(elements, before, ReduceOp.SUM);
-        check(elements, output, count, i -> i < own ? sums[(int) (i % PERIOD)] : -1, 1, "reduceScatterV");
+        MemorySegment reduced = elements.heap((int) count);
+        elements.fill(reduced, 0, own, PERIOD, i -> sums[(int) i], 1);
+        elements.fill(reduced, own, count - own, 1, _ -> -1, 1);
+        check(elements, output, count, reduced, "reduceScatterV");
 
         long[] outgoing = IntStream.range(0, size)
                 .mapToLong(to -> counts[(2 * rank + to) % size])
@@ -293,16 +305,14 @@ final class CollectiveMatrix {
     private void checkUneven(
             Elements elements, MemorySegment output, long count, long[] counts, LongUnaryOperator start, String what) {
         MemorySegment wanted = elements.heap((int) count * size);
-        int at = 0;
+        long at = 0;
         for (int owner = 0; owner < size; owner++) {
+            int source = owner;
             long first = start.applyAsLong(owner);
-            for (long i = 0; i < counts[owner]; i++) {
-                elements.set(wanted, at++, value(elements, owner, first + i), 1);
-            }
+            elements.fill(wanted, at, counts[owner], PERIOD, i -> value(elements, source, first + i), 1);
+            at += counts[owner];
         }
-        while (at < count * size) {
-            elements.set(wanted, at++, -1, 1);
-        }
+        elements.fill(wanted, at, count * size - at, 1, _ -> -1, 1);
         check(elements, output, count * size, wanted, what);
     }
 

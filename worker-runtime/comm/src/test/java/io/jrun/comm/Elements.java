@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.function.LongUnaryOperator;
 
 /** Typed access to elements of buffers, for tests that run over all types. */
 public record Elements(DataType type) {
@@ -40,6 +41,23 @@ public record Elements(DataType type) {
             case I32 -> buffer.set(ValueLayout.JAVA_INT_UNALIGNED, offset, (int) (value / divisor));
             case I64 -> buffer.set(ValueLayout.JAVA_LONG_UNALIGNED, offset, value / divisor);
             case BOOL -> buffer.set(ValueLayout.JAVA_BYTE, offset, (byte) (value & 1));
+        }
+    }
+
+    /**
+     * Writes {@code value} of 0, 1, 2... over {@code divisor} into {@code count} elements from {@code first} on. The values
+     * repeat after {@code period} elements, so that all but the first are copies.
+     */
+    public void fill(MemorySegment buffer, long first, long count, int period, LongUnaryOperator value, int divisor) {
+        long done = Math.min(period, count);
+        for (long i = 0; i < done; i++) {
+            set(buffer, first + i, value.applyAsLong(i), divisor);
+        }
+        MemorySegment filled = buffer.asSlice(first * type.sizeBytes(), count * type.sizeBytes());
+        while (done < count) {
+            long more = Math.min(done, count - done);
+            MemorySegment.copy(filled, 0, filled, done * type.sizeBytes(), more * type.sizeBytes());
+            done += more;
         }
     }
 

@@ -49,9 +49,7 @@ class HierarchicalCollectivesTest {
     @ParameterizedTest(name = "{0}, {1}")
     @CsvSource({"2+2, REGISTERED", "2+1, NATIVE", "4+2, REGISTERED"})
     void largeOperationsAreExact(String topology, Buffers buffers) {
-        LocalWorld.run(
-                options(topology),
-                world -> CollectiveMatrix.run(world.group(), buffers, List.of((long) LARGE), List.of(DataType.F32)));
+        LocalWorld.run(options(topology), world -> CollectiveMatrix.runLarge(world.group(), buffers, LARGE));
     }
 
     @ParameterizedTest(name = "{0}")

@@ -39,7 +39,9 @@ class TcpCollectivesTest {
     @CsvSource({"2, NATIVE", "3, HEAP"})
     void everyOperationIsExactInsideTls(int size, Buffers buffers) {
         LocalWorldOptions options = options(size, TransportKind.TCP).withEncrypted(true);
-        LocalWorld.run(options, world -> CollectiveMatrix.run(world, buffers));
+        List<DataType> types = List.of(DataType.BF16, DataType.I64); // TLS sees bytes.
+        List<Long> counts = CollectiveMatrix.counts(size);
+        LocalWorld.run(options, world -> CollectiveMatrix.run(world.group(), buffers, counts, types));
     }
 
     @ParameterizedTest(name = "{0} ranks, {1}")

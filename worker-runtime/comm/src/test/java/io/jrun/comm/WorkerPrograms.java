@@ -4,6 +4,7 @@ import io.jrun.comm.SameCauseTest.Collective;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 
@@ -203,25 +204,30 @@ final class WorkerPrograms {
         }
     }
 
-    /** One operation again and again between two marks at which somebody else counts bytes. */
+    /** Operations, each again and again between two marks at which somebody else counts bytes. */
     public static final class Counted {
         private static final Duration SOON = Duration.ofSeconds(60);
 
         private Counted() {}
 
-        /** Entry point: operation, bytes of a rank's part, repetitions. */
+        /** Entry point: bytes of a rank's part, repetitions, and cases, which begin with an operation and its algorithm. */
         public static void main(String[] args) {
             try (World world = Distributed.init()) {
-                long count = Long.parseLong(args[1]) / Float.BYTES;
-                ProcessGroup group = world.group();
-                MemorySegment part = group.allocate(count * Float.BYTES);
-                MemorySegment all = group.allocate(count * Float.BYTES * world.size());
-                run(group, args[0], part, all, count);
-                mark(world, "begin");
-                for (int i = 0; i < Integer.parseInt(args[2]); i++) {
-                    run(group, args[0], part, all, count);
+                long count = Long.parseLong(args[0]) / Float.BYTES;
+                for (String one : Arrays.asList(args).subList(2, args.length)) {
+                    List<String> words = Arrays.asList(one.split(" ", -1));
+                    GroupOptions options = world.group().options().withAlgorithm(words.get(1));
+                    try (ProcessGroup group = world.group().split(0, world.rank(), options)) {
+                        MemorySegment part = group.allocate(count * Float.BYTES);
+                        MemorySegment all = group.allocate(count * Float.BYTES * world.size());
+                        run(group, words.getFirst(), part, all, count);
+                        mark(world, one + " begin");
+                        for (int i = 0; i < Integer.parseInt(args[1]); i++) {
+                            run(group, words.getFirst(), part, all, count);
+                        }
+                        mark(world, one + " end");
+                    }
                 }
-                mark(world, "end");
             }
         }
 

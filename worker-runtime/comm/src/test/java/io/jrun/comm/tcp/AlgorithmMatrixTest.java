@@ -15,6 +15,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.LongBinaryOperator;
+import java.util.function.LongUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -22,6 +23,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Every operation with every algorithm and world size, on integers that every type represents exactly. */
 class AlgorithmMatrixTest {
     private static final int HASH_PRIME = 7919;
+
+    /** After so many elements the values repeat. */
+    private static final int PERIOD = 14;
 
     @ParameterizedTest
     @CsvSource({
@@ -97,36 +101,29 @@ class AlgorithmMatrixTest {
                 if (!isExact || !op.supports(type)) {
                     continue;
                 }
-                long block = count;
                 MemorySegment buffer = filled(arena, type, count, rank.rank(), heap);
                 run(OpKind.ALL_REDUCE, type, op, count, 0, buffer, buffer);
-                check("allReduce " + op, type, buffer, count, at -> reduced(type, op, at));
+                checkReduced("allReduce " + op, type, op, buffer, count, 0);
 
                 int root = (int) (sequence % size);
                 buffer = filled(arena, type, count, rank.rank(), heap);
                 run(OpKind.REDUCE, type, op, count, root, buffer, buffer);
-                check(
-                        "reduce " + op,
-                        type,
-                        buffer,
-                        count,
-                        at -> rank.rank() == root ? reduced(type, op, at) : value(rank.rank(), at));
+                if (rank.rank() == root) {
+                    checkReduced("reduce " + op, type, op, buffer, count, 0);
+                } else {
+                    check("reduce " + op, type, buffer, count, at -> value(rank.rank(), at));
+                }
 
                 MemorySegment input = filled(arena, type, count * size, rank.rank(), heap);
                 MemorySegment output = filled(arena, type, count, -1, heap);
                 run(OpKind.REDUCE_SCATTER, type, op, count, 0, input, output);
-                check("reduceScatter " + op, type, output, count, at -> reduced(type, op, rank.rank() * block + at));
+                checkReduced("reduceScatter " + op, type, op, output, count, rank.rank() * count);
                 check("reduceScatter input", type, input, count * size, at -> value(rank.rank(), at));
 
                 long bytes = count * type.sizeBytes();
                 MemorySegment own = input.asSlice(rank.rank() * bytes, bytes);
                 run(OpKind.REDUCE_SCATTER, type, op, count, 0, input, own);
-                check(
-                        "reduceScatter in place " + op,
-                        type,
-                        own,
-                        count,
-                        at -> reduced(type, op, rank.rank() * block + at));
+                checkReduced("reduceScatter in place " + op, type, op, own, count, rank.rank() * count);
             }
         }
 
@@ -140,12 +137,12 @@ class AlgorithmMatrixTest {
             MemorySegment input = filled(arena, type, count, self, heap);
             MemorySegment output = filled(arena, type, count * size, -1, heap);
             run(OpKind.ALL_GATHER, type, ReduceOp.SUM, count, 0, input, output);
-            check("allGather", type, output, count * size, at -> value((int) (at / count), at % count));
+            checkBlocks("allGather", type, output, count, 0);
 
             MemorySegment gathered = self == root ? filled(arena, type, count * size, -1, heap) : MemorySegment.NULL;
             run(OpKind.GATHER, type, ReduceOp.SUM, count, root, input, gathered);
             if (self == root) {
-                check("gather", type, gathered, count * size, at -> value((int) (at / count), at % count));
+                checkBlocks("gather", type, gathered, count, 0);
             }
 
             MemorySegment whole = self == root ? filled(arena, type, count * size, root, heap) : MemorySegment.NULL;
@@ -155,7 +152,7 @@ class AlgorithmMatrixTest {
 
             MemorySegment outgoing = filled(arena, type, count * size, self, heap);
             run(OpKind.ALL_TO_ALL, type, ReduceOp.SUM, count, 0, outgoing, output);
-            check("allToAll", type, output, count * size, at -> value((int) (at / count), self * count + at % count));
+            checkBlocks("allToAll", type, output, count, self * count);
 
             run(OpKind.BARRIER, type, ReduceOp.SUM, 0, 0, MemorySegment.NULL, MemorySegment.NULL);
         }
@@ -174,14 +171,11 @@ class AlgorithmMatrixTest {
                 boolean receives = kind == OpKind.ALL_GATHER || self == root;
                 MemorySegment output = receives ? filled(arena, type, total, -1, heap) : MemorySegment.NULL;
                 run(uneven(kind, type, kind == OpKind.GATHER ? root : 0, input, output, blocks));
-                int owner = 0;
-                for (long at = 0; at < total && receives; at++) {
-                    while (at >= blocks.offset(owner + 1)) {
-                        owner++;
-                    }
-                    long expected = value(owner, at - blocks.offset(owner));
-                    MemorySegment one = output.asSlice(at * type.sizeBytes(), type.sizeBytes());
-                    check(kind + " of " + blocks.describe(), type, one, 1, _ -> expected);
+                for (int owner = 0; owner < size && receives; owner++) {
+                    int source = owner;
+                    long offset = blocks.offset(owner) * type.sizeBytes();
+                    MemorySegment block = output.asSlice(offset, blocks.count(owner) * type.sizeBytes());
+                    check(kind + " of " + blocks.describe(), type, block, blocks.count(owner), at -> value(source, at));
                 }
             }
             MemorySegment whole = self == root ? filled(arena, type, total, root, heap) : MemorySegment.NULL;
@@ -190,12 +184,7 @@ class AlgorithmMatrixTest {
             check("uneven scatter", type, block, own, at -> value(root, blocks.offset(self) + at));
 
             run(uneven(OpKind.REDUCE_SCATTER, type, 0, filled(arena, type, total, self, heap), block, blocks));
-            check(
-                    "uneven reduceScatter",
-                    type,
-                    block,
-                    own,
-                    at -> reduced(type, ReduceOp.SUM, blocks.offset(self) + at));
+            checkReduced("uneven reduceScatter", type, ReduceOp.SUM, block, own, blocks.offset(self));
         }
 
         private Call uneven(
@@ -232,8 +221,7 @@ class AlgorithmMatrixTest {
             rank.backend().run(new Call(sequence++, kind, type, op, count, root, input, output, deadline));
         }
 
-        // Sums and products of such values are exact in every type, and so is what a division rounds to.
-        private double reduced(DataType type, ReduceOp op, long at) {
+        private long reduced(ReduceOp op, long at) {
             LongBinaryOperator fold = switch (op) {
                 case SUM, AVG -> Long::sum;
                 case MIN -> Math::min;
@@ -247,13 +235,7 @@ class AlgorithmMatrixTest {
             for (int from = 1; from < size; from++) {
                 result = fold.applyAsLong(result, value(from, at));
             }
-            if (op != ReduceOp.AVG) {
-                return result;
-            }
-            Elements elements = new Elements(type);
-            MemorySegment one = elements.heap(1);
-            elements.set(one, 0, result, size);
-            return elements.get(one, 0).doubleValue();
+            return result;
         }
 
         // Small, of both signs, never 0, different for neighbouring ranks and places; 99 marks what must be
@@ -270,25 +252,41 @@ class AlgorithmMatrixTest {
             Elements elements = new Elements(type);
             MemorySegment memory =
                     heap ? elements.heap(Math.toIntExact(count)) : arena.allocate(count * type.sizeBytes(), 64);
-            for (long at = 0; at < count; at++) {
-                elements.set(memory, at, value(rank, at), 1);
-            }
+            elements.fill(memory, 0, count, PERIOD, at -> value(rank, at), 1);
             return memory;
         }
 
-        private interface Expected {
-            double at(long index);
+        // Sums and products of such values are exact in every type, and so is what a division rounds to.
+        private void checkReduced(
+                String what, DataType type, ReduceOp op, MemorySegment memory, long count, long offset) {
+            check(what, type, memory, count, at -> reduced(op, offset + at), op == ReduceOp.AVG ? size : 1);
         }
 
-        private void check(String what, DataType type, MemorySegment memory, long count, Expected expected) {
+        private void checkBlocks(String what, DataType type, MemorySegment memory, long count, long sourceOffset) {
+            for (int owner = 0; owner < size; owner++) {
+                int source = owner;
+                long bytes = count * type.sizeBytes();
+                MemorySegment block = memory.asSlice(owner * bytes, bytes);
+                check(what + " from " + owner, type, block, count, at -> value(source, sourceOffset + at));
+            }
+        }
+
+        private void check(String what, DataType type, MemorySegment memory, long count, LongUnaryOperator expected) {
+            check(what, type, memory, count, expected, 1);
+        }
+
+        private void check(
+                String what, DataType type, MemorySegment memory, long count, LongUnaryOperator expected, int divisor) {
             Elements elements = new Elements(type);
-            for (long at = 0; at < count; at++) {
-                double actual = elements.get(memory, at).doubleValue();
-                if (actual != expected.at(at)) {
-                    assertThat(actual)
-                            .as("%s of %d %s on rank %d of %d, element %d", what, count, type, rank.rank(), size, at)
-                            .isEqualTo(expected.at(at));
-                }
+            MemorySegment wanted = elements.heap(Math.toIntExact(count));
+            elements.fill(wanted, 0, count, PERIOD, expected, divisor);
+            long bytes = count * type.sizeBytes();
+            long different = MemorySegment.mismatch(wanted, 0, bytes, memory, 0, bytes);
+            if (different >= 0) {
+                long at = different / type.sizeBytes();
+                assertThat(elements.get(memory, at))
+                        .as("%s of %d %s on rank %d of %d, element %d", what, count, type, rank.rank(), size, at)
+                        .isEqualTo(elements.get(wanted, at));
             }
         }
     }
