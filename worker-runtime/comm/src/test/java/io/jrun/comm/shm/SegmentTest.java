@@ -1,5 +1,6 @@
 package io.jrun.comm.shm;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -21,6 +22,19 @@ class SegmentTest {
             assertThat(first.memory().byteSize()).isEqualTo(4096);
         }
         assertThat(FILE).doesNotExist();
+    }
+
+    /** Where there is NUMA, pages lie near the rank that made them, since nobody else can touch them before. */
+    @Test
+    void theCreatorHasAllPagesBeforeAnybodyCanOpenIt() throws Exception {
+        long bytes = 1 << 20;
+        try (Segment _ = Segment.create(NAME, bytes, bytes).orElseThrow()) {
+            Process stat = new ProcessBuilder("stat", "-c", "%b %B", FILE.toString()).start();
+            String[] blocks = new String(stat.getInputStream().readAllBytes(), UTF_8)
+                    .strip()
+                    .split(" ", -1);
+            assertThat(Long.parseLong(blocks[0]) * Long.parseLong(blocks[1])).isGreaterThanOrEqualTo(bytes);
+        }
     }
 
     @Test

@@ -151,7 +151,7 @@ class GlooBackendTest {
     }
 
     /** A call of a rank that differs from what the others call, and how messages name either. */
-    private enum Difference {
+    enum Difference {
         COUNT("allReduce #1\\(f32, 9, SUM\\)") {
             @Override
             void call(ProcessGroup group) {
