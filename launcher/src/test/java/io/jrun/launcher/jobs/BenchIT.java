@@ -136,7 +136,7 @@ class BenchIT extends RealJobs {
 
     @Test
     void registeredAllReduceTakesLessThanACopy() throws IOException {
-        Result result = jrun.run("bench", "memory", "--nproc-per-node=2", "--bytes=16M", "--calls=100");
+        Result result = jrun.run("bench", "memory", "--nproc-per-node=2", "--bytes=16M", "--calls=30");
         assertThat(result.exitCode()).as(result.err()).isZero();
         JsonNode found = new JsonMapper().readTree(result.out());
         assertThat(found.get("allocatedBytesPerCall").asLong()).as(result.out()).isBetween(0L, 1L << 20);
