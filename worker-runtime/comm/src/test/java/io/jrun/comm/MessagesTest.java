@@ -398,6 +398,7 @@ class MessagesTest {
                 }
                 works.add(messages.sendAsync(filled(1, 9), DataType.I32, 1, 1, 9));
                 works.get(3).await();
+                assertIsHeldBack(works.get(4));
                 world.group().barrier();
                 works.getLast().await();
             } else {
@@ -415,6 +416,13 @@ class MessagesTest {
             }
             world.group().barrier();
         });
+    }
+
+    /** It would take some hundredths of a second, if there were room. */
+    private static void assertIsHeldBack(Work sent) {
+        assertThatThrownBy(() -> sent.await(Duration.ofMillis(700)))
+                .isInstanceOfSatisfying(
+                        CommException.class, comm -> assertThat(comm.code()).isEqualTo(ErrorCode.COLLECTIVE_TIMEOUT));
     }
 
     @ParameterizedTest
