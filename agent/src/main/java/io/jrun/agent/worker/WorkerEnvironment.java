@@ -93,6 +93,7 @@ public final class WorkerEnvironment {
         put(env, "JRUN_ROUND", launch.getRound());
         env.put("JRUN_AGENT_SOCKET", context.socket().toString());
         env.put("JRUN_HOST", context.node().host());
+        put(env, "JRUN_NODE_CORES", context.node().cores());
         if (worker.getConsoleStdout() && worker.getTerminalStdout()) {
             env.put("JRUN_CONSOLE", "terminal");
         } else {

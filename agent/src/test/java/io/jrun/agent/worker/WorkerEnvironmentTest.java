@@ -64,6 +64,7 @@ class WorkerEnvironmentTest {
                 .containsEntry("JRUN_ROUND", "3")
                 .containsEntry("JRUN_AGENT_SOCKET", "/tmp/jrun-1/agent.sock")
                 .containsEntry("JRUN_HOST", "node7")
+                .containsEntry("JRUN_NODE_CORES", "8")
                 .containsEntry("JRUN_ERROR_FILE", "/logs/run/attempt-0/rank-0003/error.json")
                 .containsEntry("JRUN_LOG_DIR", "/logs/run/attempt-0/rank-0003");
     }

@@ -111,7 +111,8 @@ final class Joining {
                     table.secret(),
                     table.peers(),
                     Optional.ofNullable(socket),
-                    channel);
+                    channel,
+                    environment.nodeCores());
             return new World(identity, context, channel, listener.registry(), environment.groupOptions());
         } catch (CommException failure) {
             Transports.close(socket);

@@ -121,7 +121,8 @@ public final class LocalWorld {
         GroupRegistry registry =
                 new GroupRegistry(Transports.of(options.transport(), nodeCount, tcp), Optional.empty());
         Control control = hub.connect(rank, registry);
-        WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener, control);
+        WorldContext context =
+                new WorldContext(runId, 0, rank, secret, peers, listener, control, WorldContext.usableCores());
         GroupOptions groupOptions =
                 GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
         try (World world = new World(identity, context, control, registry, groupOptions)) {

@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.collective.TuningTable;
 import io.jrun.comm.tcp.TcpOptions;
@@ -19,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param agentSocket path of the agent's unix-domain socket
  * @param round of the rendezvous
  * @param logFolder this rank's
+ * @param nodeCores cores of the node that its ranks may use together
  */
 record WorkerEnvironment(
         WorldIdentity identity,
@@ -27,7 +29,8 @@ record WorkerEnvironment(
         TransportKind transport,
         TcpOptions tcpOptions,
         GroupOptions groupOptions,
-        Optional<Path> logFolder) {
+        Optional<Path> logFolder,
+        int nodeCores) {
 
     /**
      * Reads the variables; null if no agent started this process and none is needed.
@@ -60,7 +63,10 @@ record WorkerEnvironment(
                 reader.groupOptions(),
                 Optional.of(variables.getOrDefault("JRUN_LOG_DIR", ""))
                         .filter(folder -> !folder.isEmpty())
-                        .map(Path::of));
+                        .map(Path::of),
+                variables.containsKey("JRUN_NODE_CORES")
+                        ? reader.number("JRUN_NODE_CORES")
+                        : WorldContext.usableCores());
     }
 
     /** Reads single variables. */

@@ -18,6 +18,7 @@ import java.util.Optional;
  * @param listener bound before this rank joined, its port is {@code peers.get(rank).tcpPort()}; the factory owns and closes
  *     it; absent where the round has no TCP data plane
  * @param locator finds out where a rank is that does not come
+ * @param nodeCores cores of this node that its ranks may use together, whichever of them this rank is bound to
  */
 public record WorldContext(
         String runId,
@@ -26,20 +27,26 @@ public record WorldContext(
         Bytes secret,
         List<Peer> peers,
         Optional<ServerSocketChannel> listener,
-        RankLocator locator) {
+        RankLocator locator,
+        int nodeCores) {
     public WorldContext {
         peers = List.copyOf(peers);
     }
 
-    /** A world in which nobody can be asked where a rank is. */
+    /** A world of ranks that are bound to no cores, and in which nobody can be asked where one is. */
     public WorldContext(
             String runId, int round, int rank, Bytes secret, List<Peer> peers, Optional<ServerSocketChannel> listener) {
-        this(runId, round, rank, secret, peers, listener, RankLocator.NONE);
+        this(runId, round, rank, secret, peers, listener, RankLocator.NONE, usableCores());
+    }
+
+    /** Cores that this process may use. */
+    public static int usableCores() {
+        return Runtime.getRuntime().availableProcessors();
     }
 
     /** Whether a rank that waits may spin: where this node's ranks outnumber its cores, it would take one from a peer. */
     public boolean hasCoreForEachLocalRank() {
-        return localRanks() <= Runtime.getRuntime().availableProcessors();
+        return localRanks() <= nodeCores;
     }
 
     /** How many nodes have ranks. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.control.RankLocator;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
@@ -11,10 +12,14 @@ import org.junit.jupiter.api.Test;
 
 class WorldContextTest {
     private static WorldContext world(int rank, int... nodeOfRank) {
+        return worldOn(1, rank, nodeOfRank);
+    }
+
+    private static WorldContext worldOn(int nodeCores, int rank, int... nodeOfRank) {
         List<Peer> peers = IntStream.range(0, nodeOfRank.length)
                 .mapToObj(each -> new Peer(each, nodeOfRank[each], 0, "host" + nodeOfRank[each], "127.0.0.1", 0, 1))
                 .toList();
-        return new WorldContext("run", 0, rank, Bytes.EMPTY, peers, Optional.empty());
+        return new WorldContext("run", 0, rank, Bytes.EMPTY, peers, Optional.empty(), RankLocator.NONE, nodeCores);
     }
 
     @Test
@@ -24,9 +29,10 @@ class WorldContextTest {
     }
 
     @Test
-    void spinningNeedsACoreForEachOfThem() {
-        int cores = Runtime.getRuntime().availableProcessors();
-        assertThat(world(0, new int[cores]).hasCoreForEachLocalRank()).isTrue();
-        assertThat(world(0, new int[cores + 1]).hasCoreForEachLocalRank()).isFalse();
+    void spinningNeedsACoreOfTheNodeForEachOfThem() {
+        int more = 2 * WorldContext.usableCores();
+        assertThat(worldOn(more, 0, new int[more]).hasCoreForEachLocalRank()).isTrue();
+        assertThat(worldOn(more, 0, new int[more + 1]).hasCoreForEachLocalRank())
+                .isFalse();
     }
 }
