@@ -96,10 +96,7 @@ class FlightRecorderIT extends RealJobs {
 
     @Test
     void theRankThatIsKilledIsNamed() throws Exception {
-        program(
-                0,
-                60,
-                "new ProcessBuilder(\"kill\", \"-9\", \"\" + ProcessHandle.current().pid()).start().waitFor();");
+        program(0, 60, "new ProcessBuilder(\"kill\", \"-9\", \"\" + ProcessHandle.current().pid()).start().waitFor();");
         Report report = runAndRead();
         assertThat(report.text()).contains("dumps of 2 of 3 ranks in ", "no dump of rank 0\n");
         assertThat(report.finding().path("kind").asText()).isEqualTo("late");

@@ -194,7 +194,9 @@ public final class AgentChannel implements Control {
                 send(new Frame.Leaving(how, listener.waits()));
             } catch (IOException e) {
                 // The agent sees the end of this connection and of this process; that says the same.
-                listener.connectionLost("saying that this rank leaves: " + e.getMessage());
+                if (!closed.get()) { // this process's own exit may close it meanwhile
+                    listener.connectionLost("saying that this rank leaves: " + e.getMessage());
+                }
             }
         }
     }
