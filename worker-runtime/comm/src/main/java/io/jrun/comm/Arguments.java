@@ -107,6 +107,13 @@ final class Arguments {
         return a.asOverlappingSlice(b).isPresent();
     }
 
+    static void objectSize(OpKind kind, long bytes) {
+        if (bytes < 0 || bytes > ObjectCollectives.MAX_BYTES) {
+            throw usage(
+                    kind, "the object has " + bytes + " bytes (expected at most " + ObjectCollectives.MAX_BYTES + ")");
+        }
+    }
+
     static CommException usage(OpKind kind, String what) {
         return new CommException(ErrorCode.USAGE, kind.methodName() + ": " + what);
     }

@@ -6,8 +6,8 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 
 /**
- * How objects become bytes and back. Called on the caller's thread. What {@link #decode} throws becomes a USAGE error that
- * names the rank whose bytes they were.
+ * How objects become bytes and back. Called on the caller's thread. What {@link #encode} or {@link #decode} throws
+ * becomes a USAGE error that names the rank whose object it was.
  */
 public interface Codec<T> {
     /** Strings in UTF-8; bytes that are no UTF-8 are an error. */

@@ -115,17 +115,13 @@ public final class Messages {
 
     /** Sends an object; see {@link ObjectCollectives}. */
     public <T> void sendObject(T value, int destination, int tag, Codec<T> codec) {
-        byte[] bytes;
-        try {
-            bytes = codec.encode(value);
-        } catch (RuntimeException e) {
-            throw new CommException(ErrorCode.USAGE, "send: the codec cannot encode the object: " + e, e);
+        Encoded encoded = Encoded.of(value, codec);
+        Throwable failure = encoded.failure();
+        if (failure != null) {
+            throw new CommException(ErrorCode.USAGE, "send: the codec cannot encode the object: " + failure, failure);
         }
-        if (bytes.length > ObjectCollectives.MAX_BYTES) {
-            throw Arguments.usage(
-                    OpKind.SEND,
-                    "the object has " + bytes.length + " bytes (expected at most " + ObjectCollectives.MAX_BYTES + ")");
-        }
+        byte[] bytes = encoded.bytes();
+        Arguments.objectSize(OpKind.SEND, bytes.length);
         Request request =
                 requests.message(OpKind.SEND, MemorySegment.ofArray(bytes), DataType.U8, bytes.length, destination);
         runtime.sends(destination).run(sending(request, new Envelope(tag, DataType.U8, bytes.length, true)));

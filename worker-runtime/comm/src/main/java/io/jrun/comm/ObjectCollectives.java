@@ -2,9 +2,12 @@ package io.jrun.comm;
 
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
@@ -19,8 +22,6 @@ import org.jspecify.annotations.Nullable;
 public final class ObjectCollectives {
     /** Far more than what is no tensor needs, and little enough for a heap. */
     public static final int MAX_BYTES = 256 << 20;
-
-    private static final long FAILED = -1;
 
     private final ProcessGroup group;
 
@@ -82,15 +83,54 @@ public final class ObjectCollectives {
         for (int rank = 0; rank < sizes.length; rank++) {
             check(OpKind.SCATTER, root, sizes[rank], all.isEmpty() ? Encoded.NOTHING : all.get(rank));
         }
-        byte[] whole = new byte[all.isEmpty() ? 0 : total(OpKind.SCATTER, sizes)];
-        int at = 0;
-        for (Encoded one : all) {
-            System.arraycopy(one.bytes(), 0, whole, at, one.bytes().length);
-            at += one.bytes().length;
-        }
+        byte[] whole = all.isEmpty() ? new byte[0] : joined(all, total(OpKind.SCATTER, sizes));
         byte[] mine = new byte[(int) sizes[group.rank()]];
         group.scatterV(MemorySegment.ofArray(whole), MemorySegment.ofArray(mine), DataType.U8, root, sizes);
         return decode(OpKind.SCATTER, root, mine, codec);
+    }
+
+    /**
+     * Gives rank r the r-th of this rank's values; every rank learns all sizes, of which there is one for each pair of ranks.
+     *
+     * @param values one for each rank
+     * @return what each rank has for this one, by group rank
+     */
+    public <T> List<T> allToAll(List<T> values, Codec<T> codec) {
+        int size = group.size();
+        int rank = group.rank();
+        List<Encoded> mine = encodeAll(values, codec);
+        long[] sizes = new long[size * size]; // by sender, then receiver
+        long[] outgoing = mine.stream().mapToLong(Encoded::size).toArray();
+        group.allGather(MemorySegment.ofArray(outgoing), MemorySegment.ofArray(sizes), DataType.I64, size);
+        for (int pair = 0; pair < sizes.length; pair++) {
+            int sender = pair / size;
+            check(OpKind.ALL_TO_ALL, sender, sizes[pair], sender == rank ? mine.get(pair % size) : Encoded.NOTHING);
+        }
+        for (int each = 0; each < size; each++) {
+            int _ = total(OpKind.ALL_TO_ALL, sentBy(each, sizes));
+            int _ = total(OpKind.ALL_TO_ALL, receivedBy(each, sizes));
+        }
+        long[] incoming = receivedBy(rank, sizes);
+        byte[] all = new byte[total(OpKind.ALL_TO_ALL, incoming)];
+        byte[] whole = joined(mine, total(OpKind.ALL_TO_ALL, outgoing));
+        group.allToAllV(MemorySegment.ofArray(whole), outgoing, MemorySegment.ofArray(all), incoming, DataType.U8);
+        return decodeAll(OpKind.ALL_TO_ALL, values.get(rank), incoming, all, codec);
+    }
+
+    private long[] sentBy(int sender, long[] sizes) {
+        return Arrays.copyOfRange(sizes, sender * group.size(), (sender + 1) * group.size());
+    }
+
+    private long[] receivedBy(int receiver, long[] sizes) {
+        return IntStream.range(0, group.size())
+                .mapToLong(sender -> sizes[sender * group.size() + receiver])
+                .toArray();
+    }
+
+    private static byte[] joined(List<Encoded> objects, int total) {
+        ByteBuffer whole = ByteBuffer.allocate(total);
+        objects.forEach(one -> whole.put(one.bytes()));
+        return whole.array();
     }
 
     private <T> List<Encoded> encodeAll(@Nullable List<T> values, Codec<T> codec) {
@@ -123,7 +163,7 @@ public final class ObjectCollectives {
     }
 
     private void check(OpKind kind, int owner, long size, Encoded mine) {
-        if (size == FAILED) {
+        if (size == Encoded.FAILED) {
             throw new CommException(
                     ErrorCode.USAGE,
                     kind.methodName() + ": rank " + group.worldRank(owner) + " could not encode its object"
@@ -159,47 +199,6 @@ public final class ObjectCollectives {
                     kind.methodName() + ": the codec cannot decode the " + bytes.length + " bytes of rank "
                             + group.worldRank(owner) + ": " + e,
                     e);
-        }
-    }
-
-    /** What became of encoding an object. */
-    private static final class Encoded {
-        static final Encoded NOTHING = new Encoded(new byte[0], null);
-
-        private final byte[] bytes;
-        private final @Nullable RuntimeException failure;
-
-        private Encoded(byte[] bytes, @Nullable RuntimeException failure) {
-            this.bytes = bytes;
-            this.failure = failure;
-        }
-
-        static <T> Encoded of(@Nullable T value, Codec<T> codec) {
-            if (value == null) {
-                return failed(new IllegalArgumentException("the value is null"));
-            }
-            try {
-                return new Encoded(codec.encode(value), null);
-            } catch (RuntimeException e) {
-                return failed(e);
-            }
-        }
-
-        static Encoded failed(RuntimeException failure) {
-            return new Encoded(new byte[0], failure);
-        }
-
-        byte[] bytes() {
-            return bytes;
-        }
-
-        long size() {
-            return failure == null ? bytes.length : FAILED;
-        }
-
-        @Nullable
-        RuntimeException failure() {
-            return failure;
         }
     }
 }

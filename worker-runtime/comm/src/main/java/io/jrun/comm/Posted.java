@@ -112,6 +112,7 @@ final class Posted implements Receipt {
     /** Where the message goes, which {@link #agrees}. */
     MemorySegment target(Envelope envelope) {
         if (isObject) {
+            Arguments.objectSize(OpKind.RECV, envelope.count());
             object = new byte[(int) envelope.count()];
             return MemorySegment.ofArray(object);
         }

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -25,6 +27,21 @@ class ObjectCollectivesTest {
             return Integer.valueOf(Codec.STRING.decode(bytes));
         }
     };
+
+    private static Codec<Integer> encoding(Supplier<byte @Nullable []> encoder) {
+        return new Codec<>() {
+            @Override
+            @SuppressWarnings("NullAway") // What a program without such a check may do.
+            public byte[] encode(Integer value) {
+                return encoder.get();
+            }
+
+            @Override
+            public Integer decode(byte[] bytes) {
+                return DECIMAL.decode(bytes);
+            }
+        };
+    }
 
     private static void run(TransportKind transport, int size, ThrowingConsumer<World> body) {
         LocalWorld.run(
@@ -47,6 +64,11 @@ class ObjectCollectivesTest {
             assertThat(objects.gather(words.get(rank), root, Codec.STRING)).isEqualTo(rank == root ? words : List.of());
             assertThat(objects.scatter(rank == root ? words : null, root, Codec.STRING))
                     .isEqualTo(words.get(rank));
+            List<String> outgoing = IntStream.range(0, size)
+                    .mapToObj(other -> words.get(rank) + "to" + other)
+                    .toList();
+            assertThat(objects.allToAll(outgoing, Codec.STRING))
+                    .isEqualTo(words.stream().map(word -> word + "to" + rank).toList());
             assertThat(objects.allGather(new byte[rank], Codec.BYTES))
                     .allSatisfy(bytes -> assertThat(bytes).isEqualTo(new byte[bytes.length]))
                     .extracting(bytes -> bytes.length)
@@ -66,6 +88,16 @@ class ObjectCollectivesTest {
                     .hasMessageContaining(world.rank() == 1 ? "-7 is negative" : "see its log");
             assertThatThrownBy(() -> objects.broadcast(null, 0, DECIMAL)).hasMessageContaining("rank 0 could not");
             assertThatThrownBy(() -> objects.scatter(List.of(1), 0, DECIMAL)).hasMessageContaining("rank 0 could not");
+            assertThatThrownBy(() -> objects.allToAll(List.of(1), DECIMAL)).hasMessageContaining("rank 0 could not");
+            for (Codec<Integer> bad : List.of(encoding(() -> null), encoding(() -> {
+                throw new StackOverflowError("a circle");
+            }))) {
+                assertThatThrownBy(() -> objects.allGather(7, world.rank() == 1 ? bad : DECIMAL))
+                        .isInstanceOfSatisfying(
+                                CommException.class,
+                                comm -> assertThat(comm.code()).isEqualTo(ErrorCode.USAGE))
+                        .hasMessageContaining("rank 1 could not encode");
+            }
             assertThat(objects.allGather(world.rank(), DECIMAL)).hasSize(size);
         });
     }
