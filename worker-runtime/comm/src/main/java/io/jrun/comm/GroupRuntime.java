@@ -277,6 +277,7 @@ final class GroupRuntime {
         if (current != null) {
             current.close();
         }
+        recorder.closed(recorded);
         GroupRuntime child = urgent;
         if (child != null) {
             child.release();

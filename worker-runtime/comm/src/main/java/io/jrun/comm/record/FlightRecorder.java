@@ -4,10 +4,12 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The last {@value #CAPACITY} operations of one rank, over all its groups. An operation costs a few plain writes into memory
@@ -21,6 +23,9 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class FlightRecorder {
     /** A step of training has about a hundred operations: these are the last twenty steps, in 128 KiB. A power of two. */
     public static final int CAPACITY = 2048;
+
+    /** How many closed groups are still known. */
+    static final int MAX_CLOSED_GROUPS = 64;
 
     /** The ticket of an operation that has none. */
     public static final long NO_TICKET = 0;
@@ -46,18 +51,28 @@ public final class FlightRecorder {
 
     private final long[] words = new long[CAPACITY * WORDS_PER_ENTRY];
     private final AtomicLong tickets = new AtomicLong(NO_TICKET);
-    private final List<RecordedGroup> groups = new CopyOnWriteArrayList<>();
+    private final ConcurrentSkipListMap<Integer, RecordedGroup> groups = new ConcurrentSkipListMap<>();
+    private final ArrayDeque<RecordedGroup> closedGroups = new ArrayDeque<>();
+    private int nextIndex;
 
     /** Makes a group known. */
     public synchronized RecordedGroup group(String name, List<Integer> worldRanks) {
-        RecordedGroup group = new RecordedGroup(groups.size(), name, worldRanks);
-        groups.add(group);
+        RecordedGroup group = new RecordedGroup(nextIndex++, name, worldRanks);
+        groups.put(group.index(), group);
         return group;
     }
 
-    /** All groups so far, closed ones included. */
+    /** A group is closed: it is known until {@value #MAX_CLOSED_GROUPS} others have been closed after it. */
+    public synchronized void closed(RecordedGroup group) {
+        closedGroups.add(group);
+        if (closedGroups.size() > MAX_CLOSED_GROUPS) {
+            groups.remove(closedGroups.remove().index());
+        }
+    }
+
+    /** All groups that are known, the oldest first. */
     public List<RecordedGroup> groups() {
-        return List.copyOf(groups);
+        return List.copyOf(groups.values());
     }
 
     /** How many operations there have been in all. */
@@ -121,9 +136,9 @@ public final class FlightRecorder {
         List<Numbered> found = new ArrayList<>();
         for (int entry = 0; entry < words.length; entry += WORDS_PER_ENTRY) {
             long ticket = (long) WORD.getAcquire(words, entry + TICKET);
-            RecordedOperation operation = read(entry);
+            RecordedOperation operation = ticket > NO_TICKET ? read(entry) : null;
             VarHandle.loadLoadFence();
-            if (ticket > NO_TICKET && ticket == (long) WORD.getOpaque(words, entry + TICKET)) {
+            if (operation != null && ticket == (long) WORD.getOpaque(words, entry + TICKET)) {
                 found.add(new Numbered(ticket, operation));
             }
         }
@@ -131,17 +146,21 @@ public final class FlightRecorder {
         return found.stream().map(Numbered::operation).toList();
     }
 
-    private RecordedOperation read(int entry) {
+    /** Null if its group is known no more. */
+    private @Nullable RecordedOperation read(int entry) {
         long groupAndState = (long) WORD.getAcquire(words, entry + GROUP_AND_STATE);
-        return new RecordedOperation(
-                groups.isEmpty() ? "" : groups.get((int) (groupAndState >>> 8)).name(),
-                (long) WORD.getOpaque(words, entry + SEQUENCE),
-                (long) WORD.getOpaque(words, entry + FINGERPRINT),
-                (long) WORD.getOpaque(words, entry + COUNT),
-                STATES[(int) (groupAndState & 0xff)],
-                (long) WORD.getOpaque(words, entry + QUEUED_NANOS),
-                (long) WORD.getOpaque(words, entry + STARTED_NANOS),
-                (long) WORD.getOpaque(words, entry + ENDED_NANOS));
+        RecordedGroup group = groups.get((int) (groupAndState >>> 8));
+        return group == null
+                ? null
+                : new RecordedOperation(
+                        group.name(),
+                        (long) WORD.getOpaque(words, entry + SEQUENCE),
+                        (long) WORD.getOpaque(words, entry + FINGERPRINT),
+                        (long) WORD.getOpaque(words, entry + COUNT),
+                        STATES[(int) (groupAndState & 0xff)],
+                        (long) WORD.getOpaque(words, entry + QUEUED_NANOS),
+                        (long) WORD.getOpaque(words, entry + STARTED_NANOS),
+                        (long) WORD.getOpaque(words, entry + ENDED_NANOS));
     }
 
     private long write(RecordedGroup group, Call call, OperationState state, long queuedNanos, long startedNanos) {

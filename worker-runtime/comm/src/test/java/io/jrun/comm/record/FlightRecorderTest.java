@@ -129,4 +129,22 @@ class FlightRecorderTest {
         }
         assertThat(seen).isPositive();
     }
+
+    @Test
+    void groupsClosedLongAgoAreForgotten() {
+        List<RecordedGroup> closed = new ArrayList<>();
+        for (int number = 0; number <= FlightRecorder.MAX_CLOSED_GROUPS; number++) {
+            RecordedGroup group = recorder.group("g" + number, List.of(0));
+            closed.add(group);
+            long _ = run(group, 0, 1);
+            recorder.closed(group);
+        }
+        RecordedGroup open = recorder.group("open", List.of(0));
+
+        assertThat(recorder.groups())
+                .hasSize(2 + FlightRecorder.MAX_CLOSED_GROUPS)
+                .contains(world, closed.get(1), open)
+                .doesNotContain(closed.getFirst());
+        assertThat(recorder.snapshot()).extracting(RecordedOperation::group).startsWith("g1", "g2");
+    }
 }
