@@ -10,7 +10,7 @@ import java.util.TreeSet;
 
 /**
  * Matches the sends and receives of one group: a send and the receive of the same number between the same two ranks belong
- * together. Confined to one thread.
+ * together. Of a receive from any source nobody is guilty in particular. Confined to one thread.
  */
 final class MessageMatching {
     private final Map<Integer, Dump> byRank;
@@ -39,6 +39,9 @@ final class MessageMatching {
     }
 
     private Optional<Finding> finding(Dump mine, Operation message) {
+        if (message.isFromAny()) {
+            return Optional.of(unanswered(mine, message));
+        }
         int other = ranks.get(message.peer());
         Dump theirs = byRank.get(other);
         if (theirs == null) {
@@ -50,6 +53,16 @@ final class MessageMatching {
             return Optional.of(late(mine, message, new Place(other, theirs.host(), Optional.empty(), words)));
         }
         return both(mine, message, theirs, answer.get());
+    }
+
+    private Finding unanswered(Dump mine, Operation message) {
+        return new Finding(
+                Kind.STUCK,
+                group,
+                message.sequence(),
+                new TreeSet<>(),
+                "rank " + mine.rank() + " was in " + message.call() + ", for which no message came that fits.",
+                List.of(here(mine, message)));
     }
 
     private Finding late(Dump mine, Operation message, Place there) {
@@ -95,6 +108,7 @@ final class MessageMatching {
                         && operation.group().equals(group)
                         && operation.sequence() == message.sequence()
                         && !operation.name().equals(message.name())
+                        && !operation.isFromAny()
                         && ranks.get(operation.peer()) == sender
                         && operation.state() != Operation.State.QUEUED)
                 .findFirst();

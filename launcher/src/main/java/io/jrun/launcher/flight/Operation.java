@@ -6,7 +6,7 @@ package io.jrun.launcher.flight;
  * @param name of the method: allReduce, send and so on
  * @param type of the elements
  * @param call with all arguments, as error messages name it
- * @param peer group rank at the other end of a message; -1 for collectives
+ * @param peer group rank at the other end of a message; -1 for a receive from any, and for collectives
  * @param waitedNanos from its start to its end, or to the dump; 0 if it has not started, or completed without a clock
  */
 record Operation(
@@ -28,7 +28,12 @@ record Operation(
     }
 
     boolean isMessage() {
-        return peer >= 0;
+        return name.equals("send") || name.equals("recv");
+    }
+
+    /** Whether it takes a message of whoever sends one. */
+    boolean isFromAny() {
+        return isMessage() && peer < 0;
     }
 
     /** Whether it has begun and did not reach its end. */

@@ -174,6 +174,29 @@ class MatchingTest {
     }
 
     @Test
+    void aReceiveFromAnyIsNoCollective() {
+        assertThat(match(
+                        new Rank(0, 2).message("recv", -1, 0, 10, State.STARTED),
+                        new Rank(1, 2).call("world", 0, "barrier", State.COMPLETED)))
+                .singleElement()
+                .satisfies(finding -> {
+                    assertThat(finding.kind()).isEqualTo(Kind.STUCK);
+                    assertThat(finding.guilty()).isEmpty();
+                    assertThat(finding.text())
+                            .isEqualTo("rank 0 was in recv #0(f32, 10, -1), for which no message came that fits.");
+                });
+    }
+
+    @Test
+    void aSendToOneWhoReceivesFromAnyIsNotMatchedByItsNumber() {
+        assertThat(match(
+                        new Rank(0, 2).message("recv", -1, 0, 11, State.COMPLETED),
+                        new Rank(1, 2).message("send", 0, 0, 10, State.STARTED)))
+                .extracting(Finding::kind)
+                .containsExactly(Kind.LATE);
+    }
+
+    @Test
     void messagesOfDifferentLengthsAreAMismatchToldOnce() {
         assertThat(match(
                         new Rank(0, 2).message("send", 1, 0, 10, State.STARTED),
