@@ -39,7 +39,8 @@ final class DryRunCommand {
     /** No agent is asked, so that a map can be had before any runs; what only they know is not in it: devices and JVM options. */
     private static List<String> onHosts(JobSpec job, Cluster cluster) {
         List<Node> nodes = new ArrayList<>();
-        for (Cluster.Host host : cluster.hosts()) {
+        int members = Math.min(cluster.hosts().size(), job.nodes().max());
+        for (Cluster.Host host : cluster.hosts().subList(0, members)) {
             if (!(job.workersOn(nodes.size()) instanceof WorkerCount.Exactly)) {
                 throw new UsageException("--dry-run: only the agent of " + host.name() + " knows how many workers"
                         + " --nproc-per-node means there. Give a number, or run the job.");
@@ -57,6 +58,8 @@ final class DryRunCommand {
             return List.of(JobJson.rankMap(ranks.placements(), shortCommands(job, ranks)));
         }
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), shortCommands(job, ranks)));
+        lines.addAll(DryRun.nodes(
+                job.nodes(), cluster.names().subList(members, cluster.hosts().size())));
         if (cluster.reach() instanceof Cluster.Slurm slurm) {
             lines.add(slurm.words());
         }

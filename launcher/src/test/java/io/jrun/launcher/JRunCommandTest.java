@@ -49,6 +49,28 @@ class JRunCommandTest {
         assertThat(out.toString(StandardCharsets.UTF_8)).contains("--secret-file=PATH", "--listen=ADDRESS:PORT");
     }
 
+    @Test
+    void dryRunSaysWhoStandsByAndHowFewAreEnough() {
+        assertThat(run("--dry-run", "--hosts=a:1,b:1,c:1", "--nnodes=1:2", "--launch=ssh", "/bin/true"))
+                .as(err.toString(StandardCharsets.UTF_8))
+                .isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8).lines())
+                .hasSize(5)
+                .anyMatch(line -> line.matches("   1  b +0  - +/bin/true"))
+                .noneMatch(line -> line.matches("   2  c .*"))
+                .contains(
+                        "goes on with 1 to 2 nodes: where one is missing, the ranks behind it move up",
+                        "stand by, for nodes that are lost: c");
+    }
+
+    @Test
+    void benchWithoutAnOperationIsRefused() {
+        assertThat(run("bench", "--nproc-per-node=2")).isEqualTo(2);
+        assertThat(err)
+                .hasToString(
+                        "jrun: OPERATION is missing: jrun bench OPERATION [options]; 'jrun bench --help' shows them.\n");
+    }
+
     private int run(String... args) {
         Surroundings surroundings =
                 new Surroundings(Map.of("HOME", folder.toString()), folder, folder, folder, TerminalStreams.NONE);

@@ -60,7 +60,7 @@ record BenchArguments(List<String> own, List<String> programs) {
                 own.add(args.get(i));
             }
         }
-        if (programs.isEmpty() || programs.stream().anyMatch(HELP::contains)) {
+        if (programs.stream().anyMatch(HELP::contains)) {
             own.add(LaunchOption.NPROC_PER_NODE.longName() + "=1"); // every worker would print the same text
         }
         return new BenchArguments(own, programs);

@@ -4,11 +4,13 @@ import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.nodes.HostFile;
 import io.jrun.launcher.nodes.HostList;
 import io.jrun.launcher.nodes.HostSyntaxException;
+import io.jrun.launcher.slurm.OncePerTask;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /** Reads where a job runs, and how jrun comes to agents there. Confined to one thread. */
 final class ClusterReader {
@@ -38,12 +40,16 @@ final class ClusterReader {
         Launch launch = launch();
         Optional<LaunchOption> source = source();
         if (source.isEmpty()) {
-            if (launch == Launch.AUTO || launch == Launch.SLURM) {
+            if ((launch == Launch.AUTO && !isOfThisNode()) || launch == Launch.SLURM) {
                 Optional<Cluster> allocated =
                         new SlurmReader(settings, surroundings, placement).read(launch == Launch.SLURM);
                 if (allocated.isPresent()) {
                     return allocated;
                 }
+            } else if (launch == Launch.AUTO) {
+                OncePerTask.explainMeeting(surroundings.environment()).ifPresent(words -> {
+                    throw new UsageException(words);
+                });
             }
             if (launch == Launch.HOSTS || launch == Launch.SSH) {
                 throw new UsageException(settings.name(LaunchOption.LAUNCH) + " "
@@ -66,10 +72,19 @@ final class ClusterReader {
         };
     }
 
+    /** Whether this jrun is meant for its own node only: alone, or as one of several that meet. */
+    private boolean isOfThisNode() {
+        boolean meets = Stream.of(LaunchOption.RDZV_ENDPOINT, LaunchOption.MASTER_ADDR, LaunchOption.NODE_RANK)
+                .anyMatch(settings::has);
+        return meets || settings.isOn(LaunchOption.STANDALONE);
+    }
+
     private boolean agentsStand() {
-        return settings.has(LaunchOption.SECRET_FILE)
-                || settings.has(LaunchOption.AGENT_PORT)
-                || Files.exists(SecretPath.standard(surroundings));
+        if (settings.has(LaunchOption.SECRET_FILE) || settings.has(LaunchOption.AGENT_PORT)) {
+            return true;
+        }
+        boolean meansSsh = settings.has(LaunchOption.SSH_OPTIONS) || settings.has(LaunchOption.REMOTE_JRUN);
+        return !meansSsh && Files.exists(SecretPath.standard(surroundings));
     }
 
     private Launch launch() {

@@ -66,6 +66,10 @@ public sealed interface JobRequest {
      */
     static JobRequest parseBench(List<String> args, Surroundings surroundings) {
         BenchArguments bench = BenchArguments.split(args);
+        if (bench.programs().isEmpty()) {
+            throw new UsageException(
+                    "OPERATION is missing: jrun bench OPERATION [options]; 'jrun bench --help' shows them.");
+        }
         OptionScanner.Scanned parsed = OptionScanner.scan(bench.own());
         Settings settings = Settings.ofCommandLine(parsed.options());
         if (settings.has(LaunchOption.DETACH)) {

@@ -53,6 +53,7 @@ final class JobSpecBuilder {
                 .read()
                 .or(() -> new MeetingReader(settings, surroundings).read(words));
         NodePolicy nodes = new NodeOptions(settings, cluster).policy();
+        new Companions(settings).check(cluster, nodes);
         checkMonitorInterval();
         Program program = new ProgramFinder(settings, surroundings).find(word, args);
         return new JobSpec(

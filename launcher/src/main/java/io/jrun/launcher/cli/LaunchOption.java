@@ -113,7 +113,7 @@ public enum LaunchOption {
             OptionGroup.HOSTS,
             "How jrun comes to an agent on each host: local (this machine, no other), hosts (they stand there, 'jrun agent'),"
                     + " ssh or slurm (it starts them for this job, with ssh, or srun in a Slurm allocation). auto: in an allocation"
-                    + " slurm; where hosts are named, those that stand there if there is a secret file, else ssh."),
+                    + " slurm, except with --rdzv-endpoint or --standalone; where hosts are named, those that stand there if there is a secret file, else (or with --ssh-options) ssh."),
     HOSTS(
             "--hosts --nodelist",
             "HOSTS",

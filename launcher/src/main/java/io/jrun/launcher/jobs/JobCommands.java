@@ -9,12 +9,15 @@ import io.jrun.launcher.record.JobIndex;
 import io.jrun.launcher.record.JobIndex.Entry;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.RecordFile;
+import io.jrun.launcher.report.FailureReport;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -77,6 +80,15 @@ public final class JobCommands {
     }
 
     private int logs(Entry job, JobsRequest request) throws IOException, InterruptedException {
+        TreeSet<Integer> known = new TreeSet<>();
+        job.record().workers().forEach(worker -> known.add(worker.rank()));
+        boolean none = request.ranks()
+                .filter(chosen -> Collections.disjoint(chosen, known))
+                .isPresent();
+        if (none && !known.isEmpty() && !request.has(Flag.FOLLOW)) {
+            throw new UsageException(
+                    "logs: " + job.name() + " has no such rank; it has " + FailureReport.ranks(known) + ".");
+        }
         new LogReader(job, request.ranks(), out, say).read(request.has(Flag.FOLLOW));
         return 0;
     }

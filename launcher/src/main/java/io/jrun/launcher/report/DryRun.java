@@ -1,6 +1,7 @@
 package io.jrun.launcher.report;
 
 import io.jrun.launcher.files.JobFiles;
+import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.layout.Placement;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,6 +25,23 @@ public final class DryRun {
         for (Placement place : placements) {
             lines.add(format.formatted(
                     place.rank(), place.host(), place.localRank(), device(place), quoted(commands.get(place.rank()))));
+        }
+        return lines;
+    }
+
+    /**
+     * How the nodes may come and go, if they may.
+     *
+     * @param standingBy hosts without ranks at the beginning
+     */
+    public static List<String> nodes(NodePolicy policy, List<String> standingBy) {
+        List<String> lines = new ArrayList<>();
+        if (policy.min() < policy.max()) {
+            lines.add("goes on with " + policy.min() + " to " + policy.max()
+                    + " nodes: where one is missing, the ranks behind it move up");
+        }
+        if (!standingBy.isEmpty()) {
+            lines.add("stand by, for nodes that are lost: " + String.join(", ", standingBy));
         }
         return lines;
     }

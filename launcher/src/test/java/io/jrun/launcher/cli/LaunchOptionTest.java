@@ -449,12 +449,14 @@ class LaunchOptionTest {
         Stream<String> companion = switch (option) {
             case HOSTS, HOSTFILE -> Stream.of("--secret-file=secret");
             case INCLUDE, EXCLUDE -> Stream.of("--hosts=h1,h2:4", "--secret-file=secret");
-            case AGENT_PORT -> Stream.of("--hosts=h1", "--secret-file=secret");
+            case AGENT_PORT, JOIN_TIMEOUT -> Stream.of("--hosts=h1", "--secret-file=secret");
+            case NODE_COOLDOWN -> Stream.of("--hosts=h1,h2", "--nnodes=1:2", "--secret-file=secret");
+            case RESTART_WINDOW -> Stream.of("--max-restarts=1");
             case SECRET_FILE -> Stream.of("--hosts=h1");
             case RDZV_ENDPOINT, MASTER_ADDR -> Stream.of("--nnodes=2");
             case RDZV_BACKEND -> Stream.of("--nnodes=2", "--rdzv-endpoint=localhost", "--node-rank=1");
             case NODE_RANK, RDZV_ID, RDZV_CONF, LOCAL_ADDR -> Stream.of("--nnodes=2", "--rdzv-endpoint=localhost");
-            case LAUNCH -> Stream.of("--hosts=h1", "--secret-file=secret");
+            case LAUNCH -> Stream.of("--hosts=h1");
             case SSH_OPTIONS, REMOTE_JRUN -> Stream.of("--hosts=h1", "--launch=ssh");
             case NO_JAVA -> {
                 assertThat(folder.resolve("train.jar").toFile().setExecutable(true))

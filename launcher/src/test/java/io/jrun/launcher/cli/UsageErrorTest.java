@@ -90,6 +90,14 @@ class UsageErrorTest {
         --java=jdk8/bin/java train.jar   | --java: jdk8/bin/java is Java 1.8.0_432, and jrun's runtime needs Java 25 or newer. Give the folder of such a JDK.
         --launch=ssh train.jar           | --launch ssh needs the hosts: --hosts or --hostfile.
         --launch=local --hosts=a train.jar | --launch local means this machine alone, but --hosts names hosts.
+        --agent-port=1 train.jar         | --agent-port is for standing agents, and this job uses none; see --hosts. Leave it out.
+        --secret-file=s train.jar        | --secret-file is for standing agents, and this job uses none; see --hosts. Leave it out.
+        --ssh-options=-v train.jar       | --ssh-options is for hosts that ssh reaches, and this job has none; see --launch. Leave it out.
+        --hosts=a --secret-file=train.py --remote-jrun=j train.jar | --remote-jrun is for hosts that ssh reaches, and this job has none; see --launch. Leave it out.
+        --join-timeout=9 train.jar       | --join-timeout is for jobs on several hosts; see --hosts. Leave it out.
+        --hosts=a,b --launch=ssh --node-cooldown=9 train.jar | --node-cooldown is for jobs with --nnodes MIN:MAX or --spares. Leave it out.
+        --restart-window=9m train.jar    | --restart-window limits restarts, but --max-restarts is 0. Leave it out.
+        --hosts=a --launch=ssh --rdzv-endpoint=a train.jar | --rdzv-endpoint is for a jrun on each node, but here one starts all hosts that are named. Leave it out.
         --launch=rsh train.jar           | --launch: 'rsh' is not usable; give auto, local, hosts, ssh or slurm.
         --hosts=a --hostfile=b train.jar | --hosts and --hostfile both name the hosts; give one of them.
         --hosts=a,a train.jar            | --hosts: it names 'a' twice; name it once, with all its workers (a:8).

@@ -82,6 +82,9 @@ class LivingJobsIT extends RealJobs {
                 .doesNotContain("hunter2");
         assertThat(ask("attach", id.substring(0, id.length() - 2)).exitCode()).isEqualTo(3);
         assertThat(ask("logs", id).sortedOut()).hasSize(4).first().asString().endsWith("begun 0");
+        Result absent = ask("logs", "--rank=7", id);
+        assertThat(absent.exitCode()).isEqualTo(2);
+        assertThat(absent.err()).isEqualTo("jrun: logs: " + id + " has no such rank; it has 2 ranks (0-1).\n");
         assertPrivate(folder.resolve("logs").resolve(id));
     }
 

@@ -6,60 +6,12 @@ import io.jrun.launcher.jobs.JRun.Result;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.HashMap;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
-/** Jobs in allocations of a real Slurm cluster of two nodes. Soak, the full counts and the training: -Djrun.soak=true. */
-class SlurmIT extends RealJobs {
-    private static final String JRUN = JRun.SCRIPTS.resolve("jrun").toString();
-
-    private static TestCluster cluster;
-
-    @BeforeAll
-    static void bringUp() {
-        cluster = TestCluster.up(2);
-    }
-
-    @AfterAll
-    static void takeDown() {
-        if (cluster != null) {
-            cluster.close();
-        }
-    }
-
-    /** What a batch script exports: no more than a user's login shell. */
-    private Map<String, String> environment() {
-        Map<String, String> environment = new HashMap<>();
-        environment.put(Leftovers.OWNER_VARIABLE, Leftovers.OWNER);
-        environment.put("PATH", System.getenv("PATH"));
-        environment.put("HOME", folder.toString());
-        environment.put("JAVA_HOME", Objects.requireNonNullElse(System.getenv("JAVA_HOME"), ""));
-        environment.put("JRUN_NO_ARCHIVE", "1");
-        environment.put("JRUN_HOME", Objects.requireNonNull(System.getProperty("jrun.home")));
-        environment.put("JRUN_LOG_DIR", folder.resolve("logs").toString());
-        environment.put("JRUN_RUN_ID", JRun.RUN_ID_START + Integer.toHexString(folder.hashCode()));
-        environment.put("OMP_NUM_THREADS", "1");
-        return environment;
-    }
-
-    private String submit(List<String> options, String script) {
-        return cluster.submit(folder, environment(), options, script);
-    }
-
-    private List<String> workerLines(String job) {
-        return TestCluster.output(folder, job)
-                .lines()
-                .filter(line -> line.startsWith("["))
-                .sorted()
-                .toList();
-    }
-
+/** Jobs in allocations of a real Slurm cluster of two nodes. Soak, 20 of 20 cancelled: -Djrun.soak=true. */
+class SlurmIT extends SlurmJobs {
     @Test
     void batchScriptNeedsNoOptionOfJruns() {
         Jars.program(folder.resolve("sum.jar"), "Sum", """
@@ -105,6 +57,38 @@ class SlurmIT extends RealJobs {
                         "[1@n2] 0 1 of 4 on n2",
                         "[2@n1] 1 0 of 4 on n1",
                         "[3@n2] 1 1 of 4 on n2");
+    }
+
+    @Test
+    void allComponentsOfAHeterogeneousJobAreItsNodes() {
+        String job = submit(
+                List.of("--nodes=1", "--ntasks-per-node=2", ":", "--nodes=1", "--gpus-per-node=1"),
+                JRUN + " sh -c 'echo $RANK of $WORLD_SIZE, gpu=$CUDA_VISIBLE_DEVICES'");
+        String state = cluster.awaitEnd(folder, job);
+        assertThat(state).as(TestCluster.output(folder, job)).isEqualTo("COMPLETED");
+        assertThat(workerLines(job))
+                .containsExactly("[0@n1] 0 of 3, gpu=", "[1@n1] 1 of 3, gpu=", "[2@n2] 2 of 3, gpu=0");
+    }
+
+    /** torchrun's habit, with a step that starts one jrun on each node. */
+    @Test
+    void jrunsOfAStepMeetWhereTheyAreTold() throws IOException {
+        Path secret = Files.writeString(folder.resolve("secret"), "b1946ac92492d2347c6235b4d2611184\n");
+        Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
+        String meet = JRUN + " --nnodes=2 --nproc-per-node=2 --rdzv-endpoint=n1:29400 --secret-file=" + secret;
+        String job = submit(
+                List.of("--nodes=2", "--ntasks-per-node=4"),
+                "srun --export=ALL --ntasks-per-node=4 " + meet
+                        + " true; echo crowded $?; srun --export=ALL --ntasks=2 --ntasks-per-node=1 " + meet
+                        + " sh -c 'echo $RANK on $(uname -n)'");
+        String state = cluster.awaitEnd(folder, job);
+        String output = TestCluster.output(folder, job);
+        assertThat(state).as(output).isEqualTo("COMPLETED");
+        assertThat(output.lines().filter(line -> line.startsWith("jrun: srun has started jrun 8 times on 2 nodes")))
+                .hasSize(1);
+        assertThat(output).contains("crowded 2\n");
+        assertThat(workerLines(job))
+                .containsExactly("[0@n1] 0 on n1", "[1@n1] 1 on n1", "[2@n2] 2 on n2", "[3@n2] 3 on n2");
     }
 
     @Test
@@ -240,31 +224,5 @@ class SlurmIT extends RealJobs {
         String state = cluster.awaitEnd(folder, job);
         assertThat(state).as(TestCluster.output(folder, job)).isEqualTo("COMPLETED");
         assertThat(workerLines(job)).containsExactly("[0@n1] 0 a b", "[1@n2] 1 a b");
-    }
-
-    /** 16 workers of two nodes train what 16 workers of one node do, bit for bit. */
-    @Test
-    @EnabledIfSystemProperty(named = "jrun.soak", matches = "true")
-    void twoNodesTrainWhatOneDoes() throws IOException {
-        String train = JRUN + " --env JRUN_DETERMINISTIC=1 " + System.getProperty("jrun.home")
-                + "/examples/train.jar --tiny --steps 5 --checkpoint ";
-        String two = submit(List.of("--nodes=2", "--gpus-per-node=8"), train + folder.resolve("two"));
-        assertThat(cluster.awaitEnd(folder, two))
-                .as(TestCluster.output(folder, two))
-                .isEqualTo("COMPLETED");
-        String one = submit(List.of("--nodes=1", "--ntasks-per-node=16"), train + folder.resolve("one"));
-        assertThat(cluster.awaitEnd(folder, one))
-                .as(TestCluster.output(folder, one))
-                .isEqualTo("COMPLETED");
-        assertThat(model("one")).isEqualTo(model("two"));
-    }
-
-    private byte[] model(String checkpoint) throws IOException {
-        try (var files = Files.walk(folder.resolve(checkpoint))) {
-            return Files.readAllBytes(files.filter(file -> file.toString().endsWith(".safetensors"))
-                    .sorted()
-                    .findFirst()
-                    .orElseThrow());
-        }
     }
 }

@@ -144,6 +144,28 @@ class AllocationTest {
         assertThat(OncePerTask.explain(BATCH)).isEmpty();
     }
 
+    @Test
+    void ofJrunsThatMeetEachNodeMayHaveOne() {
+        Map<String, String> step = with(
+                BATCH,
+                "SLURM_STEP_ID",
+                "3",
+                "SLURM_STEP_NODELIST",
+                "n[1-2]",
+                "SLURM_STEP_NUM_NODES",
+                "2",
+                "SLURM_STEP_NUM_TASKS",
+                "2");
+        assertThat(OncePerTask.explainMeeting(step)).isEmpty();
+        assertThat(OncePerTask.explainMeeting(BATCH)).isEmpty();
+        Map<String, String> crowded = with(step, "SLURM_STEP_NUM_TASKS", "8");
+        assertThat(OncePerTask.explainMeeting(with(crowded, "SLURM_PROCID", "0")))
+                .hasValueSatisfying(words ->
+                        assertThat(words).startsWith("srun has started jrun 8 times on 2 nodes, and jrun starts"));
+        assertThat(OncePerTask.explainMeeting(with(crowded, "SLURM_PROCID", "7")))
+                .contains("");
+    }
+
     private static Allocation read(String... more) {
         return Allocation.of(with(BATCH, more), UNASKED).orElseThrow();
     }
