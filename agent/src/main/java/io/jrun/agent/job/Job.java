@@ -7,10 +7,12 @@ import io.jrun.agent.control.ControlSocket;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.files.Staging;
 import io.jrun.agent.guard.Guard;
+import io.jrun.agent.log.AgentLog;
 import io.jrun.agent.log.ConsoleFeed;
 import io.jrun.agent.node.MasterPort;
 import io.jrun.agent.node.Node;
 import io.jrun.agent.node.NodeProbe;
+import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
@@ -54,6 +56,7 @@ final class Job {
     private @Nullable Resources resources;
     private @Nullable HeldLaunch held;
     private @Nullable Round round;
+    private @Nullable AgentLog log;
     private boolean ending;
 
     /** What a job holds of the machine. */
@@ -104,6 +107,7 @@ final class Job {
                 guard,
                 masterPort,
                 new Round.Surroundings(context, secret, parentDeath, guard, feed, mailbox, out, notices));
+        log = new AgentLog(logDir, node.host(), notices);
         socket.start(new SocketEvents());
         staging.begin(node.host());
         out.send(FromAgent.newBuilder()
@@ -189,6 +193,10 @@ final class Job {
                     holdBack(held, message);
                 } else if (round != null) {
                     round.handle(message);
+                }
+                if (message.hasAbortRound() && log != null) {
+                    AbortRound abort = message.getAbortRound();
+                    log.write("round " + abort.getRound() + " is aborted: " + abort.getCause());
                 }
             }
         }

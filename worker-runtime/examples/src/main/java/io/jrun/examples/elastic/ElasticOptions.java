@@ -2,39 +2,49 @@ package io.jrun.examples.elastic;
 
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
-/**
- * The command line.
- *
- * @param batch samples per step over all ranks
- * @param pauseMillis after each step, to have time for killing a worker
- * @param out where rank 0 writes the parameters at the end
- */
-record ElasticOptions(int steps, int batch, int pauseMillis, Optional<Path> out) {
+/** The command line. */
+final class ElasticOptions {
     static final String HELP = """
             Learns to tell two spirals apart, and goes on when workers are lost:
               jrun --nproc-per-node=4 --max-restarts=3 --main-class=io.jrun.examples.elastic.TrainElastic train.jar
             Options: --steps=N (200)  --batch=N over all ranks (24)  --pause=MILLIS after each step (0)  --out=FILE.safetensors
+                     --hold=STEP:FILE before this step waits until the file is there, to lose or add workers at a step
             """;
+
+    private int steps = 200;
+    private int batch = 24;
+    private int pauseMillis;
+    private Optional<Path> out = Optional.empty();
+    private final SortedMap<Integer, Path> holds = new TreeMap<>();
+
+    private ElasticOptions() {}
 
     /** @throws IllegalArgumentException with a line for the user */
     static ElasticOptions parse(String... args) {
-        ElasticOptions options = new ElasticOptions(200, 24, 0, Optional.empty());
+        ElasticOptions options = new ElasticOptions();
         for (String arg : args) {
-            int equals = arg.indexOf('=');
-            String value = arg.substring(equals + 1);
-            options = switch (equals < 0 ? arg : arg.substring(0, equals)) {
-                case "--steps" ->
-                    new ElasticOptions(number(arg, value), options.batch, options.pauseMillis, options.out);
-                case "--batch" ->
-                    new ElasticOptions(options.steps, number(arg, value), options.pauseMillis, options.out);
-                case "--pause" -> new ElasticOptions(options.steps, options.batch, number(arg, value), options.out);
-                case "--out" ->
-                    new ElasticOptions(options.steps, options.batch, options.pauseMillis, Optional.of(Path.of(value)));
-                default -> throw new IllegalArgumentException("unknown argument " + arg + "\n" + HELP);
-            };
+            options.take(arg);
         }
         return options;
+    }
+
+    private void take(String arg) {
+        int equals = arg.indexOf('=');
+        String value = arg.substring(equals + 1);
+        switch (equals < 0 ? arg : arg.substring(0, equals)) {
+            case "--steps" -> steps = number(arg, value);
+            case "--batch" -> batch = number(arg, value);
+            case "--pause" -> pauseMillis = number(arg, value);
+            case "--out" -> out = Optional.of(Path.of(value));
+            case "--hold" -> {
+                int colon = value.indexOf(':');
+                holds.put(number(arg, value.substring(0, Math.max(0, colon))), Path.of(value.substring(colon + 1)));
+            }
+            default -> throw new IllegalArgumentException("unknown argument " + arg + "\n" + HELP);
+        }
     }
 
     private static int number(String arg, String value) {
@@ -43,5 +53,29 @@ record ElasticOptions(int steps, int batch, int pauseMillis, Optional<Path> out)
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException(arg + ": expected a number\n" + HELP, e);
         }
+    }
+
+    int steps() {
+        return steps;
+    }
+
+    /** Samples per step, over all ranks. */
+    int batch() {
+        return batch;
+    }
+
+    /** After each step, to have time for killing a worker. */
+    int pauseMillis() {
+        return pauseMillis;
+    }
+
+    /** Where rank 0 writes the parameters at the end. */
+    Optional<Path> out() {
+        return out;
+    }
+
+    /** The file that is waited for before {@code step}. */
+    Optional<Path> hold(int step) {
+        return Optional.ofNullable(holds.get(step));
     }
 }

@@ -1,5 +1,7 @@
 package io.jrun.examples.elastic;
 
+import io.jrun.comm.DataType;
+import io.jrun.comm.ReduceOp;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
 import io.jrun.train.Libtorch;
@@ -9,9 +11,13 @@ import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import io.jrun.train.elastic.ElasticSampler;
 import io.jrun.train.elastic.TrainingState;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.LongStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.SGD;
@@ -23,6 +29,7 @@ import org.bytedeco.pytorch.Tensor;
 public final class TrainElastic {
     private static final int EXIT_USAGE = 2;
     private static final int REPORT_EVERY = 10;
+    private static final long HOLD_NANOS = 10_000_000;
     private static final double LEARNING_RATE = 0.1;
     private static final double MOMENTUM = 0.9;
 
@@ -67,9 +74,11 @@ public final class TrainElastic {
                 round.world().size(),
                 ProcessHandle.current().pid(),
                 state.step());
+        long first = state.step() + 1;
         try (var model = new DistributedDataParallel<>(state.model(), round.group())) {
             while (state.step() < options.steps()) {
-                step(model, round);
+                options.hold((int) state.step()).ifPresent(file -> hold(file, round));
+                step(model, round, first);
                 round.commit();
                 TimeUnit.MILLISECONDS.sleep(options.pauseMillis());
             }
@@ -79,7 +88,20 @@ public final class TrainElastic {
         }
     }
 
-    private void step(DistributedDataParallel<SpiralNet> model, ElasticRound round) {
+    /** Waits with all other ranks until one of them sees {@code file}; workers may be lost or come meanwhile. */
+    private void hold(Path file, ElasticRound round) {
+        System.out.printf(
+                Locale.ROOT, "rank %d waits at step %d%n", round.world().rank(), state.step());
+        float[] seen = {0};
+        while (seen[0] == 0) {
+            seen[0] = Files.exists(file) ? 1 : 0;
+            round.group().allReduce(MemorySegment.ofArray(seen), DataType.F32, 1, ReduceOp.SUM);
+            round.commit();
+            LockSupport.parkNanos(HOLD_NANOS);
+        }
+    }
+
+    private void step(DistributedDataParallel<SpiralNet> model, ElasticRound round, long first) {
         try (Step step = model.step()) {
             ElasticSampler.Share share = state.sampler().next(round.group());
             state.optimizer().zero_grad();
@@ -87,7 +109,8 @@ public final class TrainElastic {
             step.backward(loss.mul(new Scalar(share.weight())));
             state.optimizer().step();
             state.stepDone();
-            if (state.step() % REPORT_EVERY == 0 && round.world().rank() == 0) {
+            boolean reports = state.step() % REPORT_EVERY == 0 || state.step() == first;
+            if (reports && round.world().rank() == 0) {
                 System.out.printf(
                         Locale.ROOT, "step %d: loss of rank 0's samples %.4f%n", state.step(), loss.item_double());
             }
