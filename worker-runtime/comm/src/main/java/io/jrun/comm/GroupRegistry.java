@@ -55,6 +55,9 @@ final class GroupRegistry implements ControlListener {
     /** How long pending operations may hold up closing. */
     static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
 
+    /** The same for receives: closing is where nobody awaits them any more, and often for a failure that is to be heard of. */
+    static final Duration RECEIVE_GRACE = Duration.ofMillis(500);
+
     private final FactorySource source;
     private final Optional<Path> logFolder;
     private final Thread owner = Thread.currentThread();

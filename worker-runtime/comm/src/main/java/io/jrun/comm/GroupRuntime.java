@@ -222,18 +222,21 @@ final class GroupRuntime {
             return;
         }
         Lane.refuseWaiting("closing group " + context.name());
-        List<Queue> queues = closeQueues();
-        if (queues.isEmpty()) {
+        List<Queue> others = new ArrayList<>();
+        List<Queue> receiving = new ArrayList<>();
+        if (!closeQueues(others, receiving)) {
             return;
         }
-        if (!haveEnded(queues, grace)) {
+        if (!haveEnded(others, grace) || !haveEnded(receiving, grace.atMost(GroupRegistry.RECEIVE_GRACE))) {
             poison(new CommException(
                     ErrorCode.ABORTED,
                     "group " + context.name() + " was closed by " + context.describe(context.rank())
                             + " while operations were pending that did not end within a grace of "
-                            + grace.timeout().toSeconds()
-                            + " s. That rank may be failing, see its log; otherwise await all Work before closing."));
-            if (!haveEnded(queues, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
+                            + grace.timeout().toSeconds() + " s, or receives within "
+                            + GroupRegistry.RECEIVE_GRACE.toMillis()
+                            + " ms. That rank may be failing, see its log; otherwise await all Work before closing."));
+            others.addAll(receiving);
+            if (!haveEnded(others, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
                 throw new CommException(
                         ErrorCode.SYSTEM,
                         "group " + context.name()
@@ -244,23 +247,25 @@ final class GroupRuntime {
         release();
     }
 
-    /** All queues, which take nothing more from now on; none if that is so already. */
-    private List<Queue> closeQueues() {
+    /** All queues take nothing more from now on, and are added to either list; false if that is so already. */
+    private boolean closeQueues(List<Queue> others, List<Queue> receiving) {
         synchronized (lifecycle) {
             if (closed) {
-                return List.of();
+                return false;
             }
             closed = true;
         }
-        List<Queue> queues = new ArrayList<>(List.of(collectives, inbox));
-        queues.addAll(sends.values());
-        queues.addAll(receives.values());
-        queues.forEach(Queue::close);
+        others.add(collectives);
+        others.addAll(sends.values());
+        receiving.add(inbox);
+        receiving.addAll(receives.values());
         GroupRuntime child = urgent;
         if (child != null) {
-            queues.addAll(child.closeQueues());
+            boolean _ = child.closeQueues(others, receiving);
         }
-        return queues;
+        others.forEach(Queue::close);
+        receiving.forEach(Queue::close);
+        return true;
     }
 
     private static boolean haveEnded(List<Queue> queues, Deadline deadline) {

@@ -413,8 +413,8 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     /**
-     * Gives back what the group holds, its registered memory included. Operations that are pending have five seconds to end;
-     * then the group is poisoned, since what closes it may be a failure that the job is to hear of: await all
+     * Gives back what the group holds, its registered memory included. Operations that are pending have five seconds to end,
+     * receives half a second; then the group is poisoned, since what closes it may be a failure that the job is to hear of: await all
      * {@link Work} before. Idempotent.
      */
     @Override

@@ -100,6 +100,25 @@ class GroupLifecycleTest {
         });
     }
 
+    /** As a rank does that unwinds from a failure: the others wait for it, and have to hear soon. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aReceiveThatNobodyAwaitsIsNotWaitedForAsLongAsOthers(TransportKind transport) {
+        LocalWorld.run(two(transport), world -> {
+            if (world.rank() == 0) {
+                assertThatThrownBy(() -> world.group().recv(ints(), DataType.I32, 4, 1))
+                        .hasMessageContaining("was closed by rank 1")
+                        .hasMessageContaining("or receives within 500 ms");
+                return;
+            }
+            Work pending = world.group().recvAsync(ints(), DataType.I32, 4, 0);
+            world.close();
+            assertThat(pending.exception())
+                    .get()
+                    .satisfies(failure -> assertThat(failure).hasMessageContaining("or receives within 500 ms"));
+        });
+    }
+
     @Test
     void whatIsPendingMayEndWithinTheGrace() {
         LocalWorld.run(two(TransportKind.SHM), world -> {

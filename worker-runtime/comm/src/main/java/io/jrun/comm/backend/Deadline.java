@@ -14,6 +14,12 @@ public record Deadline(long nanoTime, Duration timeout) {
         return new Deadline(System.nanoTime() + timeout.toNanos(), timeout);
     }
 
+    /** This, or the one {@code limit} from now if that is earlier. */
+    public Deadline atMost(Duration limit) {
+        Deadline other = after(limit);
+        return other.nanoTime - nanoTime < 0 ? other : this;
+    }
+
     /** The value of {@link System#nanoTime()} at which it was made. */
     public long startNanoTime() {
         return nanoTime - timeout.toNanos();
