@@ -3,7 +3,6 @@ package io.jrun.comm.tcp;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.WorldContext;
-import java.io.EOFException;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -17,7 +16,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -40,11 +38,14 @@ final class ConnectionSetup implements AutoCloseable {
     /** Time for a caller to prove itself; generous, since the caller's process may be stopped or starting. */
     static final Duration HANDSHAKE_TIMEOUT = Duration.ofSeconds(10);
 
-    /** Unproven callers at one time; the oldest goes first. More than any burst of a job's own ranks that is not answered. */
+    /** Unproven callers at one time: more than any burst of a job's own ranks that is not answered. */
     private static final int MAX_UNPROVEN = 512;
 
-    /** A peer that stopped answering in the middle of a handshake may have dropped us for being late ourselves. */
-    private static final int DIAL_ATTEMPTS = 3;
+    /** Callers accepted at one time: those before them are read in between, so that a flood drops nobody who has spoken. */
+    private static final int MAX_ACCEPTED = 64;
+
+    /** A peer that stopped answering in the middle of a handshake may have dropped us for being late, or for others. */
+    private static final int DIAL_ATTEMPTS = 10;
 
     /** Pause after accept failed, as it does when the process is out of file descriptors. */
     private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
@@ -65,7 +66,7 @@ final class ConnectionSetup implements AutoCloseable {
 
     private final Map<Long, LaneDoor> doors = new HashMap<>();
     private final Set<Long> closedLanes = new HashSet<>();
-    private final LinkedHashSet<IncomingHandshake> unproven = new LinkedHashSet<>();
+    private final UnprovenCallers unproven = new UnprovenCallers(MAX_UNPROVEN);
     private final List<IncomingHandshake> parked = new ArrayList<>();
     private final Map<Dial, Integer> attempts = new HashMap<>();
     private final Set<String> reported = new HashSet<>();
@@ -199,10 +200,14 @@ final class ConnectionSetup implements AutoCloseable {
 
     private void accept(SelectionKey key) {
         try {
-            for (SocketChannel channel = listener.accept(); channel != null; channel = listener.accept()) {
-                if (unproven.size() >= MAX_UNPROVEN) {
-                    refuse(unproven.getFirst(), new RefusedException("too many callers have not proved themselves"));
+            for (int accepted = 0; accepted < MAX_ACCEPTED; accepted++) {
+                SocketChannel channel = listener.accept();
+                if (channel == null) {
+                    return;
                 }
+                unproven.surplus()
+                        .ifPresent(caller ->
+                                refuse(caller, new RefusedException("too many callers have not proved themselves")));
                 long deadline = System.nanoTime() + handshakeTimeout.toNanos();
                 IncomingHandshake handshake =
                         new IncomingHandshake(connection(channel, false), world, prover, deadline);
@@ -339,9 +344,11 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     private void retry(OutgoingHandshake call, IOException cause) {
+        // Connected and dropped: an end, or a reset where the peer has not read what was sent.
+        boolean dropped = call.connection().socket().isConnected()
+                && !(cause instanceof RefusedException || cause instanceof SSLException);
         closeQuietly(call.connection().socket());
         Dial dial = call.dial();
-        boolean dropped = cause instanceof EOFException;
         if (dropped && attempts.merge(dial, 1, Integer::sum) < DIAL_ATTEMPTS) {
             connect(dial);
             return;
@@ -388,17 +395,20 @@ final class ConnectionSetup implements AutoCloseable {
 
     private long waitMillis() {
         long until = acceptAgainNanos;
-        if (!unproven.isEmpty()) {
-            until = Math.min(until, unproven.getFirst().deadlineNanos());
+        Optional<IncomingHandshake> oldest = unproven.oldest();
+        if (oldest.isPresent()) {
+            until = Math.min(until, oldest.get().deadlineNanos());
         }
         return until == Long.MAX_VALUE ? 0 : Math.max(1, (until - System.nanoTime()) / 1_000_000 + 1);
     }
 
     private void expire() {
         long now = System.nanoTime();
-        while (!unproven.isEmpty() && unproven.getFirst().deadlineNanos() - now <= 0) {
+        for (Optional<IncomingHandshake> oldest = unproven.oldest();
+                oldest.isPresent() && oldest.get().deadlineNanos() - now <= 0;
+                oldest = unproven.oldest()) {
             refuse(
-                    unproven.getFirst(),
+                    oldest.get(),
                     new RefusedException("it did not prove itself within " + handshakeTimeout.toMillis() + " ms"));
         }
         if (acceptAgainNanos != Long.MAX_VALUE && acceptAgainNanos - now <= 0) {

@@ -11,16 +11,22 @@ import io.jrun.comm.control.Bytes;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,6 +36,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Callers that are none of the job's ranks: they are turned away, reported once, and the job goes on unharmed. */
 class IntruderTest {
     private static final int PATIENCE_MILLIS = 20_000;
+    private static final int FLOOD = 600;
     private static final long LANE = 1234;
     private static final byte[] NO_BINDING = {};
 
@@ -355,6 +362,40 @@ class IntruderTest {
             for (Intruder intruder : silent) {
                 intruder.close();
             }
+        }
+    }
+
+    /** More than are let in unproven, all the time, while the ranks connect. */
+    @Test
+    void aFloodOfCallersThatSayNothingWhileTheRanksConnectHoldsUpNobody() throws Exception {
+        AtomicBoolean over = new AtomicBoolean();
+        try (TcpRanks world = TcpRanks.start(2)) {
+            CountDownLatch begun = new CountDownLatch(FLOOD);
+            Thread flood = Thread.ofPlatform().daemon().start(() -> flood(world, begun, over));
+            assertThat(begun.await(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)).isTrue();
+            assertJobGoesOn(world);
+            over.set(true);
+            flood.join();
+        } finally {
+            over.set(true);
+        }
+    }
+
+    private static void flood(TcpRanks world, CountDownLatch begun, AtomicBoolean over) {
+        Deque<Intruder> silent = new ArrayDeque<>();
+        try {
+            while (!over.get()) {
+                silent.add(new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND));
+                begun.countDown();
+                if (silent.size() > FLOOD) {
+                    silent.remove().close();
+                }
+            }
+            for (Intruder intruder : silent) {
+                intruder.close();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
