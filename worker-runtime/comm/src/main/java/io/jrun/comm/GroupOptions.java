@@ -7,7 +7,7 @@ import java.time.Duration;
  *
  * @param timeout every operation fails with COLLECTIVE_TIMEOUT when it has run for longer
  * @param deterministic floating point results depend on the contributions and the group size only, not on transport,
- *     topology, or how data is split into operations
+ *     topology, or how data is split into operations; alike on all members
  * @param lateWarning an operation that has run for longer says on stderr which ranks it waits for, once, and goes on
  * @param backend what moves the data: {@value #OWN_BACKEND}, or the name of a {@link io.jrun.comm.backend.BackendProvider}
  *     (gloo, mpi, nccl); alike on all members

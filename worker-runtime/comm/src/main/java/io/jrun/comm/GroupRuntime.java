@@ -54,7 +54,7 @@ final class GroupRuntime {
         this.recorder = registry.recorder();
         this.recorded = recorded;
         this.collectives = new Lane("group " + context.name());
-        this.inbox = new Inbox(context);
+        this.inbox = new Inbox(context, this::fail);
     }
 
     GroupContext context() {

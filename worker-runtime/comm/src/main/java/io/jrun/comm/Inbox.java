@@ -15,6 +15,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,7 @@ final class Inbox implements Queue {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final Matches matches;
+    private final Consumer<CommException> onFailure;
     /** Where receives are completed by whoever read their message: what continues them may call anything. */
     private final Executor completions;
 
@@ -41,8 +43,10 @@ final class Inbox implements Queue {
     private int active;
     private boolean closed;
 
-    Inbox(GroupContext group) {
+    /** @param onFailure fails the group */
+    Inbox(GroupContext group, Consumer<CommException> onFailure) {
         this.group = group;
+        this.onFailure = onFailure;
         this.matches = new Matches(group);
         this.completions = new ThreadPoolExecutor(
                 0,
@@ -106,7 +110,7 @@ final class Inbox implements Queue {
         try {
             while (!mine.hasArrived()) {
                 if (mine.isFilling()) {
-                    changed.awaitUninterruptibly();
+                    awaitFilled(mine);
                     continue;
                 }
                 mine.checkRefused();
@@ -132,6 +136,42 @@ final class Inbox implements Queue {
         }
     }
 
+    /**
+     * Returns when no other thread writes into the receive's memory any more, whatever happens: if its time is over, that thread is
+     * ended by failing the group.
+     */
+    private void awaitFilled(Posted mine) {
+        boolean isInterrupted = false;
+        boolean isLate = false;
+        while (mine.isFilling()) {
+            if (isLate) {
+                changed.awaitUninterruptibly();
+            } else if (mine.deadline().passed()) {
+                isLate = true;
+                failGroup(timedOut(mine));
+            } else {
+                try {
+                    long _ = changed.awaitNanos(mine.deadline().remainingNanos());
+                } catch (InterruptedException e) {
+                    isInterrupted = true;
+                }
+            }
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Without the lock, which this has. */
+    private void failGroup(CommException failure) {
+        lock.unlock();
+        try {
+            onFailure.accept(failure);
+        } finally {
+            lock.lock();
+        }
+    }
+
     /** Reads one message of each stream that has one; whether there was any. */
     private boolean readAny(Backend backend, Call call, Posted mine) {
         boolean any = false;
@@ -154,18 +194,17 @@ final class Inbox implements Queue {
             return false;
         }
         isRead[source] = true;
+        boolean isOutOfStep = true;
         lock.unlock();
         try {
-            if (first == null) {
-                if (onlyIfThere && !backend.hasMessage(source)) {
-                    return false;
-                }
-                first = next(backend, call, source);
-            }
-            return readMessage(backend, call, source, first, mine);
+            boolean found = first != null || !onlyIfThere || backend.hasMessage(source);
+            boolean done = found
+                    && readMessage(backend, call, source, first == null ? next(backend, call, source) : first, mine);
+            isOutOfStep = false;
+            return done;
         } finally {
             lock.lock();
-            isRead[source] = false;
+            isRead[source] = isOutOfStep; // Its reader's failure is the group's; nobody may go on where that stopped.
             changed.signalAll();
         }
     }
@@ -197,10 +236,10 @@ final class Inbox implements Queue {
         } finally {
             lock.unlock();
         }
-        MemorySegment target =
-                receive == null ? Arena.ofAuto().allocate(envelope.bytes(), Long.BYTES) : receive.target(envelope);
         Posted done = receive;
         try {
+            MemorySegment target =
+                    receive == null ? Arena.ofAuto().allocate(envelope.bytes(), Long.BYTES) : receive.target(envelope);
             backend.receive(call.receiving(message.sequence(), source, envelope, target));
             if (receive == null) {
                 done = keep(new Early(source, message.sequence(), envelope, target));
@@ -222,15 +261,13 @@ final class Inbox implements Queue {
         lock.lock();
         try {
             Posted receive = matches.keep(message);
-            return receive == null || !receive.hasArrived() ? null : receive;
+            if (receive != null) {
+                receive.checkRefused(); // Whoever has read the message fails the group, as with one that came in time.
+            }
+            return receive;
         } finally {
             lock.unlock();
         }
-    }
-
-    /** Whether a receive still lacks its message, and none is on its way into its memory. */
-    boolean isWaiting(Posted receive) {
-        return !receive.hasArrived() && !receive.isFilling();
     }
 
     /** Why a receive fails whose time is over. */

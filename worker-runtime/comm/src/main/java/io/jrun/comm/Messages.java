@@ -67,6 +67,7 @@ public final class Messages {
         try {
             Work _ = runtime.receives(source == ANY_SOURCE ? requests.size() : source)
                     .submit(new AsyncReceive(runtime.inbox(), posted, task));
+            failAtOnce(posted);
             failInTime(posted);
         } catch (RuntimeException refused) {
             runtime.inbox().forget(posted);
@@ -75,14 +76,21 @@ public final class Messages {
         return posted;
     }
 
+    /** A message that does not agree may be here before its receive, whose turn may be long to come. */
+    private void failAtOnce(Posted posted) {
+        CommException refusal = posted.refusal();
+        if (refusal != null) {
+            CommException _ = runtime.fail(refusal);
+        }
+    }
+
     /** A receive may end before one that was called earlier from the same source, for which the progress thread waits. */
     private void failInTime(Posted posted) {
-        Inbox inbox = runtime.inbox();
         var _ = posted.future()
                 .orTimeout(posted.deadline().remainingNanos(), TimeUnit.NANOSECONDS)
                 .exceptionallyAsync(failure -> {
-                    if (failure instanceof TimeoutException && inbox.isWaiting(posted)) {
-                        CommException _ = runtime.fail(inbox.timedOut(posted));
+                    if (failure instanceof TimeoutException && !posted.hasArrived()) {
+                        CommException _ = runtime.fail(runtime.inbox().timedOut(posted));
                     }
                     return null;
                 });

@@ -77,6 +77,12 @@ final class Posted implements Receipt {
         mismatch = why;
     }
 
+    /** What it was refused with; null if it was not. */
+    @Nullable
+    CommException refusal() {
+        return mismatch;
+    }
+
     /** Throws what it was refused with, if it was. */
     void checkRefused() {
         CommException why = mismatch;

@@ -9,9 +9,9 @@ import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.record.RecordedGroup;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
@@ -384,23 +384,45 @@ public final class ProcessGroup implements AutoCloseable {
         return split(color, key, options);
     }
 
-    /** As {@link #split(int, int)} with other options. */
+    /**
+     * As {@link #split(int, int)} with other options.
+     *
+     * @throws CommException USAGE on every member of a new group whose members give different options of those that are alike
+     *     on all; this group stays usable
+     */
     public ProcessGroup split(int color, int key, GroupOptions newOptions) {
-        MemorySegment all = MemorySegment.ofArray(new long[2 * size()]);
-        long[] mine = {color, key};
-        plain().allGather(MemorySegment.ofArray(mine), all, DataType.I64, 2);
-        record Member(int groupRank, long key) {}
+        long[] all = new long[Splitting.WORDS * size()];
+        long[] mine = Splitting.of(color, key, newOptions).words();
+        plain().allGather(MemorySegment.ofArray(mine), MemorySegment.ofArray(all), DataType.I64, Splitting.WORDS);
+        int number = runtime.nextSplit();
+        record Member(int groupRank, Splitting said) {}
         List<Member> chosen = new ArrayList<>();
         for (int groupRank = 0; groupRank < size(); groupRank++) {
-            if (all.getAtIndex(ValueLayout.JAVA_LONG, 2L * groupRank) == color) {
-                chosen.add(new Member(groupRank, all.getAtIndex(ValueLayout.JAVA_LONG, 2L * groupRank + 1)));
+            Splitting said = Splitting.of(all, groupRank);
+            if (said.color() == color) {
+                chosen.add(new Member(groupRank, said));
             }
         }
-        chosen.sort((a, b) -> a.key() != b.key() ? Long.compare(a.key(), b.key()) : a.groupRank() - b.groupRank());
-        List<Peer> members = chosen.stream()
-                .map(member -> runtime.context().members().get(member.groupRank()))
-                .toList();
-        return runtime.registry().open(name() + "." + runtime.nextSplit() + "c" + color, members, newOptions);
+        Member first = chosen.getFirst();
+        for (Member other : chosen) {
+            if (!other.said().agreed().equals(first.said().agreed())) {
+                throw new CommException(
+                        ErrorCode.USAGE,
+                        "split: rank " + worldRank(first.groupRank()) + " gives "
+                                + first.said().agreed() + ", rank " + worldRank(other.groupRank()) + " gives "
+                                + other.said().agreed() + ". All members of a group must give the same.");
+            }
+        }
+        chosen.sort(
+                Comparator.comparingLong((Member member) -> member.said().key()).thenComparingInt(Member::groupRank));
+        return open(number + "c" + color, chosen.stream().map(Member::groupRank).toList(), newOptions);
+    }
+
+    /** A group of members of this one, all of whom call this alike. */
+    ProcessGroup open(String suffix, List<Integer> groupRanks, GroupOptions newOptions) {
+        List<Peer> members =
+                groupRanks.stream().map(runtime.context().members()::get).toList();
+        return runtime.registry().open(name() + "." + suffix, members, newOptions);
     }
 
     /**

@@ -64,6 +64,27 @@ class GroupLifecycleTest {
     }
 
     @Test
+    void ranksThatSplitWithOptionsThatDifferAreNamedAndDoNoHarm() {
+        LocalWorld.run(LocalWorldOptions.ofSize(3).withTimeout(TIMEOUT), world -> {
+            ProcessGroup group = world.group();
+            int color = world.rank() == 0 ? 0 : 1;
+            GroupOptions options = group.options().withTimeout(Duration.ofSeconds(60 + world.rank()));
+            GroupOptions odd = options.withDeterministic(world.rank() == 2).withAlgorithm("ring");
+            if (world.rank() == 0) {
+                group.split(color, 0, odd).close();
+            } else {
+                assertUsage(
+                        () -> group.split(color, 0, odd),
+                        "split: rank 1 gives deterministic false, compared true, backend jrun, algorithm ring, "
+                                + "rank 2 gives deterministic true, compared true, backend jrun, algorithm ring");
+            }
+            try (ProcessGroup next = group.split(0, world.rank(), options)) {
+                next.barrier();
+            }
+        });
+    }
+
+    @Test
     void aGroupClosedUnusedStaysWithoutSharedMemory() {
         LocalWorld.run(two(TransportKind.SHM), world -> {
             ProcessGroup group = world.group().split(0, world.rank());

@@ -140,6 +140,31 @@ class HierarchicalCollectivesTest {
         });
     }
 
+    /** Each rank may be told by its own environment. */
+    @ParameterizedTest(name = "deterministic: {0}")
+    @ValueSource(strings = {"1", "3", "0 1", "1 2 3"})
+    void ranksThatDisagreeAboutDeterminismGetNoResult(String deterministic) {
+        List<Throwable> failures = new CopyOnWriteArrayList<>();
+        List<String> ranks = List.of(deterministic.split(" "));
+
+        LocalWorld.run(options("2+2"), world -> {
+            GroupOptions options =
+                    world.group().options().withDeterministic(ranks.contains(String.valueOf(world.rank())));
+            ProcessGroup group = world.group().open("odd", List.of(0, 1, 2, 3), options);
+            try {
+                group.allReduce(MemorySegment.ofArray(new float[1000]), DataType.F32, 1000, ReduceOp.SUM);
+            } catch (CommException failure) {
+                failures.add(failure);
+            }
+        });
+
+        assertThat(failures).hasSize(4).allSatisfy(failure -> {
+            assertThat(((CommException) failure).code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH);
+            assertThat(failure).hasMessageContaining("allReduce #0(f32, 1000, SUM)");
+        });
+        assertThat(failures.stream().map(Throwable::getMessage).distinct()).hasSize(1);
+    }
+
     @ParameterizedTest(name = "rank {0} of 2+2 is missing")
     @ValueSource(ints = {0, 3})
     void everybodyNamesTheRankThatIsMissing(int missing) {

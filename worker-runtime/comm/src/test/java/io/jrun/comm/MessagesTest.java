@@ -383,6 +383,36 @@ class MessagesTest {
         });
     }
 
+    /** The progress thread waits for the first receive, which nothing will ever fit. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aMismatchThatIsKnownWhenAReceiveIsCalledFailsTheGroupAtOnce(TransportKind transport) {
+        CountDownLatch failed = new CountDownLatch(1);
+        LocalWorldOptions patient =
+                LocalWorldOptions.ofSize(2).withTransport(transport).withTimeout(Duration.ofHours(1));
+        LocalWorld.run(patient, world -> {
+            Messages messages = world.group().messages();
+            if (world.rank() == 0) {
+                messages.send(filled(5, 1), DataType.I32, 5, 1, 2);
+                messages.send(filled(1, 1), DataType.I32, 1, 1, 3);
+                assertThat(failed.await(60, TimeUnit.SECONDS)).isTrue();
+            } else {
+                messages.recv(filled(1, 0), DataType.I32, 1, 0, 3);
+                Receipt first = messages.recvAsync(filled(1, 0), DataType.I32, 1, 0, 1);
+                Receipt second = messages.recvAsync(filled(6, 0), DataType.I32, 6, 0, 2);
+                for (Receipt receipt : List.of(second, first)) {
+                    assertThatThrownBy(() -> receipt.await(Duration.ofSeconds(60)))
+                            .isInstanceOfSatisfying(
+                                    CommException.class,
+                                    comm -> assertThat(comm.code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH))
+                            .hasMessageContaining("rank 0 called send #0(i32, 5, tag 2, to 1)")
+                            .hasMessageContaining("rank 1 called recv #2(i32, 6, tag 2, from 0)");
+                }
+                failed.countDown();
+            }
+        });
+    }
+
     /** Four of them fill the memory for what nobody has asked for; the fifth waits until it is received, and what follows. */
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})

@@ -10,6 +10,7 @@ public final class Fingerprint {
     private static final DataType[] TYPES = DataType.values();
     private static final ReduceOp[] OPS = ReduceOp.values();
     private static final long UNEVEN = 1L << 24;
+    private static final long DETERMINISTIC = 1L << 25;
 
     private Fingerprint() {}
 
@@ -21,6 +22,11 @@ public final class Fingerprint {
                 | (long) call.op().ordinal() << 16
                 | (call.uneven() == null ? 0 : UNEVEN)
                 | (long) call.root() << 32;
+    }
+
+    /** The same with what the ranks' groups must have in common, where that decides how the call is run. */
+    public static long of(Call part, GroupContext group) {
+        return of(part) | (group.deterministic() ? DETERMINISTIC : 0);
     }
 
     /** The kind of the call that had this word. */
@@ -41,6 +47,11 @@ public final class Fingerprint {
     /** Whether its blocks have sizes of their own. */
     public static boolean isUneven(long fingerprint) {
         return (fingerprint & UNEVEN) != 0;
+    }
+
+    /** Whether it was called on a group that its rank has opened as deterministic. */
+    public static boolean isDeterministic(long fingerprint) {
+        return (fingerprint & DETERMINISTIC) != 0;
     }
 
     /** Its root or peer. */

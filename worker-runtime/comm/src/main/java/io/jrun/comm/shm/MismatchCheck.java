@@ -34,7 +34,11 @@ final class MismatchCheck {
         long count = Words.plain(ControlBlock.count(entry));
         long sequence = Words.plain(ControlBlock.calledAs(entry));
         Call called = call.asCalled();
-        if (fingerprint != Fingerprint.of(call) || count != called.count() || sequence != called.sequence()) {
+        if (Fingerprint.isDeterministic(fingerprint) != group.deterministic()) {
+            String theirs = Fingerprint.describe(sequence, fingerprint, count);
+            throw mismatch(peer, theirs + mode(!group.deterministic()), call, mode(group.deterministic()));
+        }
+        if (fingerprint != Fingerprint.of(call, group) || count != called.count() || sequence != called.sequence()) {
             String theirs = Fingerprint.isUneven(fingerprint) && call.whole() == null
                     ? describeUneven(sequence, fingerprint, entry)
                     : Fingerprint.describe(sequence, fingerprint, count);
@@ -80,7 +84,15 @@ final class MismatchCheck {
 
     /** The failure that all ranks get: written to the control block, or what another rank has written before. */
     CommException mismatch(int peer, String theirs, Call call) {
-        String mine = call.describe();
+        return mismatch(peer, theirs, call, "");
+    }
+
+    private static String mode(boolean deterministic) {
+        return deterministic ? " deterministically" : " without determinism";
+    }
+
+    private CommException mismatch(int peer, String theirs, Call call, String myMode) {
+        String mine = call.describe() + myMode;
         boolean peerFirst = peer < group.rank();
         String first = peerFirst ? calledBy(peer, theirs) : calledBy(group.rank(), mine);
         String second = peerFirst ? calledBy(group.rank(), mine) : calledBy(peer, theirs);

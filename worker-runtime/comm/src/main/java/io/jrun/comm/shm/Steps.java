@@ -40,7 +40,7 @@ final class Steps {
         long begunNanos = call.whole() == null ? call.deadline().startNanoTime() : System.nanoTime();
         long sequence = call.sequence();
         long entry = block.entry(self, sequence);
-        Words.plain(ControlBlock.fingerprint(entry), Fingerprint.of(call));
+        Words.plain(ControlBlock.fingerprint(entry), Fingerprint.of(call, group));
         Words.plain(ControlBlock.count(entry), call.asCalled().count());
         Words.plain(ControlBlock.calledAs(entry), call.asCalled().sequence());
         Words.plain(ControlBlock.location(entry), location);
