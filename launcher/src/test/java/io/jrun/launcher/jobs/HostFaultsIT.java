@@ -7,15 +7,10 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -33,12 +28,12 @@ import org.junit.jupiter.params.provider.MethodSource;
 class HostFaultsIT extends RealJobs {
     private static final boolean SOAK = Boolean.getBoolean("jrun.soak");
     private static final int HOSTS = SOAK ? 4 : 2;
-    private static final Map<String, Running> AGENTS = new TreeMap<>();
 
     @TempDir
     private static Path ofAgents;
 
     private static TestHosts hosts;
+    private static HostAgents agents;
 
     /** What happens to a host or to the worker on it. */
     enum Fault {
@@ -66,31 +61,20 @@ class HostFaultsIT extends RealJobs {
     @BeforeAll
     static void bringUp() {
         hosts = TestHosts.up(HOSTS);
+        agents = new HostAgents(hosts, ofAgents);
     }
 
     @AfterAll
     static void takeDown() {
-        AGENTS.values().forEach(agent -> {
-            if (agent.process().isAlive()) {
-                agent.signal("TERM");
-            }
-            agent.await();
-        });
-        AGENTS.clear();
         if (hosts != null) {
+            agents.close();
             hosts.close();
         }
     }
 
     @BeforeEach
     void prepareHosts() {
-        IntStream.rangeClosed(1, HOSTS)
-                .mapToObj(i -> "h" + i)
-                .filter(host ->
-                        !AGENTS.containsKey(host) || !AGENTS.get(host).process().isAlive())
-                .toList()
-                .forEach(host -> AGENTS.put(host, startAgent(host)));
-        AGENTS.values().forEach(agent -> agent.awaitOutput("jrun agent: listening on 0.0.0.0:29600\n"));
+        agents.start(IntStream.rangeClosed(1, HOSTS).mapToObj(i -> "h" + i).toList());
         Jars.program(folder.resolve("work.jar"), "Work", """
                 import io.jrun.comm.*;
                 import java.lang.foreign.MemorySegment;
@@ -108,17 +92,6 @@ class HostFaultsIT extends RealJobs {
                 """);
     }
 
-    private static Path secret() {
-        return ofAgents.resolve("secret");
-    }
-
-    /** In a folder of its own, since one outlives the folder of a test. */
-    private static Running startAgent(String host) {
-        Path home = ofAgents.resolve(host + "-" + System.nanoTime());
-        assertThat(home.toFile().mkdir()).isTrue();
-        return new JRun(home).startUnder(hosts.on(host), "agent", "--secret-file=" + secret(), "--listen=0.0.0.0");
-    }
-
     @ParameterizedTest
     @MethodSource("cases")
     void faultIsNamedAndNothingIsLeft(Case each) throws IOException {
@@ -127,7 +100,7 @@ class HostFaultsIT extends RealJobs {
         String victim = "h" + (rank + 1);
         Running job = jrun.startUnder(
                 hosts.on("head"),
-                "--secret-file=" + secret(),
+                "--secret-file=" + agents.secret(),
                 "--hosts=h[1-" + HOSTS + "]:1",
                 "--worker-timeout=4",
                 "--shutdown-timeout=1",
@@ -150,35 +123,11 @@ class HostFaultsIT extends RealJobs {
         checkTold(each.fault(), victim, result);
     }
 
-    /** What is in its place after a host has lost its power: nobody was left to remove it. */
-    private static void forgetTemporaryFiles(Running agent) throws IOException {
-        agent.await();
-        String prefix = "jrun-" + agent.process().pid() + "-";
-        try (DirectoryStream<Path> folders =
-                Files.newDirectoryStream(Path.of(System.getProperty("java.io.tmpdir")), prefix + "*")) {
-            for (Path folder : folders) {
-                try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
-                    for (Path file : files) {
-                        Files.delete(file);
-                    }
-                }
-                Files.delete(folder);
-            }
-        }
-    }
-
-    private static Running agent(String host) {
-        return Objects.requireNonNull(AGENTS.get(host));
-    }
-
-    private static void strike(Fault fault, String victim, String worker) throws IOException {
+    private static void strike(Fault fault, String victim, String worker) {
         switch (fault) {
             case WORKER_KILLED -> JRun.kill("KILL", worker);
-            case AGENT_KILLED -> agent(victim).signal("KILL");
-            case POWER_OFF -> {
-                hosts.killAll(victim);
-                forgetTemporaryFiles(agent(victim));
-            }
+            case AGENT_KILLED -> agents.on(victim).signal("KILL");
+            case POWER_OFF -> agents.powerOff(victim);
             case LINK_DOWN -> hosts.unplug(victim);
             case WORKER_STOPPED -> JRun.kill("STOP", worker);
         }
@@ -192,8 +141,8 @@ class HostFaultsIT extends RealJobs {
         };
     }
 
-    private static void checkTold(Fault fault, String victim, Result result) throws IOException {
-        List<String> expected = new ArrayList<>(AGENTS.keySet());
+    private void checkTold(Fault fault, String victim, Result result) throws IOException {
+        List<String> expected = new ArrayList<>(agents.names());
         if (fault != Fault.WORKER_KILLED && fault != Fault.WORKER_STOPPED) {
             expected.remove(victim);
         }
@@ -201,6 +150,9 @@ class HostFaultsIT extends RealJobs {
         List<String> heard = new ArrayList<>();
         told.fieldNames().forEachRemaining(heard::add);
         assertThat(heard).as(result.out()).containsAll(expected);
+        for (String host : expected) {
+            assertThat(jrun.logs().resolve("agent-" + host + ".log")).content().contains(" round 1 is aborted: ");
+        }
         if (SOAK) {
             assertThat(expected)
                     .allSatisfy(host -> assertThat(told.path(host).asLong()).isLessThan(1000));
