@@ -40,6 +40,7 @@ final class JRun {
     /** Runs jobs with logs and state below {@code folder}. */
     JRun(Path folder) {
         this(folder, SCRIPTS.resolve("jrun"));
+        Archives.linkInto(folder.resolve("cache"));
     }
 
     /** The same with another {@code script} than the checkout's. */

@@ -3,6 +3,7 @@ package io.jrun.launcher.jobs;
 import io.jrun.agent.tls.PeerIdentity;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.SocketException;
 import java.net.Socket;
 import java.security.GeneralSecurityException;
 import javax.net.ssl.KeyManager;
@@ -31,8 +32,8 @@ final class TlsCaller {
         socket.setSSLParameters(parameters);
         try {
             socket.startHandshake();
-        } catch (SSLException e) {
-            return socket; // whoever reads hears of it
+        } catch (SSLException | SocketException e) {
+            return socket; // an alert, or a reset while this side still spoke: whoever reads hears of it
         }
         return socket;
     }
