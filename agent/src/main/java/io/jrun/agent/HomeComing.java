@@ -17,6 +17,7 @@ import io.jrun.agent.proto.StopAsked;
 import io.jrun.agent.proto.StreamFailed;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.tls.UnknownPeerException;
+import java.io.Closeable;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -46,9 +47,10 @@ public final class HomeComing {
 
     private final Call call;
     private final AgentSecret secret;
-    private final AgentOptions options;
-    private volatile @Nullable Visit serving;
+    private final String version;
     private final Optional<Consumer<LogChunk>> console;
+    private final Local agent;
+    private volatile @Nullable Visit serving;
     private final AtomicReference<Visit> visit = new AtomicReference<>();
     private volatile boolean givenUp;
 
@@ -65,6 +67,13 @@ public final class HomeComing {
         public Call {
             homes = List.copyOf(homes);
         }
+    }
+
+    /** The agent that comes: one of this JVM. */
+    @FunctionalInterface
+    public interface Local {
+        /** Begins to serve calls to {@code InProcessChannelBuilder.forName(name)}; ends when the result is closed. */
+        Closeable listen(String name) throws IOException;
     }
 
     /** How it went. */
@@ -89,10 +98,17 @@ public final class HomeComing {
      * @param console where this process shows its workers' output itself; if empty, the launcher does
      */
     public HomeComing(Call call, AgentSecret secret, AgentOptions options, Optional<Consumer<LogChunk>> console) {
+        this(call, secret, options.version(), console, name -> AgentServer.inProcess(name, options)::close);
+    }
+
+    /** The same for any {@code agent}, of jrun {@code version}. */
+    public HomeComing(
+            Call call, AgentSecret secret, String version, Optional<Consumer<LogChunk>> console, Local agent) {
         this.call = call;
         this.secret = secret;
-        this.options = options;
+        this.version = version;
         this.console = console;
+        this.agent = agent;
     }
 
     /** Without a launcher so far, gives up finding one. From any thread. */
@@ -196,7 +212,7 @@ public final class HomeComing {
                     .setArrived(Arrived.newBuilder()
                             .setNode(call.node())
                             .setJob(call.job())
-                            .setJrunVersion(options.version())
+                            .setJrunVersion(version)
                             .setAddress(call.address()))
                     .build());
             return await(answer, ANSWER_LIMIT)
@@ -207,9 +223,9 @@ public final class HomeComing {
         /** Ties the agent to the launcher until either ends. */
         End serve() throws IOException, InterruptedException {
             String name = "jrun-home-" + UUID.randomUUID();
-            ManagedChannel agent = InProcessChannelBuilder.forName(name).build();
-            try (AgentServer _ = AgentServer.inProcess(name, options)) {
-                AgentGrpc.AgentStub stub = AgentGrpc.newStub(agent);
+            ManagedChannel channel = InProcessChannelBuilder.forName(name).build();
+            try (Closeable _ = agent.listen(name)) {
+                AgentGrpc.AgentStub stub = AgentGrpc.newStub(channel);
                 tieLogs(stub);
                 tieFiles(stub);
                 AgentEvents end = new AgentEvents();
@@ -218,7 +234,7 @@ public final class HomeComing {
                 Status status = await(over, ANSWER_LIMIT).orElse(Status.OK);
                 return new End.Served(status.isOk() ? "" : words(status), exitCode);
             } finally {
-                agent.shutdownNow();
+                channel.shutdownNow();
             }
         }
 

@@ -8,6 +8,7 @@ import io.jrun.agent.proto.Joined;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
+import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.StoreReply;
 import io.jrun.agent.proto.StoreRequest;
@@ -19,6 +20,7 @@ import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.control.RankLocation;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -97,16 +99,20 @@ final class Rendezvous {
         if (table.getRound() != launch.getRound()) {
             return;
         }
-        List<Frame.Peer> peers = table.getPeersList().stream()
-                .map(peer -> new Frame.Peer(
-                        peer.getRank(),
-                        peer.getNodeRank(),
-                        peer.getLocalRank(),
-                        peer.getHost(),
-                        peer.getAddress(),
-                        peer.getTcpPort(),
-                        peer.getPid()))
-                .toList();
+        List<Frame.Peer> peers = new ArrayList<>();
+        for (PeerNode node : table.getNodesList()) {
+            for (int localRank = 0; localRank < node.getRanksCount(); localRank++) {
+                peers.add(new Frame.Peer(
+                        node.getRanks(localRank),
+                        node.getNodeRank(),
+                        localRank,
+                        node.getHost(),
+                        node.getAddress(),
+                        node.getTcpPorts(localRank),
+                        node.getPids(localRank)));
+            }
+        }
+        peers.sort(Comparator.comparingInt(Frame.Peer::rank));
         tellAll(new Frame.PeerTable(launch.getRound(), secret, peers));
     }
 

@@ -190,7 +190,7 @@ final class Round {
 
     private void rankLeft(RankLeft left) {
         if (left.getRound() == launch.getRound()) {
-            rendezvous.rankLeft(left.getRank(), left.getHow());
+            left.getRanksList().forEach(rank -> rendezvous.rankLeft(rank, left.getHow()));
         }
     }
 

@@ -10,7 +10,7 @@ import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Joined;
 import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Peer;
+import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.Program;
 import io.jrun.agent.proto.Regroup;
@@ -163,16 +163,11 @@ class ElasticWorkersTest {
     private void meet(int round) {
         Joined joined = job.await(
                 message -> message.hasJoined() && message.getJoined().getRound() == round, FromAgent::getJoined);
-        PeerTable.Builder table = PeerTable.newBuilder().setRound(round);
+        PeerNode.Builder here = PeerNode.newBuilder().setHost("here").setAddress("127.0.0.1");
         for (Endpoint endpoint : joined.getEndpointsList()) {
-            table.addPeers(Peer.newBuilder()
-                    .setRank(endpoint.getRank())
-                    .setLocalRank(endpoint.getRank())
-                    .setHost("here")
-                    .setAddress("127.0.0.1")
-                    .setTcpPort(endpoint.getTcpPort())
-                    .setPid(endpoint.getPid()));
+            here.addRanks(endpoint.getRank()).addTcpPorts(endpoint.getTcpPort()).addPids(endpoint.getPid());
         }
+        PeerTable table = PeerTable.newBuilder().setRound(round).addNodes(here).build();
         job.send(ToAgent.newBuilder().setPeerTable(table).build());
     }
 

@@ -16,7 +16,7 @@ import io.jrun.agent.proto.Joined;
 import io.jrun.agent.proto.Lag;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
-import io.jrun.agent.proto.Peer;
+import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.RankLeft;
 import io.jrun.agent.proto.StoreReply;
@@ -98,17 +98,31 @@ class RendezvousTest {
             job.send(ToAgent.newBuilder()
                     .setPeerTable(PeerTable.newBuilder()
                             .setRound(1)
-                            .addPeers(Peer.newBuilder()
-                                    .setRank(1)
+                            .addNodes(PeerNode.newBuilder()
                                     .setNodeRank(2)
-                                    .setLocalRank(3)
                                     .setHost("h")
                                     .setAddress("127.0.0.1")
-                                    .setTcpPort(4711)
-                                    .setPid(5)))
+                                    .addRanks(1)
+                                    .addTcpPorts(4711)
+                                    .addPids(5)
+                                    .addRanks(3)
+                                    .addTcpPorts(4712)
+                                    .addPids(6))
+                            .addNodes(PeerNode.newBuilder()
+                                    .setNodeRank(1)
+                                    .setHost("g")
+                                    .setAddress("127.0.0.2")
+                                    .addRanks(2)
+                                    .addTcpPorts(4713)
+                                    .addPids(7)))
                     .build());
             Frame.PeerTable expected = new Frame.PeerTable(
-                    1, Bytes.ofUtf8("secret"), List.of(new Frame.Peer(1, 2, 3, "h", "127.0.0.1", 4711, 5)));
+                    1,
+                    Bytes.ofUtf8("secret"),
+                    List.of(
+                            new Frame.Peer(1, 2, 0, "h", "127.0.0.1", 4711, 5),
+                            new Frame.Peer(2, 1, 0, "g", "127.0.0.2", 4713, 7),
+                            new Frame.Peer(3, 2, 1, "h", "127.0.0.1", 4712, 6)));
             assertThat(zero.await(Frame.PeerTable.class)).isEqualTo(expected);
             assertThat(one.await(Frame.PeerTable.class)).isEqualTo(expected);
         }
@@ -158,7 +172,7 @@ class RendezvousTest {
                                             .setMaxNanos(7)))
                             .build());
             job.send(ToAgent.newBuilder()
-                    .setRankLeft(RankLeft.newBuilder().setRank(0).setRound(1).setHow("returned from main"))
+                    .setRankLeft(RankLeft.newBuilder().addRanks(0).setRound(1).setHow("returned from main"))
                     .build());
             try (TestWorker one = hello(1)) {
                 assertThat(one.await(Frame.RankLeft.class)).isEqualTo(new Frame.RankLeft(0, "returned from main"));

@@ -2,6 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import com.google.protobuf.ByteString;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.ToAgent;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.files.FileDesk;
 import io.jrun.launcher.job.JobSpec;
@@ -41,6 +42,7 @@ public final class Coordinator {
     private final Links links;
     private final News news;
     private final Output output;
+    private final Departures departures;
     private volatile boolean finished;
 
     /**
@@ -71,6 +73,7 @@ public final class Coordinator {
                 job.nodes().isElastic() ? job.nodes().coolDown().toNanos() : -1);
         this.news = new News(links, nanoTime, console, say, options.watch());
         this.output = new Output(console, job.console());
+        this.departures = new Departures(nanoTime, links::sendAll);
     }
 
     /** Hands over a signal; from any thread. */
@@ -129,7 +132,9 @@ public final class Coordinator {
             if (due.isPresent()) {
                 return due.get();
             }
-            Mail mail = mailbox.poll(Math.min(TICK_NANOS, timers.nanosLeft()), TimeUnit.NANOSECONDS);
+            long patience = Math.min(TICK_NANOS, Math.min(timers.nanosLeft(), departures.nanosLeft()));
+            Mail mail = mailbox.poll(patience, TimeUnit.NANOSECONDS);
+            departures.tell(links.count());
             news.tick();
             links.recall();
             Optional<JobEvent> event = mail == null ? Optional.empty() : event(mail);
@@ -164,20 +169,21 @@ public final class Coordinator {
     private void perform(JobAction action) {
         switch (action) {
             case JobAction.Launch(int round, int restartCount, Lineup lineup) -> launch(round, restartCount, lineup);
-            case JobAction.SendPeers(int round, List<JobAction.Peer> peers) ->
-                links.sendAll(Messages.peers(round, peers));
-            case JobAction.TellRankLeft(int round, int rank, String how) ->
-                links.sendAll(Messages.rankLeft(round, rank, how));
-            case JobAction.Regroup(int round, String why) -> links.sendAll(Messages.regroup(round, why));
+            case JobAction.SendPeers(int round, List<JobAction.Peer> peers) -> toAll(Messages.peers(round, peers));
+            case JobAction.TellRankLeft(int round, int rank, String how) -> {
+                departures.add(round, rank, how);
+                departures.tell(links.count());
+            }
+            case JobAction.Regroup(int round, String why) -> toAll(Messages.regroup(round, why));
             case JobAction.Abort(int round, String cause) -> {
                 news.abort(round);
-                links.sendAll(Messages.abort(round, cause));
+                toAll(Messages.abort(round, cause));
             }
             case JobAction.Stop(int signal, long graceMillis, boolean spareElastic) ->
-                links.sendAll(Messages.stop(signal, graceMillis, spareElastic));
+                toAll(Messages.stop(signal, graceMillis, spareElastic));
             case JobAction.Checkpoint(int signal) -> {
-                links.sendAll(Messages.signal(signal));
-                links.sendAll(Messages.checkpoint());
+                toAll(Messages.signal(signal));
+                toAll(Messages.checkpoint());
             }
             case JobAction.After(JobEvent event, long millis) -> timers.start(event, millis);
             case JobAction.GiveUp(int id, String why) -> links.giveUp(id, why);
@@ -186,6 +192,11 @@ public final class Coordinator {
                 // the loop sees the state
             }
         }
+    }
+
+    private void toAll(ToAgent message) {
+        departures.tellNow(links.count());
+        links.sendAll(message);
     }
 
     private void launch(int round, int restartCount, Lineup lineup) {

@@ -165,7 +165,7 @@ final class Ending {
             Round without = round.withNodeEnded(id);
             boolean owes = round.lineup().ranks().onNode(round.lineup().nodeRank(id)).stream()
                     .anyMatch(place -> !state.round().hasEnded(place.rank())
-                            && !(state.again() && state.round().parked().containsKey(place.rank())));
+                            && !(state.again() && state.round().parked().has(place.rank())));
             if (owes) {
                 round = without;
                 ledger = ledger.without(id);

@@ -39,7 +39,6 @@ import io.jrun.launcher.layout.RankMap;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 
@@ -109,7 +108,7 @@ final class JobMachine {
             case SignalCame(StopSignal signal) -> signalled(state, signal);
             case TimeIsUp() -> ending.stop(state, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
             case ParkIsUnexplained(int number, int rank, String why) ->
-                number == round.number() && round.parked().containsKey(rank) ? scattered(state, rank, why) : same;
+                number == round.number() && round.parked().has(rank) ? scattered(state, rank, why) : same;
             case GraceIsOver _, JoinTimeIsOver _, LastCallIsOver _, RestartIsOld _ -> same;
         };
     }
@@ -153,8 +152,7 @@ final class JobMachine {
     private static Transition joined(Running state, int id, List<Endpoint> endpoints) {
         Round round = state.round();
         Round next = round.withJoined(id, endpoints);
-        if (round.joined().containsKey(id)
-                || next.joined().size() < next.lineup().ids().size()) {
+        if (round.joined().has(id) || next.joined().size() < next.lineup().ids().size()) {
             return Transition.to(state.with(next));
         }
         return Transition.to(state.with(next), new SendPeers(round.number(), peers(next)));
@@ -162,9 +160,8 @@ final class JobMachine {
 
     private static List<Peer> peers(Round round) {
         RankMap ranks = round.lineup().ranks();
-        Map<Integer, List<Endpoint>> joined = round.joined();
         List<Peer> peers = new ArrayList<>();
-        for (List<Endpoint> endpoints : joined.values()) {
+        for (List<Endpoint> endpoints : round.joined().values()) {
             for (Endpoint endpoint : endpoints) {
                 Placement place = ranks.placement(endpoint.rank());
                 Node node = ranks.nodes().get(place.nodeRank());
@@ -205,7 +202,7 @@ final class JobMachine {
 
     private static Transition left(Running state, int rank, String how) {
         Round round = state.round();
-        return round.left().contains(rank)
+        return round.left().has(rank)
                 ? Transition.to(state)
                 : Transition.to(state.with(round.withLeft(rank)), new TellRankLeft(round.number(), rank, how));
     }

@@ -69,6 +69,11 @@ final class Links implements AutoCloseable {
         links.get(id).send(message);
     }
 
+    /** How many there are, also those that are lost. */
+    int count() {
+        return links.size();
+    }
+
     void sendAll(ToAgent message) {
         links.forEach(link -> link.send(message));
     }

@@ -13,6 +13,7 @@ import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.Ping;
 import io.jrun.agent.proto.RankLeft;
@@ -35,6 +36,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /** The agents' protocol, in the launcher's terms. Stateless. */
 public final class Messages {
@@ -167,24 +170,29 @@ public final class Messages {
         return ToAgent.newBuilder().setLaunch(launch).build();
     }
 
+    /** @param peers of each node in the order of their local ranks */
     static ToAgent peers(int round, List<JobAction.Peer> peers) {
-        PeerTable.Builder table = PeerTable.newBuilder().setRound(round);
+        SortedMap<Integer, PeerNode.Builder> nodes = new TreeMap<>();
         for (JobAction.Peer peer : peers) {
-            table.addPeers(io.jrun.agent.proto.Peer.newBuilder()
-                    .setRank(peer.rank())
-                    .setNodeRank(peer.nodeRank())
-                    .setLocalRank(peer.localRank())
-                    .setHost(peer.host())
-                    .setAddress(peer.address())
-                    .setTcpPort(peer.tcpPort())
-                    .setPid(peer.pid()));
+            nodes.computeIfAbsent(
+                            peer.nodeRank(),
+                            nodeRank -> PeerNode.newBuilder()
+                                    .setNodeRank(nodeRank)
+                                    .setHost(peer.host())
+                                    .setAddress(peer.address()))
+                    .addRanks(peer.rank())
+                    .addTcpPorts(peer.tcpPort())
+                    .addPids(peer.pid());
         }
+        PeerTable.Builder table = PeerTable.newBuilder().setRound(round);
+        nodes.values().forEach(table::addNodes);
         return ToAgent.newBuilder().setPeerTable(table).build();
     }
 
-    static ToAgent rankLeft(int round, int rank, String how) {
+    static ToAgent rankLeft(int round, List<Integer> ranks, String how) {
         return ToAgent.newBuilder()
-                .setRankLeft(RankLeft.newBuilder().setRound(round).setRank(rank).setHow(how))
+                .setRankLeft(
+                        RankLeft.newBuilder().setRound(round).addAllRanks(ranks).setHow(how))
                 .build();
     }
 

@@ -2,13 +2,8 @@ package io.jrun.launcher.coordinator;
 
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
 import io.jrun.launcher.layout.Placement;
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 
 /**
  * One start of all workers. Immutable.
@@ -16,7 +11,8 @@ import java.util.Set;
  * @param joined endpoints by node id, of the nodes whose workers have all joined
  * @param left ranks the others know to have left
  * @param pids process ids by rank, as far as known
- * @param ends of the workers that are gone, in order
+ * @param ended the workers that are gone, by rank
+ * @param order of their ends
  * @param elastic ranks that can go on in another round
  * @param parked process ids by rank, of those that have left the round and wait for the next
  * @param regrouping the elastic ones have been asked to
@@ -24,26 +20,28 @@ import java.util.Set;
 record Round(
         int number,
         Lineup lineup,
-        Map<Integer, List<Endpoint>> joined,
-        Set<Integer> left,
-        Map<Integer, Long> pids,
-        List<WorkerEnd> ends,
-        Set<Integer> elastic,
-        Map<Integer, Long> parked,
+        Table<List<Endpoint>> joined,
+        Table<Boolean> left,
+        Table<Long> pids,
+        Table<WorkerEnd> ended,
+        Table<WorkerEnd> order,
+        Table<Boolean> elastic,
+        Table<Long> parked,
         boolean regrouping) {
     private static final int DIED_OF_SIGKILL = 137;
 
-    public Round {
-        joined = Map.copyOf(joined);
-        left = Set.copyOf(left);
-        pids = Map.copyOf(pids);
-        ends = List.copyOf(ends);
-        elastic = Set.copyOf(elastic);
-        parked = Map.copyOf(parked);
-    }
-
     static Round start(int number, Lineup lineup) {
-        return new Round(number, lineup, Map.of(), Set.of(), Map.of(), List.of(), Set.of(), Map.of(), false);
+        return new Round(
+                number,
+                lineup,
+                Table.empty(),
+                Table.empty(),
+                Table.empty(),
+                Table.empty(),
+                Table.empty(),
+                Table.empty(),
+                Table.empty(),
+                false);
     }
 
     int worldSize() {
@@ -51,17 +49,22 @@ record Round(
     }
 
     boolean hasEnded(int rank) {
-        return ends.stream().anyMatch(end -> end.rank() == rank);
+        return ended.has(rank);
+    }
+
+    /** How workers have ended, in the order in which they did. */
+    List<WorkerEnd> ends() {
+        return order.values();
     }
 
     /** Whether each worker has ended. */
     boolean isReaped() {
-        return ends.size() == worldSize();
+        return ended.size() == worldSize();
     }
 
     /** Whether each worker has ended or parked. */
     boolean isOver() {
-        return ends.size() + parked.size() == worldSize();
+        return ended.size() + parked.size() == worldSize();
     }
 
     /** Whether all that run can go on in another round. */
@@ -70,41 +73,51 @@ record Round(
     }
 
     Round withJoined(int id, List<Endpoint> endpoints) {
-        return new Round(number, lineup, with(joined, id, endpoints), left, pids, ends, elastic, parked, regrouping);
+        Table<List<Endpoint>> more = joined.with(id, List.copyOf(endpoints));
+        return new Round(number, lineup, more, left, pids, ended, order, elastic, parked, regrouping);
     }
 
     Round withLeft(int rank) {
-        return new Round(number, lineup, joined, with(left, rank), pids, ends, elastic, parked, regrouping);
+        return new Round(
+                number, lineup, joined, left.with(rank, true), pids, ended, order, elastic, parked, regrouping);
     }
 
     Round withPid(int rank, long pid) {
-        return new Round(number, lineup, joined, left, with(pids, rank, pid), ends, elastic, parked, regrouping);
+        return new Round(number, lineup, joined, left, pids.with(rank, pid), ended, order, elastic, parked, regrouping);
     }
 
     Round withElastic(int rank) {
-        return new Round(number, lineup, joined, left, pids, ends, with(elastic, rank), parked, regrouping);
+        return new Round(
+                number, lineup, joined, left, pids, ended, order, elastic.with(rank, true), parked, regrouping);
     }
 
     Round withParked(int rank, long pid) {
         return hasEnded(rank)
                 ? this
-                : new Round(number, lineup, joined, left, pids, ends, elastic, with(parked, rank, pid), regrouping);
+                : new Round(
+                        number, lineup, joined, left, pids, ended, order, elastic, parked.with(rank, pid), regrouping);
     }
 
     Round asRegrouping() {
-        return new Round(number, lineup, joined, left, pids, ends, elastic, parked, true);
+        return new Round(number, lineup, joined, left, pids, ended, order, elastic, parked, true);
     }
 
     /** A worker ends once; what comes later is of no interest. */
     Round withEnd(WorkerEnd end) {
-        if (hasEnded(end.rank())) {
-            return this;
-        }
-        List<WorkerEnd> more = new ArrayList<>(ends);
-        more.add(end);
-        Map<Integer, Long> others = new HashMap<>(parked);
-        others.remove(end.rank());
-        return new Round(number, lineup, joined, left, pids, more, elastic, others, regrouping);
+        int rank = end.rank();
+        return hasEnded(rank)
+                ? this
+                : new Round(
+                        number,
+                        lineup,
+                        joined,
+                        left,
+                        pids,
+                        ended.with(rank, end),
+                        order.with(order.size(), end),
+                        elastic,
+                        parked.without(rank),
+                        regrouping);
     }
 
     /** The workers of a node that is gone have gone with it. */
@@ -121,7 +134,7 @@ record Round(
                 place.rank(),
                 place.localRank(),
                 place.host(),
-                pids.getOrDefault(place.rank(), 0L),
+                pids.get(place.rank()).orElse(0L),
                 DIED_OF_SIGKILL,
                 true,
                 false,
@@ -130,17 +143,5 @@ record Round(
                 List.of(),
                 List.of(),
                 0);
-    }
-
-    private static <V> Map<Integer, V> with(Map<Integer, V> map, int key, V value) {
-        Map<Integer, V> more = new HashMap<>(map);
-        more.put(key, value);
-        return more;
-    }
-
-    private static Set<Integer> with(Set<Integer> set, int element) {
-        Set<Integer> more = new HashSet<>(set);
-        more.add(element);
-        return more;
     }
 }

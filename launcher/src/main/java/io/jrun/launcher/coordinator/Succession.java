@@ -15,6 +15,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 
 /**
  * Decides who takes part in the next round, and as what. A node keeps its seat; one that has come takes the seat of one that is
@@ -73,12 +74,14 @@ record Succession(NodePolicy nodes, Rules rules, UnaryOperator<List<Node>> addre
 
     /** A parked process goes on where it is: on its node, under its local rank. */
     private static Map<Integer, Long> kept(Round before, List<Integer> ids, RankMap ranks) {
+        Map<Integer, List<Placement>> onNode =
+                ranks.placements().stream().collect(Collectors.groupingBy(Placement::nodeRank));
         Map<Integer, Long> kept = new HashMap<>();
-        before.parked().forEach((rank, pid) -> {
+        before.parked().forEach((pid, rank) -> {
             int nodeRank = ids.indexOf(before.lineup().idOf(rank));
             int localRank = before.lineup().ranks().placement(rank).localRank();
-            ranks.placements().stream()
-                    .filter(place -> place.nodeRank() == nodeRank && place.localRank() == localRank)
+            onNode.getOrDefault(nodeRank, List.of()).stream()
+                    .filter(place -> place.localRank() == localRank)
                     .map(Placement::rank)
                     .forEach(same -> kept.put(same, pid));
         });

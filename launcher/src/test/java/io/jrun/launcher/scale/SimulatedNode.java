@@ -1,0 +1,223 @@
+package io.jrun.launcher.scale;
+
+import io.grpc.Server;
+import io.grpc.inprocess.InProcessServerBuilder;
+import io.grpc.stub.StreamObserver;
+import io.jrun.agent.Relay;
+import io.jrun.agent.proto.AbortHeard;
+import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.Endpoint;
+import io.jrun.agent.proto.FileChunk;
+import io.jrun.agent.proto.FileRequest;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobOpened;
+import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LogChunk;
+import io.jrun.agent.proto.LogCredit;
+import io.jrun.agent.proto.PeerNode;
+import io.jrun.agent.proto.PeerTable;
+import io.jrun.agent.proto.Pong;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.agent.proto.WorkerStarted;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/** A node's agent whose workers do nothing: they join at once, and end when they are told to, or when {@link Timeline} says so. */
+final class SimulatedNode extends AgentGrpc.AgentImplBase {
+    private static final int CORES = 8;
+    private static final int FIRST_PID = 100_000;
+    private static final int FIRST_PORT = 40_000;
+    private static final int TERMINATED = 143;
+
+    private final int node;
+    private final Timeline timeline;
+    private final Relay<FromAgent> out = new Relay<>();
+    private final Relay<LogChunk> logs = new Relay<>();
+    private final List<WorkerSpec> living = new ArrayList<>();
+    private int round;
+    private int worldSize;
+
+    SimulatedNode(int node, Timeline timeline) {
+        this.node = node;
+        this.timeline = timeline;
+    }
+
+    /** Serves calls of this JVM, as a real agent at home does. */
+    Closeable listen(String name) throws IOException {
+        Server server = InProcessServerBuilder.forName(name)
+                .directExecutor()
+                .addService(this)
+                .build()
+                .start();
+        return server::shutdownNow;
+    }
+
+    @Override
+    public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
+        out.to(toCoordinator);
+        return new Ending<>(out) {
+            @Override
+            public void onNext(ToAgent message) {
+                handle(message);
+            }
+        };
+    }
+
+    @Override
+    public StreamObserver<LogCredit> logs(StreamObserver<LogChunk> toConsole) {
+        logs.to(toConsole);
+        return new Ending<>(logs);
+    }
+
+    /** It has all files. */
+    @Override
+    public StreamObserver<FileChunk> files(StreamObserver<FileRequest> toLauncher) {
+        toLauncher.onCompleted();
+        return new Ending<>(toLauncher);
+    }
+
+    /** Reads nothing, and ends one stream with another. */
+    private static class Ending<M> implements StreamObserver<M> {
+        private final StreamObserver<?> other;
+
+        Ending(StreamObserver<?> other) {
+            this.other = other;
+        }
+
+        @Override
+        public void onNext(M message) {}
+
+        @Override
+        public void onError(Throwable lost) {}
+
+        @Override
+        public void onCompleted() {
+            try {
+                other.onCompleted();
+            } catch (IllegalStateException e) {
+                // it has ended before
+            }
+        }
+    }
+
+    private void handle(ToAgent message) {
+        switch (message.getMessageCase()) {
+            case OPEN_JOB -> send(FromAgent.newBuilder().setJobOpened(opened()));
+            case LAUNCH -> launch(message.getLaunch());
+            case PEER_TABLE -> {
+                check(message.getPeerTable());
+                timeline.ready(round);
+            }
+            case ABORT_ROUND -> {
+                timeline.heard();
+                send(FromAgent.newBuilder()
+                        .setAbortHeard(AbortHeard.newBuilder().setRound(round)));
+            }
+            case STOP_WORKERS -> stop();
+            case PING -> send(FromAgent.newBuilder().setPong(Pong.getDefaultInstance()));
+            case RANK_LEFT -> {}
+            default -> throw new IllegalStateException("this world has no use for " + message.getMessageCase());
+        }
+    }
+
+    private void send(FromAgent.Builder message) {
+        out.onNext(message.build());
+    }
+
+    private JobOpened opened() {
+        return JobOpened.newBuilder()
+                .setHost("n" + node)
+                .setCores(CORES)
+                .setMasterPort(node == 0 ? FIRST_PORT : 0)
+                .addAllGpus(
+                        IntStream.range(0, CORES).mapToObj(Integer::toString).toList())
+                .build();
+    }
+
+    private synchronized void launch(Launch launch) {
+        round = launch.getRound();
+        worldSize = launch.getWorldSize();
+        living.addAll(launch.getWorkersList());
+        Joined.Builder joined = Joined.newBuilder().setRound(round);
+        for (WorkerSpec worker : living) {
+            send(FromAgent.newBuilder()
+                    .setWorkerStarted(
+                            WorkerStarted.newBuilder().setRank(worker.getRank()).setPid(pid(worker.getRank()))));
+            joined.addEndpoints(Endpoint.newBuilder()
+                    .setRank(worker.getRank())
+                    .setPid(pid(worker.getRank()))
+                    .setTcpPort(FIRST_PORT + worker.getLocalRank()));
+        }
+        send(FromAgent.newBuilder().setJoined(joined));
+    }
+
+    private long pid(int rank) {
+        return FIRST_PID * (long) round + rank;
+    }
+
+    /** All ranks are there, each with its own process. */
+    private void check(PeerTable table) {
+        BitSet ranks = new BitSet();
+        boolean right = table.getRound() == round;
+        for (PeerNode peer : table.getNodesList()) {
+            for (int i = 0; i < peer.getRanksCount(); i++) {
+                ranks.set(peer.getRanks(i));
+                right &= peer.getPids(i) == pid(peer.getRanks(i));
+            }
+        }
+        if (!right || ranks.cardinality() != worldSize) {
+            throw new IllegalStateException("this is not the table of round " + round);
+        }
+    }
+
+    private synchronized void stop() {
+        List.copyOf(living).forEach(worker -> exit(worker, TERMINATED, true));
+        timeline.stopped();
+    }
+
+    /** The first worker fails. */
+    synchronized void fail(int exitCode) {
+        exit(living.getFirst(), exitCode, false);
+    }
+
+    /** All workers have done their work. */
+    synchronized void succeed() {
+        for (WorkerSpec worker : living) {
+            send(FromAgent.newBuilder()
+                    .setWorkerLeaving(WorkerLeaving.newBuilder()
+                            .setRank(worker.getRank())
+                            .setRound(round)
+                            .setHow("has left")));
+        }
+        List.copyOf(living).forEach(worker -> exit(worker, 0, false));
+    }
+
+    private void exit(WorkerSpec worker, int exitCode, boolean afterStop) {
+        living.remove(worker);
+        for (boolean stderr : new boolean[] {false, true}) {
+            if (stderr ? worker.getConsoleStderr() : worker.getConsoleStdout()) {
+                logs.onNext(LogChunk.newBuilder()
+                        .setRank(worker.getRank())
+                        .setRound(round)
+                        .setStderr(stderr)
+                        .setLast(true)
+                        .build());
+            }
+        }
+        send(FromAgent.newBuilder()
+                .setWorkerExited(WorkerExited.newBuilder()
+                        .setRank(worker.getRank())
+                        .setRound(round)
+                        .setPid(pid(worker.getRank()))
+                        .setExitCode(exitCode)
+                        .setAfterStop(afterStop)));
+    }
+}
