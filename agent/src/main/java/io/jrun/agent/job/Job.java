@@ -290,6 +290,7 @@ final class Job {
 
     private void finish() {
         mailbox.close();
+        boolean _ = Thread.interrupted(); // by that, on the mailbox's own thread; what follows may wait
         staging.close();
         feed.close();
         if (round != null) {

@@ -50,7 +50,7 @@ final class Stopping {
                 .filter(worker -> !(spares && parking.isElastic(worker.rank())))
                 .forEach(worker -> worker.stop(request.getSignal()));
         long killAt = System.nanoTime() + request.getGraceMillis() * 1_000_000L;
-        if (killTimer == null || killAt - killAtNanos < 0) {
+        if (killTimer == null || killTimer.isDone() || killAt - killAtNanos < 0) {
             over();
             killAtNanos = killAt;
             killTimer = mailbox.postIn(request.getGraceMillis(), this::kill);

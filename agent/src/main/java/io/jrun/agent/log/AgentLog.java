@@ -1,13 +1,18 @@
 package io.jrun.agent.log;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
+import java.util.Set;
 import java.util.function.Consumer;
 
-/** What an agent has heard about its job, in a file that is made with its first line. Confined to the job's thread. */
+/** What an agent has heard about its job, in a file that is made with its first line and is its user's alone. Confined to the job's thread. */
 public final class AgentLog {
     private final Path folder;
     private final String name;
@@ -28,12 +33,17 @@ public final class AgentLog {
     /** Appends a line, after the time (UTC). */
     public void write(String text) {
         try {
-            Files.createDirectories(folder);
-            Files.writeString(
+            Files.createDirectories(
+                    folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            try (FileChannel file = FileChannel.open(
                     folder.resolve(name),
-                    Instant.now() + " " + text + "\n",
-                    StandardOpenOption.CREATE,
-                    StandardOpenOption.APPEND);
+                    Set.of(StandardOpenOption.CREATE, StandardOpenOption.APPEND),
+                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
+                ByteBuffer line = ByteBuffer.wrap((Instant.now() + " " + text + "\n").getBytes(StandardCharsets.UTF_8));
+                while (line.hasRemaining()) {
+                    file.write(line);
+                }
+            }
         } catch (IOException e) {
             notices.accept("the agent's log could not be written: " + e);
         }

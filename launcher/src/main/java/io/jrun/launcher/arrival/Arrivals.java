@@ -130,8 +130,10 @@ public final class Arrivals implements AutoCloseable {
     private boolean take(String node, Arrived who) {
         Arrival arrival = Objects.requireNonNull(places.get(node)).arrival();
         if (!who.getJrunVersion().equals(version)) {
-            arrival.refuse("it is jrun " + who.getJrunVersion() + ", this is jrun " + version
-                    + "; install the same version on all nodes");
+            if (job.isEmpty() && arrival.take()) { // where nodes meet, another of the right version may come
+                arrival.refuse("it is jrun " + who.getJrunVersion() + ", this is jrun " + version
+                        + "; install the same version on all nodes");
+            }
             throw refusal("the launcher is jrun " + version + ", this node's agent is jrun " + who.getJrunVersion()
                     + "; install the same version on all nodes");
         }

@@ -28,7 +28,7 @@ public final class LogMux {
     private final LiveLine live;
     private final Object screen = new Object();
     private final Set<Source> open = new HashSet<>();
-    private boolean writing;
+    private int writing;
     private boolean givenUp;
     private long chunks;
 
@@ -49,7 +49,7 @@ public final class LogMux {
     /** Shows {@code data}: lines, each with its newline. {@code last}: the stream has ended. Blocks as the terminal does. */
     public void show(Source source, String host, byte[] data, boolean last) {
         synchronized (this) {
-            writing = true;
+            writing++;
         }
         try {
             synchronized (screen) {
@@ -95,7 +95,7 @@ public final class LogMux {
     }
 
     private synchronized void chunkDone(Source source, boolean last) {
-        writing = false;
+        writing--;
         chunks++;
         if (last) {
             open.remove(source);
@@ -145,7 +145,7 @@ public final class LogMux {
         long silentTurns = 0;
         while (silentTurns < patience && !open.isEmpty() && !givenUp) {
             wait(TURN_MILLIS);
-            silentTurns = chunks == seen && !writing ? silentTurns + 1 : 0;
+            silentTurns = chunks == seen && writing == 0 ? silentTurns + 1 : 0;
             seen = chunks;
         }
     }

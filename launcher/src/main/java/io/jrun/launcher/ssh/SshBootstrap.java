@@ -14,14 +14,13 @@ public final class SshBootstrap implements Bootstrap {
             List.of("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "LogLevel=ERROR");
 
     /**
-     * For the host's sh: the jrun of the same path as here, which is the same one where file systems are shared, else that of
+     * For the host's sh, in one line since csh has no longer ones in quotes: the jrun of the same path as here, which is the same one where file systems are shared, else that of
      * the PATH. 127 is what a shell says of a command that it does not find.
      */
-    private static final String SCRIPT = """
-            jrun=$1 home=$2; shift 2
-            if [ -x "$jrun" ]; then [ ! -d "$home/lib/launcher" ] || export JRUN_HOME="$home"; exec "$jrun" "$@"; fi
-            if command -v jrun > /dev/null; then exec jrun "$@"; fi
-            echo "$jrun is not there, and there is no jrun on the PATH"; exit 127""";
+    private static final String SCRIPT = "jrun=$1 home=$2; shift 2; "
+            + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec \"$jrun\" \"$@\"; fi; "
+            + "if command -v jrun > /dev/null; then exec jrun \"$@\"; fi; "
+            + "echo \"$jrun is not there, and there is no jrun on the PATH\"; exit 127";
 
     private static final int NOT_FOUND = 127;
     private static final int SSH_FAILED = 255;

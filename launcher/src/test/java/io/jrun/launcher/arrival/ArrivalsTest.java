@@ -1,0 +1,83 @@
+package io.jrun.launcher.arrival;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
+import io.jrun.agent.AgentOptions;
+import io.jrun.agent.HomeComing;
+import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.FromAgent;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** Where the nodes of a job meet, each started by its user. */
+class ArrivalsTest {
+    private static final byte[] RANDOM = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
+
+    @Test
+    void whoComesWithAnotherVersionLeavesThePlaceToTheNext() throws Exception {
+        CompletableFuture<Status> end = new CompletableFuture<>();
+        Invitation unaddressed = Invitation.to(List.of(), RANDOM);
+        try (Arrivals arrivals = Arrivals.listen(
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+                unaddressed.agentSecret(),
+                "1",
+                "job",
+                line -> {})) {
+            Place place = arrivals.expect("0", "a");
+            Invitation invitation = Invitation.to(HomeAddresses.withPort(arrivals.port()), RANDOM);
+            assertThat(come("2", invitation).get(60, TimeUnit.SECONDS))
+                    .isInstanceOfSatisfying(
+                            HomeComing.End.Refused.class,
+                            refused -> assertThat(refused.why()).contains("launcher is jrun 1", "agent is jrun 2"));
+            assertThat(place.arrival().isHere()).isFalse();
+            CompletableFuture<HomeComing.End> stays = come("1", invitation);
+            place.arrival().arrived().get(60, TimeUnit.SECONDS);
+            var _ = AgentGrpc.newStub(place.agent().channel()).control(ending(end));
+            arrivals.tell(0);
+            assertThat(stays.get(60, TimeUnit.SECONDS)).isInstanceOf(HomeComing.End.Served.class);
+        }
+        assertThat(end.get(60, TimeUnit.SECONDS).getCode())
+                .as("the coordinator hears nothing of the refusal")
+                .isNotEqualTo(Status.Code.FAILED_PRECONDITION);
+    }
+
+    private static StreamObserver<FromAgent> ending(CompletableFuture<Status> end) {
+        return new StreamObserver<>() {
+            @Override
+            public void onNext(FromAgent message) {}
+
+            @Override
+            public void onError(Throwable error) {
+                end.complete(Status.fromThrowable(error));
+            }
+
+            @Override
+            public void onCompleted() {
+                end.complete(Status.OK);
+            }
+        };
+    }
+
+    private static CompletableFuture<HomeComing.End> come(String version, Invitation invitation) {
+        HomeComing.Call call = new HomeComing.Call(invitation.homes(), "job", "0", "", Duration.ZERO);
+        AgentOptions options = new AgentOptions(version, List.of(), Optional.empty());
+        CompletableFuture<HomeComing.End> end = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().start(() -> {
+            try {
+                end.complete(new HomeComing(call, invitation.agentSecret(), options, Optional.empty()).serve());
+            } catch (Exception e) {
+                end.completeExceptionally(e);
+            }
+        });
+        return end;
+    }
+}
