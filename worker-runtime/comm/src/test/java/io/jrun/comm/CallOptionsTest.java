@@ -287,6 +287,7 @@ class CallOptionsTest {
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
     void urgentOperationsDoNotQueueBehindOthers(TransportKind transport) {
+        CountDownLatch looked = new CountDownLatch(1);
         LocalWorld.run(options(2, transport), world -> {
             ProcessGroup group = world.group();
             MemorySegment bulk = MemorySegment.ofArray(new float[COUNT]);
@@ -295,9 +296,12 @@ class CallOptionsTest {
             group.urgent().allReduce(small, DataType.I64, 1, ReduceOp.SUM);
             assertThat(small.get(java.lang.foreign.ValueLayout.JAVA_LONG, 0)).isEqualTo(3);
             if (pending == null) {
+                assertThat(looked.await(20, java.util.concurrent.TimeUnit.SECONDS))
+                        .isTrue();
                 group.allReduce(bulk, DataType.F32, COUNT, ReduceOp.SUM);
             } else {
                 assertThat(pending.isDone()).isFalse();
+                looked.countDown();
                 pending.await(Duration.ofSeconds(30));
             }
         });
