@@ -7,13 +7,22 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.Set;
 import java.util.function.Consumer;
 
-/** What an agent has heard about its job, in a file that is made with its first line and is its user's alone. Confined to the job's thread. */
+/**
+ * What an agent has heard about its job, in a file that is made with its first line and is its user's alone. Confined to the
+ * job's thread.
+ */
 public final class AgentLog {
+    private static final FileAttribute<?> OWNER_ONLY_FOLDER =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+    private static final FileAttribute<?> OWNER_ONLY_FILE =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+
     private final Path folder;
     private final String name;
     private final Consumer<String> notices;
@@ -33,12 +42,11 @@ public final class AgentLog {
     /** Appends a line, after the time (UTC). */
     public void write(String text) {
         try {
-            Files.createDirectories(
-                    folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            Files.createDirectories(folder, OWNER_ONLY_FOLDER);
             try (FileChannel file = FileChannel.open(
                     folder.resolve(name),
                     Set.of(StandardOpenOption.CREATE, StandardOpenOption.APPEND),
-                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
+                    OWNER_ONLY_FILE)) {
                 ByteBuffer line = ByteBuffer.wrap((Instant.now() + " " + text + "\n").getBytes(StandardCharsets.UTF_8));
                 while (line.hasRemaining()) {
                     file.write(line);

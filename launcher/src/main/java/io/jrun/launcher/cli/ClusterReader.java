@@ -10,7 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.Stream;
 
 /** Reads where a job runs, and how jrun comes to agents there. Confined to one thread. */
 final class ClusterReader {
@@ -74,9 +73,9 @@ final class ClusterReader {
 
     /** Whether this jrun is meant for its own node only: alone, or as one of several that meet. */
     private boolean isOfThisNode() {
-        boolean meets = Stream.of(LaunchOption.RDZV_ENDPOINT, LaunchOption.MASTER_ADDR, LaunchOption.NODE_RANK)
-                .anyMatch(settings::has);
-        return meets || settings.isOn(LaunchOption.STANDALONE);
+        return MeetingReader.namesPlace(settings)
+                || settings.has(LaunchOption.NODE_RANK)
+                || settings.isOn(LaunchOption.STANDALONE);
     }
 
     private boolean agentsStand() {

@@ -22,7 +22,7 @@ final class Companions {
         boolean stands = reach.filter(Cluster.Standing.class::isInstance).isPresent();
         boolean ssh = reach.filter(Cluster.Ssh.class::isInstance).isPresent();
         boolean restarts = !settings.text(LaunchOption.MAX_RESTARTS, "0").equals("0");
-        boolean meets = settings.has(LaunchOption.RDZV_ENDPOINT) || settings.has(LaunchOption.MASTER_ADDR);
+        boolean meets = MeetingReader.namesPlace(settings);
         need(LaunchOption.AGENT_PORT, stands, "is for standing agents, and this job uses none; see --hosts");
         need(LaunchOption.SECRET_FILE, stands || meets, "is for standing agents, and this job uses none; see --hosts");
         need(LaunchOption.SSH_OPTIONS, ssh, "is for hosts that ssh reaches, and this job has none; see --launch");

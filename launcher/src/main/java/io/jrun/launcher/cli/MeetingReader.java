@@ -55,6 +55,11 @@ final class MeetingReader {
         this.surroundings = surroundings;
     }
 
+    /** Whether it is said where the jruns of all nodes meet. */
+    static boolean namesPlace(Settings settings) {
+        return settings.has(LaunchOption.RDZV_ENDPOINT) || settings.has(LaunchOption.MASTER_ADDR);
+    }
+
     /**
      * The meeting, empty where one node is a job by itself.
      *
@@ -71,7 +76,7 @@ final class MeetingReader {
             }
             return Optional.empty();
         }
-        if (!settings.has(LaunchOption.RDZV_ENDPOINT) && !settings.has(LaunchOption.MASTER_ADDR)) {
+        if (!namesPlace(settings)) {
             throw new UsageException(settings.name(LaunchOption.NNODES) + ": '" + settings.text(LaunchOption.NNODES, "")
                     + "' is not usable; name the hosts with --hosts or --hostfile, or with --rdzv-endpoint where the jruns"
                     + " of all nodes meet, or use 1.");

@@ -4,16 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
-import io.jrun.agent.AgentOptions;
 import io.jrun.agent.HomeComing;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.FromAgent;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -68,16 +65,6 @@ class ArrivalsTest {
     }
 
     private static CompletableFuture<HomeComing.End> come(String version, Invitation invitation) {
-        HomeComing.Call call = new HomeComing.Call(invitation.homes(), "job", "0", "", Duration.ZERO);
-        AgentOptions options = new AgentOptions(version, List.of(), Optional.empty());
-        CompletableFuture<HomeComing.End> end = new CompletableFuture<>();
-        Thread.ofPlatform().daemon().start(() -> {
-            try {
-                end.complete(new HomeComing(call, invitation.agentSecret(), options, Optional.empty()).serve());
-            } catch (Exception e) {
-                end.completeExceptionally(e);
-            }
-        });
-        return end;
+        return Visit.begin(invitation, invitation.agentSecret(), version, "job", "0");
     }
 }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
-import io.jrun.agent.AgentOptions;
 import io.jrun.agent.AgentSecret;
 import io.jrun.agent.HomeComing;
 import io.jrun.agent.files.Sha256;
@@ -21,10 +20,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -74,17 +71,7 @@ class GatheringTest {
     }
 
     private CompletableFuture<HomeComing.End> arrive(String version, AgentSecret secret, String node) {
-        HomeComing.Call call = new HomeComing.Call(invited.join().homes(), "", node, "", Duration.ZERO);
-        AgentOptions options = new AgentOptions(version, List.of(), Optional.empty());
-        CompletableFuture<HomeComing.End> end = new CompletableFuture<>();
-        Thread.ofPlatform().daemon().start(() -> {
-            try {
-                end.complete(new HomeComing(call, secret, options, Optional.empty()).serve());
-            } catch (IOException | InterruptedException | RuntimeException e) {
-                end.completeExceptionally(e);
-            }
-        });
-        return end;
+        return Visit.begin(invited.join(), secret, version, "", node);
     }
 
     private CompletableFuture<HomeComing.End> arrive(String node) {
