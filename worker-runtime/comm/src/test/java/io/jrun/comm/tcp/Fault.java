@@ -6,7 +6,7 @@ import java.util.SplittableRandom;
 /**
  * What a {@link FaultyProxy} does to one direction of one connection.
  *
- * @param at how many bytes pass before it strikes; where it goes on rather than strikes, how many it concerns
+ * @param at how many bytes pass before it strikes, or how many frames; where it goes on rather than strikes, how many it concerns
  * @param seed of what it draws while it is at work
  */
 record Fault(Kind kind, long at, long seed) {
@@ -28,7 +28,22 @@ record Fault(Kind kind, long at, long seed) {
         /** Bytes that nobody has sent. */
         GARBAGE,
         /** A length is far too large. */
-        OVERSIZED
+        OVERSIZED,
+        /** A frame does not come. */
+        DROPPED,
+        /** A frame comes twice. */
+        DUPLICATED,
+        /** A frame comes after the next. */
+        REORDERED,
+        /** A frame has half of its bytes, and says so. */
+        TRUNCATED,
+        /** The connection ends in the middle of a frame. */
+        CUT;
+
+        /** Whether it strikes a frame, wherever in the stream that is. */
+        boolean isOfFrames() {
+            return compareTo(DROPPED) >= 0;
+        }
     }
 
     /** The two ways through a connection; before the payload come the handshake and a first frame's header. */
@@ -43,12 +58,18 @@ record Fault(Kind kind, long at, long seed) {
             this.lengthAt = lengthAt;
             this.headerAt = lengthAt + rest;
         }
+
+        /** How many bytes precede the length of a notice, which is 0 where frames follow. */
+        long lengthAt() {
+            return lengthAt;
+        }
     }
 
     static final Fault NOTHING = new Fault(Kind.NONE, 0, 0);
 
     private static final List<Kind> HARMLESS = List.of(Kind.NONE, Kind.DELAYED, Kind.TORN);
     private static final int FAR = 64 * 1024;
+    private static final int MAX_FRAMES = 8;
     private static final int LENGTH_IN_HEADER = 48;
 
     /** Draws a fault; what may corrupt bytes strikes before the payload, which carries no checksum. */
@@ -63,6 +84,7 @@ record Fault(Kind kind, long at, long seed) {
             case RESET, HALF_CLOSED, SILENT -> random.nextBoolean() ? early : random.nextInt(FAR);
             case FLIPPED, GARBAGE ->
                 random.nextBoolean() ? early : direction.headerAt + random.nextInt(FrameHeader.BYTES);
+            case DROPPED, DUPLICATED, REORDERED, TRUNCATED, CUT -> random.nextInt(MAX_FRAMES);
             case OVERSIZED -> random.nextBoolean() ? direction.lengthAt : direction.headerAt + LENGTH_IN_HEADER;
         };
         return new Fault(kind, at, random.nextLong());

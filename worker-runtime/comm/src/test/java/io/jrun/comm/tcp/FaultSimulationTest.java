@@ -8,11 +8,11 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.OpenFiles;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Seeds;
-import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.collective.Algorithm;
 import io.jrun.comm.tcp.Fault.Direction;
 import io.jrun.comm.tcp.TcpRanks.Rank;
 import java.io.IOException;
@@ -20,7 +20,6 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -49,18 +48,19 @@ class FaultSimulationTest {
     private static final int[] COUNTS = {0, 1, 100, 5000, 70_000};
     private static final OpKind[] KINDS = {
         OpKind.ALL_REDUCE,
+        OpKind.REDUCE,
         OpKind.BROADCAST,
         OpKind.ALL_GATHER,
         OpKind.REDUCE_SCATTER,
+        OpKind.GATHER,
+        OpKind.SCATTER,
         OpKind.ALL_TO_ALL,
         OpKind.BARRIER,
         OpKind.SEND
     };
+    private static final Algorithm[] ALGORITHMS = Algorithm.values();
     private static final Duration PATIENT = Duration.ofSeconds(30);
     private static final Duration SHORT = Duration.ofMillis(1500);
-
-    /** Between a deadline and its exception on a loaded machine; a hang is longer. */
-    private static final Duration SLACK = Duration.ofSeconds(10);
 
     private static final AtomicInteger FAILED = new AtomicInteger();
     private static final AtomicInteger SUCCEEDED = new AtomicInteger();
@@ -95,7 +95,10 @@ class FaultSimulationTest {
         int size = 2 + random.nextInt(3);
         boolean mayHarm = random.nextBoolean();
         List<FaultyProxy> proxies = new ArrayList<>();
-        try (TcpRanks world = TcpRanks.start(size, (rank, port) -> {
+        Optional<String> algorithm = random.nextBoolean()
+                ? Optional.empty()
+                : Optional.of(ALGORITHMS[random.nextInt(ALGORITHMS.length)].label());
+        try (TcpRanks world = TcpRanks.start(size, algorithm, false, (rank, port) -> {
             FaultyProxy proxy = proxy(seed, rank, port, mayHarm);
             proxies.add(proxy);
             return proxy.port();
@@ -142,11 +145,11 @@ class FaultSimulationTest {
                                 .isIn(ErrorCode.PEER_LOST, ErrorCode.COLLECTIVE_TIMEOUT, ErrorCode.COLLECTIVE_MISMATCH))
                 .hasMessageMatching(A_RANK)
                 .hasMessageMatching(
-                        "(?s).*(allReduce|broadcast|allGather|reduceScatter|allToAll|barrier|send|recv) #\\d.*");
+                        "(?s).*(allReduce|reduce|broadcast|allGather|reduceScatter|gather|scatter|allToAll|barrier|send|recv) #\\d.*");
     }
 
     private static void awaitNoThread(String name) throws InterruptedException {
-        long end = System.nanoTime() + SLACK.toNanos();
+        long end = System.nanoTime() + IntCalls.SLACK.toNanos();
         while (Thread.getAllStackTraces().keySet().stream()
                 .anyMatch(thread -> thread.getName().startsWith(name))) {
             assertThat(System.nanoTime()).as("a thread %s is left", name).isLessThan(end);
@@ -160,6 +163,7 @@ class FaultSimulationTest {
         private final Rank rank;
         private final int size;
         private final Duration timeout;
+        private final IntCalls calls;
         private final Map<Integer, Long> messages = new HashMap<>();
         private int collectives;
 
@@ -168,18 +172,19 @@ class FaultSimulationTest {
             this.rank = rank;
             this.size = rank.size();
             this.timeout = timeout;
+            this.calls = new IntCalls(rank, timeout);
         }
 
         void run() {
-            int calls = 1 + random.nextInt(CALLS);
-            for (int sequence = 0; sequence < calls; sequence++) {
+            int length = 1 + random.nextInt(CALLS);
+            for (int sequence = 0; sequence < length; sequence++) {
                 OpKind kind = KINDS[random.nextInt(KINDS.length)];
                 int count = kind == OpKind.BARRIER ? 0 : COUNTS[random.nextInt(COUNTS.length)];
                 int root = random.nextInt(size);
                 if (kind == OpKind.SEND) {
                     message(sequence, count, root, (root + 1 + random.nextInt(size - 1)) % size);
                 } else {
-                    call(collectives++, kind, count, root);
+                    calls.run(collectives++, kind, count, root, IntCalls.hasBlocks(kind) && random.nextBoolean());
                 }
             }
         }
@@ -191,8 +196,9 @@ class FaultSimulationTest {
                 return;
             }
             long sequence = messages.merge(source * size + destination, 1L, Long::sum) - 1;
-            int[] expected =
-                    IntStream.range(0, count).map(i -> value(source, turn, i)).toArray();
+            int[] expected = IntStream.range(0, count)
+                    .map(i -> IntCalls.value(source, turn, i))
+                    .toArray();
             Envelope envelope = new Envelope(turn * 1000 - 3, DataType.I32, count, turn % 2 == 0);
             long start = System.nanoTime();
             try {
@@ -208,7 +214,7 @@ class FaultSimulationTest {
             } finally {
                 assertThat(Duration.ofNanos(System.nanoTime() - start))
                         .as("message #%d", sequence)
-                        .isLessThan(timeout.multipliedBy(2).plus(SLACK));
+                        .isLessThan(timeout.multipliedBy(2).plus(IntCalls.SLACK));
             }
         }
 
@@ -228,89 +234,6 @@ class FaultSimulationTest {
                     null,
                     envelope.label(),
                     null);
-        }
-
-        private void call(int sequence, OpKind kind, int count, int root) {
-            boolean hasBlocks = kind == OpKind.ALL_GATHER || kind == OpKind.REDUCE_SCATTER || kind == OpKind.ALL_TO_ALL;
-            boolean isUneven = hasBlocks && random.nextBoolean();
-            int self = rank.rank();
-            Blocks outgoing = blocks(self, sequence, kind, count, isUneven);
-            boolean inPlace = kind == OpKind.ALL_REDUCE || kind == OpKind.BROADCAST;
-            boolean takesAll = kind == OpKind.REDUCE_SCATTER || kind == OpKind.ALL_TO_ALL;
-            boolean givesAll = kind == OpKind.ALL_GATHER || kind == OpKind.ALL_TO_ALL;
-            long own = hasBlocks ? outgoing.count(self) : count;
-            int[] input = IntStream.range(0, (int) (takesAll ? outgoing.total() : own))
-                    .map(i -> value(self, sequence, i))
-                    .toArray();
-            int[] output = inPlace ? input : new int[(int) (givesAll ? outgoing.total() : own)];
-            boolean ofEachRank = isUneven && kind == OpKind.ALL_TO_ALL;
-            long start = System.nanoTime();
-            try {
-                rank.backend()
-                        .run(new Call(
-                                sequence,
-                                kind,
-                                DataType.I32,
-                                ReduceOp.SUM,
-                                ofEachRank ? 0 : isUneven ? outgoing.total() : count,
-                                kind.hasRoot() ? root : 0,
-                                MemorySegment.ofArray(input),
-                                MemorySegment.ofArray(output),
-                                Deadline.after(timeout),
-                                isUneven ? outgoing : null,
-                                ofEachRank ? outgoing : null,
-                                0,
-                                null));
-            } finally {
-                assertThat(Duration.ofNanos(System.nanoTime() - start))
-                        .as("%s #%d", kind, sequence)
-                        .isLessThan(timeout.plus(SLACK));
-            }
-            int[] expected = IntStream.range(0, output.length)
-                    .map(i -> switch (kind) {
-                        case ALL_REDUCE -> sum(sequence, i);
-                        case BROADCAST -> value(root, sequence, i);
-                        case REDUCE_SCATTER -> sum(sequence, (int) outgoing.offset(self) + i);
-                        case ALL_GATHER, ALL_TO_ALL -> gathered(sequence, kind, count, isUneven, i);
-                        default -> throw new IllegalArgumentException(kind + " gives nothing");
-                    })
-                    .toArray();
-            assertThat(Arrays.mismatch(output, expected))
-                    .as("first wrong element of %s #%d of %d", kind, sequence, count)
-                    .isEqualTo(-1);
-        }
-
-        /** Equal ones, or 0, count, 2 count... elements; of an all-to-all, what comes in is divided as what goes out. */
-        private Blocks blocks(int owner, int sequence, OpKind kind, int count, boolean isUneven) {
-            int turn = kind == OpKind.ALL_TO_ALL ? owner : 0;
-            return isUneven
-                    ? Blocks.of(IntStream.range(0, size)
-                            .mapToLong(block -> (long) (block + turn + sequence) % size * count)
-                            .toArray())
-                    : Blocks.equal(count, size);
-        }
-
-        /** Element i of everybody's blocks. */
-        private int gathered(int sequence, OpKind kind, int count, boolean isUneven, int i) {
-            Blocks incoming = blocks(rank.rank(), sequence, kind, count, isUneven);
-            int owner = 0;
-            while (i >= incoming.offset(owner + 1)) {
-                owner++;
-            }
-            long first = kind == OpKind.ALL_TO_ALL
-                    ? blocks(owner, sequence, kind, count, isUneven).offset(rank.rank())
-                    : 0;
-            return value(owner, sequence, (int) (first + i - incoming.offset(owner)));
-        }
-
-        private static int value(int rank, int sequence, int i) {
-            return (rank + 1) * 1_000_003 + sequence * 101 + i * 7;
-        }
-
-        private int sum(int sequence, int i) {
-            return IntStream.range(0, size)
-                    .map(each -> value(each, sequence, i))
-                    .sum();
         }
     }
 }

@@ -13,6 +13,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntFunction;
 
 /** Stands before a rank's listener and passes its connections on, each with faults of its own. */
@@ -28,6 +29,7 @@ final class FaultyProxy implements AutoCloseable {
     private final int targetPort;
     private final IntFunction<Map<Direction, Fault>> faults;
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger struckFrames = new AtomicInteger();
     private volatile boolean closed;
 
     /**
@@ -44,6 +46,11 @@ final class FaultyProxy implements AutoCloseable {
 
     int port() {
         return server.getLocalPort();
+    }
+
+    /** How many frames have gone wrong. */
+    int struckFrames() {
+        return struckFrames.get();
     }
 
     @Override
@@ -81,8 +88,8 @@ final class FaultyProxy implements AutoCloseable {
         try {
             Socket called = new Socket(InetAddress.getLoopbackAddress(), targetPort);
             sockets.add(called);
-            pass(caller, called, mine.getOrDefault(Direction.TO_CALLED, Fault.NOTHING));
-            pass(called, caller, mine.getOrDefault(Direction.TO_CALLER, Fault.NOTHING));
+            pass(caller, called, Direction.TO_CALLED, mine);
+            pass(called, caller, Direction.TO_CALLER, mine);
         } catch (IOException e) {
             // The rank has left: the caller finds nobody.
             end(caller);
@@ -97,9 +104,14 @@ final class FaultyProxy implements AutoCloseable {
         }
     }
 
-    private void pass(Socket from, Socket to, Fault fault) {
+    private void pass(Socket from, Socket to, Direction direction, Map<Direction, Fault> faults) {
+        Fault fault = faults.getOrDefault(direction, Fault.NOTHING);
         start(() -> {
             try {
+                if (fault.kind().isOfFrames()) {
+                    Runnable onStrike = struckFrames::incrementAndGet;
+                    new FrameStream(from.getInputStream(), to.getOutputStream(), fault, direction, onStrike).run();
+                }
                 new Stream(from, to, fault).run();
             } catch (IOException | InterruptedException _) {
                 // As between two hosts: what breaks one side breaks the other.
@@ -165,7 +177,7 @@ final class FaultyProxy implements AutoCloseable {
         /** How many bytes it has taken from the stream. */
         private int strike() throws IOException {
             return switch (fault.kind()) {
-                case NONE, DELAYED, TORN -> 0;
+                case NONE, DELAYED, TORN, DROPPED, DUPLICATED, REORDERED, TRUNCATED, CUT -> 0;
                 case RESET -> {
                     for (Socket socket : new Socket[] {from, to}) {
                         socket.setSoLinger(true, 0);

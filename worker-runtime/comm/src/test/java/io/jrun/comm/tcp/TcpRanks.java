@@ -86,7 +86,8 @@ final class TcpRanks implements AutoCloseable {
         return start(options, false, (_, port) -> port);
     }
 
-    private static TcpRanks start(int size, Optional<String> algorithm, boolean deterministic, Front front) {
+    /** The same with one algorithm wherever an operation has it. */
+    static TcpRanks start(int size, Optional<String> algorithm, boolean deterministic, Front front) {
         TcpOptions options = TcpOptions.DEFAULT.withSelector(AlgorithmSelector.of(algorithm));
         return start(Collections.nCopies(size, options), deterministic, front);
     }
