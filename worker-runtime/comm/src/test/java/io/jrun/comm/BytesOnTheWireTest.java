@@ -41,15 +41,28 @@ class BytesOnTheWireTest {
         NetworkHosts.assumePossible();
     }
 
-    /** Each case: operation, algorithm, and for each host how many times the size of one rank's part it sends. */
+    /**
+     * Each case: operation, algorithm, and for each host how many times the size of one rank's part it sends. Host 0 has the root.
+     * Gather, scatter and allToAll, and where nodes are uneven allGather and reduceScatter, are flat: what ranks of one host
+     * send to each other does not leave it.
+     */
     @ParameterizedTest(name = "{0}: {1}")
     @CsvSource({
         "1+1, allReduce halving-doubling 1 1",
         "1+1+1, allReduce ring 4/3 4/3 4/3; allReduce direct 4/3 4/3 4/3; broadcast chain 1 1 0;"
-                + " reduceScatter ring 2 2 2; allGather ring 2 2 2",
-        "1+1+1+1, allReduce recursive-doubling 2 2 2 2; reduce tree 0 1 1 1; broadcast tree 2 0 1 0",
-        "2+1, allReduce ring 1 1; reduce tree 0 1",
-        "2+2, allReduce ring 1 1; reduceScatter ring 2 2; allGather ring 2 2; broadcast tree 1 0"
+                + " reduceScatter ring 2 2 2; reduceScatter direct 2 2 2; allGather ring 2 2 2; allGather direct 2 2 2;"
+                + " reduce ring 2/3 1 1; reduce direct 2/3 1 1; allToAll pairwise 2 2 2",
+        "1+1+1+1, allReduce recursive-doubling 2 2 2 2; reduce tree 0 1 1 1; broadcast tree 2 0 1 0;"
+                + " gather tree 0 1 2 1; gather direct 0 1 1 1; scatter tree 3 0 1 0; scatter direct 3 0 0 0",
+        "2+1, allReduce ring 1 1; allReduce direct 1 1; allReduce halving-doubling 1 1;"
+                + " allReduce recursive-doubling 1 1; reduce tree 0 1; reduce ring 1/2 1; broadcast tree 1 0;"
+                + " broadcast chain 1 0; gather tree 0 1; gather direct 0 1; scatter tree 1 0; scatter direct 1 0;"
+                + " allToAll pairwise 2 2; allGather ring 2 2; allGather direct 2 2;"
+                + " reduceScatter ring 2 2; reduceScatter direct 2 2",
+        "2+2, allReduce ring 1 1; reduceScatter ring 2 2; allGather ring 2 2; broadcast tree 1 0;"
+                + " gather tree 0 2; gather direct 0 2; scatter tree 2 0; scatter direct 2 0; allToAll pairwise 4 4",
+        "3+1, allReduce ring 1 1; gather direct 0 1; allToAll pairwise 3 3",
+        "4+2, allReduce ring 1 1; scatter direct 2 0; allToAll pairwise 8 8"
     })
     void hostsSendWhatTheFormulaSays(String topology, String cases) throws Exception {
         List<Integer> nodes =

@@ -220,10 +220,11 @@ final class WorkerPrograms {
                     try (ProcessGroup group = world.group().split(0, world.rank(), options)) {
                         MemorySegment part = group.allocate(count * Float.BYTES);
                         MemorySegment all = group.allocate(count * Float.BYTES * world.size());
-                        run(group, words.getFirst(), part, all, count);
+                        MemorySegment other = group.allocate(count * Float.BYTES * world.size());
+                        run(group, words.getFirst(), part, all, other, count);
                         mark(world, one + " begin");
                         for (int i = 0; i < Integer.parseInt(args[1]); i++) {
-                            run(group, words.getFirst(), part, all, count);
+                            run(group, words.getFirst(), part, all, other, count);
                         }
                         mark(world, one + " end");
                     }
@@ -237,13 +238,21 @@ final class WorkerPrograms {
         }
 
         private static void run(
-                ProcessGroup group, String operation, MemorySegment part, MemorySegment all, long count) {
+                ProcessGroup group,
+                String operation,
+                MemorySegment part,
+                MemorySegment all,
+                MemorySegment other,
+                long count) {
             switch (operation) {
                 case "allReduce" -> group.allReduce(part, DataType.F32, count, ReduceOp.MAX);
                 case "reduce" -> group.reduce(part, DataType.F32, count, ReduceOp.MAX, 0);
                 case "broadcast" -> group.broadcast(part, DataType.F32, count, 0);
                 case "allGather" -> group.allGather(part, all, DataType.F32, count);
                 case "reduceScatter" -> group.reduceScatter(all, part, DataType.F32, count, ReduceOp.MAX);
+                case "gather" -> group.gather(part, all, DataType.F32, count, 0);
+                case "scatter" -> group.scatter(all, part, DataType.F32, count, 0);
+                case "allToAll" -> group.allToAll(all, other, DataType.F32, count);
                 default -> throw new IllegalArgumentException(operation);
             }
         }
