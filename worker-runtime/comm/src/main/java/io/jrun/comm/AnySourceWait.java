@@ -4,6 +4,7 @@ import io.jrun.comm.backend.GroupContext;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /** How a receive from any source goes on while no stream has a message. Confined to one thread. */
 final class AnySourceWait {
@@ -19,12 +20,15 @@ final class AnySourceWait {
 
     private final GroupContext group;
     private final Posted receive;
+    private final LongSupplier nanoTime;
     private long pauseNanos = MIN_PAUSE_NANOS;
     private long alone;
 
-    AnySourceWait(GroupContext group, Posted receive) {
+    /** @param nanoTime the clock, as {@link System#nanoTime} */
+    AnySourceWait(GroupContext group, Posted receive, LongSupplier nanoTime) {
         this.group = group;
         this.receive = receive;
+        this.nanoTime = nanoTime;
     }
 
     /** There was a message. */
@@ -42,8 +46,8 @@ final class AnySourceWait {
         if (left.size() < group.size() - 1) {
             alone = 0;
         } else if (alone == 0) {
-            alone = System.nanoTime();
-        } else if (System.nanoTime() - alone > DEPARTURE_GRACE_NANOS) {
+            alone = nanoTime.getAsLong();
+        } else if (nanoTime.getAsLong() - alone > DEPARTURE_GRACE_NANOS) {
             throw nobodyLeft(left);
         }
         long pause = pauseNanos;

@@ -105,7 +105,7 @@ final class Inbox implements Queue {
 
     /** Returns when the receive has its message; reads streams while nobody else does. */
     void await(Backend backend, Call call, Posted mine) {
-        AnySourceWait turns = new AnySourceWait(group, mine);
+        AnySourceWait turns = new AnySourceWait(group, mine, System::nanoTime);
         lock.lock();
         try {
             while (!mine.hasArrived()) {

@@ -334,7 +334,7 @@ class MessagesTest {
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
     void aWaitForAnySourceGoesOnWhileSomebodyIsLeft(TransportKind transport) {
-        CountDownLatch left = new CountDownLatch(1);
+        CompletableFuture<Thread> first = new CompletableFuture<>();
         run(transport, 3, world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
@@ -342,16 +342,15 @@ class MessagesTest {
                 assertThat(messages.recv(one, DataType.I32, 1, Messages.ANY_SOURCE, 0)
                                 .source())
                         .isEqualTo(1);
-                left.countDown();
                 assertThat(messages.recv(one, DataType.I32, 1, Messages.ANY_SOURCE, 0)
                                 .source())
                         .isEqualTo(2);
                 assertFilled(one, 2);
             } else if (world.rank() == 1) {
                 messages.send(filled(1, 1), DataType.I32, 1, 0, 0);
+                first.complete(Thread.currentThread());
             } else {
-                left.await();
-                TimeUnit.MILLISECONDS.sleep(2500); // Longer than what a rank that has left may still have under way.
+                first.get(20, TimeUnit.SECONDS).join(); // By then all have been told that rank 1 has left.
                 messages.send(filled(1, 2), DataType.I32, 1, 0, 0);
             }
         });
@@ -445,6 +444,28 @@ class MessagesTest {
                 assertFilled(last, 9);
             }
             world.group().barrier();
+        });
+    }
+
+    /** Two that do not fit together come one after the other, each before the message that is waited for. */
+    @Test
+    void aMessageThatIsReceivedGivesItsRoomBack() {
+        int count = (int) (Matches.MAX_EARLY_BYTES / Integer.BYTES / 2) + 1;
+        run(TransportKind.SHM, 2, world -> {
+            Messages messages = world.group().messages();
+            MemorySegment data = filled(count, world.rank() == 0 ? 7 : 0);
+            for (int turn = 0; turn < 2; turn++) {
+                MemorySegment small = filled(1, turn);
+                if (world.rank() == 0) {
+                    messages.send(data, DataType.I32, count, 1, 1);
+                    messages.send(small, DataType.I32, 1, 1, 2);
+                } else {
+                    messages.recv(small, DataType.I32, 1, 0, 2);
+                    data.fill((byte) 0);
+                    messages.recv(data, DataType.I32, count, 0, 1);
+                    assertFilled(data, 7);
+                }
+            }
         });
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -9,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -155,6 +157,32 @@ class SameCauseTest {
         assertThat(failures)
                 .hasSize(options.size() - 1)
                 .allSatisfy((_, failure) -> assertThat(failure.code()).isEqualTo(ErrorCode.COLLECTIVE_TIMEOUT));
+    }
+
+    /** A rank whose own program gives up when another has done so, and which calls something only then. */
+    @Test
+    void aCauseThatIsKnownBeforeACallIsSettledToo() {
+        CountDownLatch aborted = new CountDownLatch(1);
+        Map<Integer, CommException> failures = new ConcurrentHashMap<>();
+        LocalWorld.run(LocalWorldOptions.ofSize(2).withTransport(TransportKind.SHM), world -> {
+            world.group().barrier();
+            if (world.rank() == 0) {
+                world.group().abort("loss is NaN");
+                aborted.countDown();
+            } else {
+                aborted.await();
+                world.group().abort("rank 0 gives up");
+            }
+            failures.put(
+                    world.rank(),
+                    catchThrowableOfType(
+                            CommException.class, () -> world.group().barrier()));
+        });
+        assertThat(failures)
+                .hasSize(2)
+                .allSatisfy((_, failure) -> assertThat(failure)
+                        .hasMessageContaining("was aborted by rank 0 ")
+                        .hasMessageContaining("loss is NaN"));
     }
 
     /** The cause without the operation that the rank was in, which abort's messages begin with. */
