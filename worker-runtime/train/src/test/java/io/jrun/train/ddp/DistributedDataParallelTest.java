@@ -313,6 +313,19 @@ class DistributedDataParallelTest {
         final LinearImpl linear = register_module("linear", new LinearImpl(2, 2));
         final BatchNorm1dImpl norm = register_module("norm", new BatchNorm1dImpl(new BatchNormOptions(2)));
 
+        /** Of equal weights on all ranks, and a running mean that tells where it comes from. */
+        Normed(double runningMean) {
+            try (NoGradGuard _ = new NoGradGuard()) {
+                linear.weight().fill_(new Scalar(0.5));
+                linear.bias().fill_(new Scalar(0.25));
+                runningMean().fill_(new Scalar(runningMean));
+            }
+        }
+
+        Tensor runningMean() {
+            return Objects.requireNonNull(ModuleTensors.buffers(this).get("norm.running_mean"));
+        }
+
         Tensor loss(Tensor x) {
             return norm.forward(linear.forward(x)).pow(new Scalar(3)).sum();
         }
@@ -320,20 +333,34 @@ class DistributedDataParallelTest {
 
     @Test
     void buffersFollowRankZero() {
+        AtomicReferenceArray<Float> means = runningMeans(DdpOptions.DEFAULT);
+        assertThat(means.get(0)).isEqualTo(means.get(1)).isNotEqualTo(3f);
+    }
+
+    /** From rank 0's, which construction hands out, each goes on with the means of its own batches. */
+    @Test
+    void buffersAreEachRanksOwnWhenAsked() {
+        AtomicReferenceArray<Float> means = runningMeans(DdpOptions.DEFAULT.withSyncBuffers(false));
+        for (int rank = 0; rank < 2; rank++) {
+            Normed alone = new Normed(3);
+            alone.loss(batch(rank));
+            alone.loss(batch(rank));
+            assertThat(means.get(rank)).as("rank " + rank).isEqualTo(first(alone.runningMean()));
+        }
+        assertThat(means.get(0)).isNotEqualTo(means.get(1));
+    }
+
+    /** What each rank's batch norm finds at the beginning of a third step, after it was constructed with 3 on rank 0. */
+    private static AtomicReferenceArray<Float> runningMeans(DdpOptions options) {
         AtomicReferenceArray<Float> means = new AtomicReferenceArray<>(2);
         LocalWorld.run(2, world -> {
-            Normed module = new Normed();
-            Tensor running =
-                    Objects.requireNonNull(ModuleTensors.buffers(module).get("norm.running_mean"));
-            try (NoGradGuard _ = new NoGradGuard()) {
-                running.fill_(new Scalar(world.rank() + 3.0));
-            }
-            try (var model = new DistributedDataParallel<>(module, world.group())) {
+            Normed module = new Normed(world.rank() + 3.0);
+            Tensor running = module.runningMean();
+            try (var model = new DistributedDataParallel<>(module, world.group(), options)) {
                 assertThat(first(running)).isEqualTo(3f);
                 for (int pass = 0; pass < 2; pass++) {
                     try (Step step = model.step()) {
-                        step.backward(
-                                module.loss(TinyGpt.tokens(world.rank(), 4, 2).to(torch.ScalarType.Float)));
+                        step.backward(module.loss(batch(world.rank())));
                     }
                 }
                 try (Step _ = model.step()) {
@@ -341,7 +368,11 @@ class DistributedDataParallelTest {
                 }
             }
         });
-        assertThat(means.get(0)).isEqualTo(means.get(1)).isNotEqualTo(3f);
+        return means;
+    }
+
+    private static Tensor batch(int rank) {
+        return TinyGpt.tokens(rank, 4, 2).to(torch.ScalarType.Float);
     }
 
     /** Buffers travel as 32-bit words; three bytes are none. */
@@ -349,7 +380,7 @@ class DistributedDataParallelTest {
     void buffersOfAnySizeFollowRankZero() {
         AtomicReferenceArray<Tensor> masks = new AtomicReferenceArray<>(2);
         LocalWorld.run(2, world -> {
-            Normed module = new Normed();
+            Normed module = new Normed(0);
             Tensor mask = torch.ones(new long[] {3}, new TensorOptions(torch.ScalarType.Byte))
                     .mul(new Scalar(world.rank() + 1));
             module.register_buffer("mask", mask);
