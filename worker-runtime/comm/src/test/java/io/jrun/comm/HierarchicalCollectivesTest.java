@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.jrun.comm.CollectiveMatrix.Buffers;
+import io.jrun.comm.collective.Algorithm;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
@@ -43,6 +44,20 @@ class HierarchicalCollectivesTest {
         List<DataType> types = List.of(DataType.BF16, DataType.F32, DataType.I64);
         List<Long> counts = List.of(0L, 1L, options.size() - 1L, 1023L, (long) COUNT);
         LocalWorld.run(options, world -> CollectiveMatrix.run(world.group(), buffers, counts, types));
+    }
+
+    /** Between two nodes, three, and of columns of which each has its own. */
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(strings = {"2+1", "3+1", "4+2", "2+1+2"})
+    void everyOperationIsExactWithEveryAlgorithm(String topology) {
+        LocalWorld.run(options(topology), world -> {
+            for (Algorithm algorithm : Algorithm.values()) {
+                GroupOptions forced = world.group().options().withAlgorithm(algorithm.label());
+                try (ProcessGroup group = world.group().split(0, world.rank(), forced)) {
+                    CollectiveMatrix.run(group, Buffers.HEAP, List.of(1L, 1023L, 40_000L), List.of(DataType.F32));
+                }
+            }
+        });
     }
 
     /** Several pieces on the network beside the node's work, and a rest that the shards do not divide. */

@@ -43,6 +43,7 @@ class AlgorithmMatrixTest {
         "5, halving-doubling",
         "2, recursive-doubling",
         "3, recursive-doubling",
+        "4, recursive-doubling",
         "5, recursive-doubling",
         "2, tree",
         "3, tree",
@@ -50,9 +51,11 @@ class AlgorithmMatrixTest {
         "5, tree",
         "2, chain",
         "3, chain",
+        "4, chain",
         "5, chain",
         "2, direct",
         "3, direct",
+        "4, direct",
         "5, direct"
     })
     void everyOperationIsExact(int size, String algorithm) throws Exception {
