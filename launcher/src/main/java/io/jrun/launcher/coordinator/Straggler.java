@@ -3,8 +3,8 @@ package io.jrun.launcher.coordinator;
 import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.Lag;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -13,7 +13,8 @@ import java.util.TreeMap;
 /**
  * A rank for which the others of a group have waited, while it has hardly waited itself. Every rank counts its own waits
  * only, on its own clock: who comes last to a collective finds all others there. So a rank's lateness is the median of the
- * others' waits less its own, and it is late beyond chance where that is several times the others' usual deviation.
+ * others' waits less its own, and it is late beyond chance where that is several times the others' usual deviation, see
+ * {@link Lateness}.
  *
  * @param group name of the group
  * @param seconds that a typical other rank has waited for it
@@ -34,15 +35,6 @@ public record Straggler(
         double medianSeconds,
         double p95Seconds,
         double maxSeconds) {
-    /** The usual limit of the modified z-score. Source: Iglewicz and Hoaglin 1993. */
-    private static final double MAX_SCORE = 3.5;
-
-    /** Makes a median absolute deviation comparable with a standard deviation. */
-    private static final double DEVIATIONS_PER_MAD = 1.4826;
-
-    /** Ranks that wait for equally long deviate by next to nothing; a tenth of their wait is noise in any case. */
-    private static final double LEAST_DEVIATION = 0.1;
-
     /** What costs less than a twentieth of the time, or than a second, is not worth a line. */
     private static final double LEAST_SHARE = 0.05;
 
@@ -60,45 +52,37 @@ public record Straggler(
         waits.forEach((rank, all) -> all.forEach(wait ->
                 groups.computeIfAbsent(wait.getGroup(), _ -> new TreeMap<>()).put(rank, wait)));
         List<Straggler> found = new ArrayList<>();
-        groups.forEach((group, byRank) -> byRank.forEach((rank, wait) -> {
-            double[] others = byRank.entrySet().stream()
-                    .filter(entry -> !entry.getKey().equals(rank))
-                    .mapToDouble(entry -> entry.getValue().getWaitedNanos() / NANOS)
-                    .toArray();
-            double late = others.length == 0 ? 0 : lateness(wait.getWaitedNanos() / NANOS, others);
-            if (late >= LEAST_SECONDS && late >= LEAST_SHARE * jobSeconds) {
-                found.add(straggler(rank, wait, late, late / jobSeconds, byRank));
-            }
-        }));
+        groups.values().forEach(byRank -> found.addAll(inGroup(byRank, jobSeconds)));
         found.sort(Comparator.comparingDouble(Straggler::seconds).reversed());
         return found;
     }
 
-    /** By how much a wait is shorter than the others'; 0 if that may be chance. */
-    private static double lateness(double own, double... others) {
-        double median = median(others);
-        double[] deviations = new double[others.length];
-        for (int i = 0; i < others.length; i++) {
-            deviations[i] = Math.abs(others[i] - median);
+    private static List<Straggler> inGroup(Map<Integer, GroupWait> byRank, double jobSeconds) {
+        if (byRank.size() < 2) {
+            return List.of();
         }
-        double deviation = Math.max(DEVIATIONS_PER_MAD * median(deviations), LEAST_DEVIATION * median);
-        return median - own > MAX_SCORE * deviation ? median - own : 0;
-    }
-
-    private static double median(double... values) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        int middle = sorted.length / 2;
-        return sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-    }
-
-    private static Straggler straggler(
-            int rank, GroupWait own, double late, double share, Map<Integer, GroupWait> byRank) {
-        Lag seen = byRank.values().stream()
+        Lateness lateness = new Lateness(
+                byRank.values().stream().mapToDouble(Straggler::waitedSeconds).toArray());
+        Map<Integer, Lag> seen = new HashMap<>();
+        byRank.values().stream()
                 .flatMap(wait -> wait.getLagsList().stream())
-                .filter(lag -> lag.getRank() == rank)
-                .max(Comparator.comparingLong(Lag::getCount))
-                .orElse(Lag.getDefaultInstance());
+                .forEach(lag -> seen.merge(lag.getRank(), lag, (a, b) -> a.getCount() >= b.getCount() ? a : b));
+        List<Straggler> found = new ArrayList<>();
+        byRank.forEach((rank, wait) -> {
+            double late = lateness.of(waitedSeconds(wait));
+            if (late >= LEAST_SECONDS && late >= LEAST_SHARE * jobSeconds) {
+                found.add(straggler(
+                        rank, wait, late, late / jobSeconds, seen.getOrDefault(rank, Lag.getDefaultInstance())));
+            }
+        });
+        return found;
+    }
+
+    private static double waitedSeconds(GroupWait wait) {
+        return wait.getWaitedNanos() / NANOS;
+    }
+
+    private static Straggler straggler(int rank, GroupWait own, double late, double share, Lag seen) {
         return new Straggler(
                 rank,
                 own.getGroup(),

@@ -3,7 +3,6 @@ package io.jrun.launcher.coordinator;
 import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
-import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
 import io.jrun.launcher.layout.Rules;
 import java.util.ArrayList;
@@ -15,7 +14,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
-import java.util.stream.Collectors;
 
 /**
  * Decides who takes part in the next round, and as what. A node keeps its seat; one that has come takes the seat of one that is
@@ -74,16 +72,14 @@ record Succession(NodePolicy nodes, Rules rules, UnaryOperator<List<Node>> addre
 
     /** A parked process goes on where it is: on its node, under its local rank. */
     private static Map<Integer, Long> kept(Round before, List<Integer> ids, RankMap ranks) {
-        Map<Integer, List<Placement>> onNode =
-                ranks.placements().stream().collect(Collectors.groupingBy(Placement::nodeRank));
+        Map<Integer, Integer> nodeRanks = Lineup.nodeRanks(ids);
         Map<Integer, Long> kept = new HashMap<>();
         before.parked().forEach((pid, rank) -> {
-            int nodeRank = ids.indexOf(before.lineup().idOf(rank));
+            Integer nodeRank = nodeRanks.get(before.lineup().idOf(rank));
             int localRank = before.lineup().ranks().placement(rank).localRank();
-            onNode.getOrDefault(nodeRank, List.of()).stream()
-                    .filter(place -> place.localRank() == localRank)
-                    .map(Placement::rank)
-                    .forEach(same -> kept.put(same, pid));
+            if (nodeRank != null && localRank < ranks.onNode(nodeRank).size()) {
+                kept.put(ranks.onNode(nodeRank).get(localRank).rank(), pid);
+            }
         });
         return kept;
     }

@@ -1,12 +1,28 @@
 package io.jrun.launcher.layout;
 
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 
-/** Every rank of a job and its place, in rank order; the nodes in node order. */
-public record RankMap(List<Node> nodes, List<Placement> placements) {
+/**
+ * Every rank of a job and its place, in rank order; the nodes in node order.
+ *
+ * @param byNode the same places by node rank, in rank order
+ */
+public record RankMap(List<Node> nodes, List<Placement> placements, Map<Integer, List<Placement>> byNode) {
     public RankMap {
         nodes = List.copyOf(nodes);
         placements = List.copyOf(placements);
+        byNode = Map.copyOf(byNode);
+    }
+
+    /** The same, sorted by node. */
+    RankMap(List<Node> nodes, List<Placement> placements) {
+        this(nodes, placements, byNode(placements));
+    }
+
+    private static Map<Integer, List<Placement>> byNode(List<Placement> placements) {
+        return placements.stream().collect(Collectors.groupingBy(Placement::nodeRank, Collectors.toUnmodifiableList()));
     }
 
     /** Number of ranks. */
@@ -21,8 +37,6 @@ public record RankMap(List<Node> nodes, List<Placement> placements) {
 
     /** The places on one node, by local rank. */
     public List<Placement> onNode(int nodeRank) {
-        return placements.stream()
-                .filter(placement -> placement.nodeRank() == nodeRank)
-                .toList();
+        return byNode.getOrDefault(nodeRank, List.of());
     }
 }

@@ -4,10 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.Lag;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class StragglerTest {
     private static Map<Integer, List<GroupWait>> waits(double... seconds) {
@@ -65,5 +69,48 @@ class StragglerTest {
         assertThat(Straggler.of(waits(0.9, 0, 0.9), 1)).isEmpty();
         assertThat(Straggler.of(waits(100), 1)).isEmpty();
         assertThat(Straggler.of(Map.of(), 1)).isEmpty();
+    }
+
+    /** What each rank is told by is the others' median, and their deviation from it: computed plainly, for each rank anew. */
+    @Test
+    void latenessIsThatOfTheDefinition() {
+        Random random = new Random(1);
+        for (int count = 2; count < 60; count++) {
+            double[] waits = random.doubles(count, 0, 12).map(Math::rint).toArray();
+            Lateness lateness = new Lateness(waits);
+            for (int rank = 0; rank < count; rank++) {
+                double own = waits[rank];
+                double median = median(without(rank, waits));
+                double mad = median(Arrays.stream(without(rank, waits))
+                        .map(wait -> Math.abs(wait - median))
+                        .toArray());
+                boolean late = median - own > 3.5 * Math.max(1.4826 * mad, 0.1 * median);
+                assertThat(lateness.of(own))
+                        .as("rank %d of %s", rank, Arrays.toString(waits))
+                        .isEqualTo(late ? median - own : 0);
+            }
+        }
+    }
+
+    private static double[] without(int index, double... all) {
+        return IntStream.range(0, all.length)
+                .filter(i -> i != index)
+                .mapToDouble(i -> all[i])
+                .toArray();
+    }
+
+    private static double median(double... values) {
+        double[] sorted = Arrays.stream(values).sorted().toArray();
+        int middle = sorted.length / 2;
+        return sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+    }
+
+    /** Where every rank sorted all others anew, this would take an hour. */
+    @Test
+    @Timeout(60)
+    void manyRanksAreTakenTogether() {
+        double[] seconds = new Random(2).doubles(100_000, 9, 11).toArray();
+        seconds[70_000] = 0.5;
+        assertThat(Straggler.of(waits(seconds), 40)).extracting(Straggler::rank).containsExactly(70_000);
     }
 }

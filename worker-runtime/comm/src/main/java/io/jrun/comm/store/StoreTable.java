@@ -5,7 +5,6 @@ import io.jrun.comm.control.Frame.StoreReply;
 import io.jrun.comm.control.StoreCommand;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -23,10 +22,7 @@ public final class StoreTable {
 
     private final LongSupplier nanoTime;
     private final Map<String, Bytes> values = new HashMap<>();
-    private final List<Waiter> waiters = new ArrayList<>();
-
-    private record Waiter(
-            long id, StoreCommand command, List<String> keys, long deadlineNanos, Consumer<StoreReply> sink) {}
+    private final Waiters waiters = new Waiters(values.keySet());
 
     private record Delivery(Consumer<StoreReply> sink, StoreReply reply) {}
 
@@ -44,10 +40,19 @@ public final class StoreTable {
                     waitFor(new Waiter(id, command, List.of(key), deadline(timeoutMillis), sink), deliveries);
                 case StoreCommand.Await(List<String> keys, long timeoutMillis) ->
                     waitFor(new Waiter(id, command, keys, deadline(timeoutMillis), sink), deliveries);
-                case StoreCommand.Set _, StoreCommand.Add _, StoreCommand.CompareAndSet _, StoreCommand.Delete _ -> {
-                    deliveries.add(new Delivery(sink, update(id, command)));
-                    wake(deliveries);
+                case StoreCommand.Set(String key, Bytes value) -> {
+                    deliveries.add(new Delivery(sink, put(id, key, value)));
+                    wake(key, deliveries);
                 }
+                case StoreCommand.Add(String key, long delta) -> {
+                    deliveries.add(new Delivery(sink, add(id, key, delta)));
+                    wake(key, deliveries);
+                }
+                case StoreCommand.CompareAndSet(String key, Optional<Bytes> expected, Bytes desired) -> {
+                    deliveries.add(new Delivery(sink, compareAndSet(id, key, expected, desired)));
+                    wake(key, deliveries);
+                }
+                case StoreCommand.Delete(String key) -> deliveries.add(new Delivery(sink, delete(id, key)));
             }
         }
         deliveries.forEach(delivery -> delivery.sink().accept(delivery.reply()));
@@ -57,15 +62,7 @@ public final class StoreTable {
     public void expire() {
         List<Delivery> deliveries = new ArrayList<>();
         synchronized (this) {
-            long now = nanoTime.getAsLong();
-            Iterator<Waiter> all = waiters.iterator();
-            while (all.hasNext()) {
-                Waiter waiter = all.next();
-                if (now - waiter.deadlineNanos() >= 0) {
-                    all.remove();
-                    deliveries.add(timeout(waiter));
-                }
-            }
+            waiters.expired(nanoTime.getAsLong()).forEach(waiter -> deliveries.add(timeout(waiter)));
         }
         deliveries.forEach(delivery -> delivery.sink().accept(delivery.reply()));
     }
@@ -76,24 +73,15 @@ public final class StoreTable {
     }
 
     private void waitFor(Waiter waiter, List<Delivery> deliveries) {
-        if (values.keySet().containsAll(waiter.keys())) {
+        if (nanoTime.getAsLong() - waiter.deadlineNanos() >= 0) {
+            deliveries.add(values.keySet().containsAll(waiter.keys()) ? satisfied(waiter) : timeout(waiter));
+        } else if (!waiters.add(waiter)) {
             deliveries.add(satisfied(waiter));
-        } else if (nanoTime.getAsLong() - waiter.deadlineNanos() >= 0) {
-            deliveries.add(timeout(waiter));
-        } else {
-            waiters.add(waiter);
         }
     }
 
-    private void wake(List<Delivery> deliveries) {
-        Iterator<Waiter> all = waiters.iterator();
-        while (all.hasNext()) {
-            Waiter waiter = all.next();
-            if (values.keySet().containsAll(waiter.keys())) {
-                all.remove();
-                deliveries.add(satisfied(waiter));
-            }
-        }
+    private void wake(String key, List<Delivery> deliveries) {
+        waiters.touched(key).forEach(waiter -> deliveries.add(satisfied(waiter)));
     }
 
     private Delivery satisfied(Waiter waiter) {
@@ -110,19 +98,13 @@ public final class StoreTable {
                 waiter.sink(), new StoreReply(waiter.id(), Optional.empty(), "timeout: no rank has set " + missing));
     }
 
-    private StoreReply update(long id, StoreCommand command) {
-        return switch (command) {
-            case StoreCommand.Set(String key, Bytes value) -> put(id, key, value);
-            case StoreCommand.Add(String key, long delta) -> add(id, key, delta);
-            case StoreCommand.CompareAndSet(String key, Optional<Bytes> expected, Bytes desired) -> {
-                Optional<Bytes> current = Optional.ofNullable(values.get(key));
-                yield current.equals(expected) ? put(id, key, desired) : new StoreReply(id, current, "");
-            }
-            case StoreCommand.Delete(String key) ->
-                new StoreReply(id, Optional.ofNullable(values.remove(key)).map(_ -> Bytes.EMPTY), "");
-            case StoreCommand.Get _, StoreCommand.Await _ ->
-                throw new IllegalArgumentException("not an update: " + command);
-        };
+    private StoreReply compareAndSet(long id, String key, Optional<Bytes> expected, Bytes desired) {
+        Optional<Bytes> current = Optional.ofNullable(values.get(key));
+        return current.equals(expected) ? put(id, key, desired) : new StoreReply(id, current, "");
+    }
+
+    private StoreReply delete(long id, String key) {
+        return new StoreReply(id, Optional.ofNullable(values.remove(key)).map(_ -> Bytes.EMPTY), "");
     }
 
     private StoreReply put(long id, String key, Bytes value) {

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class StoreTableTest {
     private final AtomicLong nanos = new AtomicLong(Long.MAX_VALUE - 5_000_000L);
@@ -89,5 +90,52 @@ class StoreTableTest {
         assertThat(replies.getLast().value()).isPresent();
         submit(new StoreCommand.Delete("k"));
         assertThat(replies.getLast().value()).isEmpty();
+    }
+
+    @Test
+    void awaitEndsWithTheLastOfItsKeysInWhateverOrderTheyComeAndGo() {
+        submit(new StoreCommand.Await(List.of("a", "b", "c"), 1000));
+        submit(new StoreCommand.Set("c", bytes("3")));
+        submit(new StoreCommand.Set("a", bytes("1")));
+        submit(new StoreCommand.Delete("c"));
+        submit(new StoreCommand.Add("b", 2));
+        assertThat(replies).as("c is gone again").hasSize(4);
+        submit(new StoreCommand.CompareAndSet("c", Optional.empty(), bytes("3")));
+        assertThat(replies).hasSize(6);
+        assertThat(replies.getLast().id()).isZero();
+        assertThat(replies.getLast().error()).isEmpty();
+    }
+
+    @Test
+    void whoHasItsAnswerGetsNoOtherAtItsDeadline() {
+        submit(new StoreCommand.Get("k", 10));
+        submit(new StoreCommand.Set("k", bytes("v")));
+        submit(new StoreCommand.Delete("k"));
+        submit(new StoreCommand.Get("k", 10));
+        nanos.addAndGet(10_000_000);
+        table.expire();
+        submit(new StoreCommand.Set("k", bytes("late")));
+        assertThat(replies)
+                .extracting(StoreReply::error)
+                .filteredOn(error -> !error.isEmpty())
+                .hasSize(1);
+        assertThat(replies).hasSize(5);
+    }
+
+    /** Where each key or tick looked at all who wait, this would take many minutes. */
+    @Test
+    @Timeout(60)
+    void manyRanksMeetByKeys() {
+        int ranks = 100_000;
+        for (int rank = 0; rank < ranks; rank++) {
+            submit(new StoreCommand.Await(List.of("a-" + rank, "b-" + rank), 1000));
+        }
+        assertThat(replies).isEmpty();
+        for (int rank = 0; rank < ranks; rank++) {
+            submit(new StoreCommand.Set("b-" + rank, Bytes.EMPTY));
+            submit(new StoreCommand.Set("a-" + rank, Bytes.EMPTY));
+            table.expire();
+        }
+        assertThat(replies).hasSize(3 * ranks);
     }
 }
