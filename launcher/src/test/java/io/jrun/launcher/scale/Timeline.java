@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -30,6 +31,8 @@ final class Timeline {
     private long heardNanos;
     private long stoppedNanos;
     private long againNanos;
+    private Duration failedCpu = Duration.ZERO;
+    private Duration heardCpu = Duration.ZERO;
     private int ready;
     private int heard;
     private int stopped;
@@ -66,6 +69,7 @@ final class Timeline {
 
     private void fail() {
         synchronized (this) {
+            failedCpu = launcherCpu();
             failedNanos = System.nanoTime();
         }
         arrived.get(nodes / 2).fail(EXIT_CODE);
@@ -75,6 +79,13 @@ final class Timeline {
     synchronized void heard() {
         heard++;
         heardNanos = System.nanoTime();
+        if (heard == nodes) {
+            heardCpu = launcherCpu();
+        }
+    }
+
+    private Duration launcherCpu() {
+        return launcher.info().totalCpuDuration().orElse(Duration.ZERO);
     }
 
     /** A node's workers are gone. */
@@ -91,12 +102,13 @@ final class Timeline {
         }
         return String.format(
                 Locale.ROOT,
-                "{\"nodes\":%d,\"handshakes\":%.3f,\"launch\":%.3f,\"told\":%.3f,\"restart\":%.3f,\"end\":%.3f,"
+                "{\"nodes\":%d,\"handshakes\":%.3f,\"launch\":%.3f,\"told\":%.3f,\"toldLauncherCpu\":%.3f,\"restart\":%.3f,\"end\":%.3f,"
                         + "\"launcherMebibytes\":%d}",
                 nodes,
                 (arrivedNanos - startNanos) / NANOS,
                 (readyNanos - arrivedNanos) / NANOS,
                 (heardNanos - failedNanos) / NANOS,
+                heardCpu.minus(failedCpu).toNanos() / NANOS,
                 (againNanos - stoppedNanos) / NANOS,
                 (System.nanoTime() - againNanos) / NANOS,
                 peakMebibytes());
