@@ -5,6 +5,7 @@ import io.jrun.agent.AgentSecret;
 import io.jrun.agent.AgentServer;
 import io.jrun.agent.HomeAddress;
 import io.jrun.agent.HomeComing;
+import io.jrun.agent.worker.ParentDeath;
 import io.jrun.launcher.cli.AgentRequest;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.StopSignal;
@@ -87,6 +88,11 @@ final class AgentCommand {
         if (address.isUnresolved()) {
             throw new UsageException("--listen: the host '" + request.host()
                     + "' is unknown. Use an address of this machine, or 0.0.0.0 for all.");
+        }
+        try {
+            var _ = ParentDeath.find(System.getenv());
+        } catch (IOException e) {
+            throw new UsageException(String.valueOf(e.getMessage()));
         }
         try {
             return AgentServer.listen(

@@ -93,7 +93,7 @@ final class Job {
 
     /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
     void open() throws IOException {
-        ParentDeath parentDeath = ParentDeath.find();
+        ParentDeath parentDeath = ParentDeath.find(System.getenv());
         Node node = NodeProbe.probeHere();
         Path logDir = Path.of(request.getLogDir()); // Before anything is taken that would have to be given back.
         ControlSocket socket = ControlSocket.bind();

@@ -1,10 +1,12 @@
 package io.jrun.agent.worker;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Puts a worker into a session and process group of its own and lets the kernel kill it when the thread that forked it
@@ -21,15 +23,21 @@ public final class ParentDeath {
     /**
      * Looks for the programs.
      *
-     * @throws IOException with a sentence for the user if one is missing
+     * @param environment the agent's
+     * @throws IOException with a sentence for the user if one is missing or too old
      */
-    public static ParentDeath find() throws IOException {
+    public static ParentDeath find(Map<String, String> environment) throws IOException {
         List<String> prefix = new ArrayList<>();
-        if (System.getenv().containsKey("SLURM_JOB_ID")) {
+        if (environment.containsKey("SLURM_JOB_ID")) {
             // Slurm sends its warning to every process of a step; who takes none of it must not die of it.
-            prefix.addAll(List.of(locate("env"), "--ignore-signal=USR1,USR2"));
+            prefix.addAll(List.of(
+                    locate("env", "ignore-signal", "coreutils 8.31", environment), "--ignore-signal=USR1,USR2"));
         }
-        prefix.addAll(List.of(locate("setsid"), locate("setpriv"), "--pdeathsig", "KILL"));
+        prefix.addAll(List.of(
+                locate("setsid", "", "util-linux 2.33", environment),
+                locate("setpriv", "pdeathsig", "util-linux 2.33", environment),
+                "--pdeathsig",
+                "KILL"));
         return new ParentDeath(prefix);
     }
 
@@ -40,15 +48,27 @@ public final class ParentDeath {
         return wrapped;
     }
 
-    private static String locate(String program) throws IOException {
-        String searchPath = System.getenv().getOrDefault("PATH", "") + ":/usr/bin:/bin";
+    /**
+     * Asking a program for its version takes as long as to start a worker; but who knows an option has its name within.
+     *
+     * @param option that it must know, empty for none
+     * @param since the package that it is in, of the first version that has it
+     */
+    private static String locate(String program, String option, String since, Map<String, String> environment)
+            throws IOException {
+        String searchPath = environment.getOrDefault("PATH", "") + ":/usr/bin:/bin";
         for (String folder : searchPath.split(":", -1)) {
             Path path = Path.of(folder, program);
             if (path.isAbsolute() && Files.isExecutable(path)) {
-                return path.toString();
+                String text = option.isEmpty() ? "" : Files.readString(path, StandardCharsets.ISO_8859_1);
+                if (text.contains(option) || text.startsWith("#!")) {
+                    return path.toString();
+                }
+                throw new IOException("jrun starts every worker through '" + program + " --" + option + "', which "
+                        + path + " does not know; install " + since + " or newer");
             }
         }
-        throw new IOException("jrun starts every worker through '" + program
-                + "', which is not on PATH here; install the package util-linux");
+        throw new IOException("jrun starts every worker through '" + program + "', which is not on PATH here; install "
+                + since + " or newer");
     }
 }

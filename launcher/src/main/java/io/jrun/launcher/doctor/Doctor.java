@@ -28,6 +28,7 @@ public final class Doctor {
         checks.add(() -> MachineChecks.gpus(node));
         checks.add(() -> MachineChecks.sharedMemory(Path.of("/dev/shm")));
         checks.add(() -> MachineChecks.openFiles(Path.of("/proc/self/limits")));
+        checks.add(() -> MachineChecks.starter(System.getenv()));
         checks.add(() -> MachineChecks.tools(System.getenv()));
         checks.add(hosts.isPresent() ? hosts.get() : new BackendsCheck(home));
         return examine(checks);

@@ -1,6 +1,7 @@
 package io.jrun.launcher.doctor;
 
 import io.jrun.agent.node.Node;
+import io.jrun.agent.worker.ParentDeath;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -88,6 +89,18 @@ final class MachineChecks {
         return enough
                 ? Finding.ok(what, "at most " + limit + " in a process")
                 : Finding.problem(what, "at most " + limit + " in a process; raise it: ulimit -n 65536");
+    }
+
+    /** What each worker is started through. */
+    static List<Finding> starter(Map<String, String> environment) {
+        try {
+            return List.of(Finding.ok(
+                    "workers",
+                    "start through "
+                            + String.join(" ", ParentDeath.find(environment).wrap(List.of()))));
+        } catch (IOException e) {
+            return List.of(Finding.problem("workers", String.valueOf(e.getMessage())));
+        }
     }
 
     /** What starts jobs elsewhere. */
