@@ -1,20 +1,12 @@
 package io.jrun.agent.files;
 
 import java.io.IOException;
-import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
-import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.Objects;
-import java.util.Optional;
 
 /**
  * A job's own folder on a node, for its files and, where there is no other, as its working directory. In the end only what was
@@ -25,28 +17,37 @@ final class JobFolder {
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
     private final Path path;
-    private final Deque<Placed> placed = new ArrayDeque<>();
+    private final PlacedList placed;
 
-    /** A file or folder as it was put there; folders have no time. */
-    private record Placed(Path path, Object key, Optional<FileTime> modified) {}
-
-    private JobFolder(Path path) {
+    private JobFolder(Path path, PlacedList placed) {
         this.path = path;
+        this.placed = placed;
     }
 
     /** A new one below {@code parent}; with a number where the name is taken, by another agent or what a job has left. */
     static JobFolder create(Path parent, String name) throws IOException {
-        Files.createDirectories(parent, OWNER_ONLY);
+        Path lists = Files.createDirectories(lists(parent), OWNER_ONLY);
         for (int number = 0; ; number++) {
+            String free = number == 0 ? name : name + "." + number;
             try {
-                JobFolder folder = new JobFolder(parent.resolve(number == 0 ? name : name + "." + number));
-                Files.createDirectory(folder.path, OWNER_ONLY);
-                folder.remember(folder.path);
+                Path path = Files.createDirectory(parent.resolve(free), OWNER_ONLY);
+                JobFolder folder = new JobFolder(path, PlacedList.create(lists.resolve(free)));
+                folder.remember(path);
                 return folder;
             } catch (FileAlreadyExistsException e) {
                 // the next number
             }
         }
+    }
+
+    /** Removes what agents that were killed have put into folders below {@code parent}. */
+    static void sweep(Path parent) throws IOException {
+        PlacedList.sweep(lists(parent));
+    }
+
+    /** No run id begins with a dot. */
+    private static Path lists(Path parent) {
+        return parent.resolve(".placed");
     }
 
     Path path() {
@@ -72,26 +73,11 @@ final class JobFolder {
 
     /** Remembers that {@code file} was put there. */
     void remember(Path file) throws IOException {
-        BasicFileAttributes found = Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-        placed.push(new Placed(
-                file, found.fileKey(), found.isDirectory() ? Optional.empty() : Optional.of(found.lastModifiedTime())));
+        placed.add(file);
     }
 
     /** Removes what was put there and is unchanged. */
     void remove() throws IOException {
-        while (!placed.isEmpty()) {
-            Placed next = placed.pop();
-            try {
-                BasicFileAttributes found =
-                        Files.readAttributes(next.path(), BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-                boolean same = Objects.equals(next.key(), found.fileKey());
-                if (same
-                        && next.modified().map(found.lastModifiedTime()::equals).orElse(true)) {
-                    Files.delete(next.path());
-                }
-            } catch (NoSuchFileException | DirectoryNotEmptyException e) {
-                // the worker's doing
-            }
-        }
+        placed.remove();
     }
 }

@@ -90,6 +90,7 @@ public final class Staging implements AutoCloseable {
             PlacedFiles found = place();
             var _ = launcher.thenAccept(LauncherFiles::close);
             placed.complete(found);
+            sweep();
         } catch (StagingException e) {
             placed.completeExceptionally(e);
         } catch (InterruptedException | IOException | RuntimeException e) {
@@ -108,7 +109,7 @@ public final class Staging implements AutoCloseable {
         }
         Path cacheHome = cacheHome();
         cache = new FileCache(cacheHome.resolve("files"), CACHE_BYTES);
-        folder = JobFolder.create(cacheHome.resolve("jobs"), request.getRunId());
+        folder = JobFolder.create(jobs(), request.getRunId());
         boolean ownWorkingDir =
                 absent || lacking.stream().anyMatch(tree -> !tree.getPlace().isEmpty());
         Path work = folder.path().resolve("work");
@@ -229,6 +230,18 @@ public final class Staging implements AutoCloseable {
         } catch (ExecutionException | TimeoutException e) {
             throw new StagingException("the launcher has opened no stream of files");
         }
+    }
+
+    private void sweep() throws StagingException {
+        try {
+            JobFolder.sweep(jobs());
+        } catch (IOException e) {
+            say.accept("what a killed agent has left on " + host + " could not be removed: " + words(e));
+        }
+    }
+
+    private Path jobs() throws StagingException {
+        return cacheHome().resolve("jobs");
     }
 
     private Path cacheHome() throws StagingException {

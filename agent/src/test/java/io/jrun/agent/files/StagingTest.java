@@ -207,6 +207,33 @@ class StagingTest {
     }
 
     @Test
+    void whatAKilledAgentHasPutThereIsRemovedByTheNextAndThatOfALivingOneStays() throws Exception {
+        job.setWorkingDir("/nowhere/wd");
+        file(Path.of("/nowhere/wd/a.txt"), "a.txt", "abc");
+        Path killed = place().workingDir().orElseThrow();
+        Files.writeString(killed.resolve("result"), "42");
+        Path empty = place().workingDir().orElseThrow();
+        Path living = place().workingDir().orElseThrow();
+        Process ended = new ProcessBuilder("true").start();
+        ended.waitFor();
+        for (Path work : List.of(killed, empty)) {
+            Path list = cache.resolve("jrun/jobs/.placed")
+                    .resolve(work.resolveSibling("").getFileName());
+            Files.writeString(
+                    list,
+                    Files.readString(list)
+                            .replaceFirst(" " + ProcessHandle.current().pid() + " ", " " + ended.pid() + " "));
+        }
+        place();
+        stagings.getLast().close(); // waits for its thread
+        assertThat(empty.getParent()).doesNotExist();
+        try (Stream<Path> left = Files.list(killed)) {
+            assertThat(left).containsExactly(killed.resolve("result"));
+        }
+        assertThat(living.resolve("a.txt")).hasContent("abc");
+    }
+
+    @Test
     void otherContentThanTheHashSaysIsAnErrorThatNamesTheFile() {
         file(Path.of("/nowhere/a.jar"), "", "abc");
         contents.set(0, "abc");

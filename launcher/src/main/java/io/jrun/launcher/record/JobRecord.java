@@ -1,5 +1,6 @@
 package io.jrun.launcher.record;
 
+import io.jrun.agent.node.ProcessIdentity;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -20,7 +21,7 @@ import java.util.List;
 public record JobRecord(
         String runId,
         State state,
-        LauncherProcess launcher,
+        ProcessIdentity launcher,
         long startedMillis,
         long endedMillis,
         int exitCode,

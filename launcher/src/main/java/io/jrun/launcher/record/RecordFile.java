@@ -1,5 +1,6 @@
 package io.jrun.launcher.record;
 
+import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.launcher.record.JobRecord.State;
 import io.jrun.launcher.record.JobRecord.Worker;
 import java.io.IOException;
@@ -80,7 +81,7 @@ public final class RecordFile {
 
     private static String text(JobRecord record) {
         StringBuilder text = new StringBuilder(FORMAT).append('\n');
-        LauncherProcess launcher = record.launcher();
+        ProcessIdentity launcher = record.launcher();
         put(text, "run-id", record.runId());
         put(text, "state", record.state().name());
         put(
@@ -115,7 +116,7 @@ public final class RecordFile {
         return new JobRecord(
                 one(values, "run-id"),
                 State.valueOf(one(values, "state")),
-                new LauncherProcess(launcher[3], Long.parseLong(launcher[0]), launcher[2], Long.parseLong(launcher[1])),
+                new ProcessIdentity(launcher[3], Long.parseLong(launcher[0]), launcher[2], Long.parseLong(launcher[1])),
                 Long.parseLong(one(values, "started")),
                 Long.parseLong(one(values, "ended")),
                 Integer.parseInt(one(values, "exit-code")),

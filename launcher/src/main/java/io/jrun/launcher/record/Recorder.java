@@ -1,5 +1,6 @@
 package io.jrun.launcher.record;
 
+import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.launcher.coordinator.ExitWords;
 import io.jrun.launcher.coordinator.JobWatch;
 import io.jrun.launcher.coordinator.Outcome;
@@ -31,7 +32,7 @@ public final class Recorder implements JobWatch, AutoCloseable {
     private final JobSpec job;
     private final boolean detached;
     private final Consumer<String> say;
-    private final LauncherProcess launcher = LauncherProcess.current();
+    private final ProcessIdentity launcher = ProcessIdentity.current();
     private final long startedMillis = System.currentTimeMillis();
     private final Map<Integer, Worker> workers = new TreeMap<>();
     private final Thread writer;

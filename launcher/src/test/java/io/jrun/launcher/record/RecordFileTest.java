@@ -3,6 +3,7 @@ package io.jrun.launcher.record;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.launcher.record.JobRecord.State;
 import io.jrun.launcher.record.JobRecord.Worker;
 import java.io.IOException;
@@ -17,7 +18,7 @@ class RecordFileTest {
     @TempDir
     private Path folder;
 
-    private static JobRecord record(State state, LauncherProcess launcher) {
+    private static JobRecord record(State state, ProcessIdentity launcher) {
         return new JobRecord(
                 "nightly",
                 state,
@@ -38,7 +39,7 @@ class RecordFileTest {
 
     @Test
     void whatIsWrittenIsRead() throws IOException {
-        JobRecord record = record(State.ENDED, LauncherProcess.current());
+        JobRecord record = record(State.ENDED, ProcessIdentity.current());
         RecordFile.write(folder, record);
         assertThat(RecordFile.read(folder)).isEqualTo(record);
         assertThat(RecordFile.isIn(folder)).isTrue();
@@ -61,13 +62,13 @@ class RecordFileTest {
 
     @Test
     void aJobWhoseLauncherIsGoneIsLost() {
-        LauncherProcess here = LauncherProcess.current();
+        ProcessIdentity here = ProcessIdentity.current();
         assertThat(here.isAlive()).isTrue();
         assertThat(record(State.RUNNING, here).isLost()).isFalse();
-        LauncherProcess another = new LauncherProcess(here.host(), here.pid(), here.boot(), here.startTicks() - 1);
+        ProcessIdentity another = new ProcessIdentity(here.host(), here.pid(), here.boot(), here.startTicks() - 1);
         assertThat(record(State.RUNNING, another).isLost()).isTrue();
         assertThat(record(State.ENDED, another).isLost()).isFalse();
-        LauncherProcess elsewhere = new LauncherProcess(here.host() + "x", here.pid(), "other", 1);
+        ProcessIdentity elsewhere = new ProcessIdentity(here.host() + "x", here.pid(), "other", 1);
         assertThat(record(State.RUNNING, elsewhere).isLost())
                 .as("this machine cannot tell")
                 .isFalse();
@@ -79,7 +80,7 @@ class RecordFileTest {
         assertThat(index.all()).isEmpty();
         for (String name : List.of("first", "second")) {
             Path logs = Files.createDirectories(folder.resolve("logs").resolve(name));
-            RecordFile.write(logs, record(State.ENDED, LauncherProcess.current()));
+            RecordFile.write(logs, record(State.ENDED, ProcessIdentity.current()));
             index.put(name, logs);
             index.put(name, logs);
         }

@@ -1,4 +1,4 @@
-package io.jrun.launcher.record;
+package io.jrun.agent.node;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -11,7 +11,7 @@ import java.nio.file.Path;
  * @param boot names the machine's run since it was started
  * @param startTicks when it started, on the kernel's clock
  */
-public record LauncherProcess(String host, long pid, String boot, long startTicks) {
+public record ProcessIdentity(String host, long pid, String boot, long startTicks) {
     private static final Path PROC = Path.of("/proc");
     private static final Path HOST = Path.of("/proc/sys/kernel/hostname");
     private static final Path BOOT = Path.of("/proc/sys/kernel/random/boot_id");
@@ -20,9 +20,9 @@ public record LauncherProcess(String host, long pid, String boot, long startTick
     private static final int START_TICKS = 19;
 
     /** This process. */
-    static LauncherProcess current() {
+    public static ProcessIdentity current() {
         long pid = ProcessHandle.current().pid();
-        return new LauncherProcess(text(HOST), pid, text(BOOT), startTicks(pid));
+        return new ProcessIdentity(text(HOST), pid, text(BOOT), startTicks(pid));
     }
 
     /** Whether it belongs to this machine, so that {@link #isAlive} can tell. */
