@@ -2,9 +2,10 @@ package io.jrun.agent.job;
 
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.List;
 import java.util.concurrent.Future;
-import org.jspecify.annotations.Nullable;
 
 /** Sends signals to the workers of a round, the last one when their grace is over. Confined to the job's thread. */
 final class Stopping {
@@ -15,9 +16,7 @@ final class Stopping {
     private final Parking parking;
     private final Mailbox mailbox;
     private final boolean java;
-    private @Nullable Future<?> killTimer;
-    private long killAtNanos;
-    private boolean spares = true;
+    private final List<Future<?>> killTimers = new ArrayList<>();
 
     /**
      * @param living a view of the round's workers that are not reaped
@@ -39,25 +38,23 @@ final class Stopping {
         living.forEach(worker -> worker.signal(signal, killsByDefault));
     }
 
-    /** A later request may shorten the time an earlier one gave, not lengthen it, and spares nobody whom that did not spare. */
+    /**
+     * Each request has a grace period of its own: a later one lengthens that of nobody, and whom an earlier one has spared has
+     * all of it.
+     */
     void stop(StopWorkers request) {
-        spares &= request.getSpareElastic();
+        boolean spares = request.getSpareElastic();
         if (request.getGraceMillis() == 0) {
-            kill();
+            kill(spares);
             return;
         }
         living.stream()
                 .filter(worker -> !(spares && parking.isElastic(worker.rank())))
                 .forEach(worker -> worker.stop(request.getSignal()));
-        long killAt = System.nanoTime() + request.getGraceMillis() * 1_000_000L;
-        if (killTimer == null || killTimer.isDone() || killAt - killAtNanos < 0) {
-            over();
-            killAtNanos = killAt;
-            killTimer = mailbox.postIn(request.getGraceMillis(), this::kill);
-        }
+        killTimers.add(mailbox.postIn(request.getGraceMillis(), () -> kill(spares)));
     }
 
-    private void kill() {
+    private void kill(boolean spares) {
         living.stream()
                 .filter(worker -> !(spares && parking.isParked(worker.rank())))
                 .forEach(Worker::kill);
@@ -65,14 +62,11 @@ final class Stopping {
 
     /** Parked workers too. */
     void killAll() {
-        spares = false;
-        kill();
+        kill(false);
     }
 
     /** Nobody is left who could use up its grace. */
     void over() {
-        if (killTimer != null) {
-            killTimer.cancel(false);
-        }
+        killTimers.forEach(timer -> timer.cancel(false));
     }
 }

@@ -188,9 +188,6 @@ public final class Coordinator {
             case JobAction.After(JobEvent event, long millis) -> timers.start(event, millis);
             case JobAction.GiveUp(int id, String why) -> links.giveUp(id, why);
             case JobAction.Say(String text) -> say.accept(text);
-            case JobAction.Finish _ -> {
-                // the loop sees the state
-            }
         }
     }
 

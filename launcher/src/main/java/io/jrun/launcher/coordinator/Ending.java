@@ -2,16 +2,22 @@ package io.jrun.launcher.coordinator;
 
 import io.jrun.launcher.coordinator.JobAction.Abort;
 import io.jrun.launcher.coordinator.JobAction.After;
-import io.jrun.launcher.coordinator.JobAction.Finish;
 import io.jrun.launcher.coordinator.JobAction.GiveUp;
 import io.jrun.launcher.coordinator.JobAction.Say;
 import io.jrun.launcher.coordinator.JobAction.Stop;
 import io.jrun.launcher.coordinator.JobEvent.GraceIsOver;
+import io.jrun.launcher.coordinator.JobEvent.JoinTimeIsOver;
+import io.jrun.launcher.coordinator.JobEvent.LastCallIsOver;
 import io.jrun.launcher.coordinator.JobEvent.NodeCame;
 import io.jrun.launcher.coordinator.JobEvent.NodeGone;
+import io.jrun.launcher.coordinator.JobEvent.NodeJoined;
+import io.jrun.launcher.coordinator.JobEvent.ParkIsUnexplained;
+import io.jrun.launcher.coordinator.JobEvent.RestartIsOld;
 import io.jrun.launcher.coordinator.JobEvent.SignalCame;
 import io.jrun.launcher.coordinator.JobEvent.TimeIsUp;
+import io.jrun.launcher.coordinator.JobEvent.WorkerElastic;
 import io.jrun.launcher.coordinator.JobEvent.WorkerEnded;
+import io.jrun.launcher.coordinator.JobEvent.WorkerLeaving;
 import io.jrun.launcher.coordinator.JobEvent.WorkerParked;
 import io.jrun.launcher.coordinator.JobEvent.WorkerStarted;
 import io.jrun.launcher.coordinator.JobState.Finished;
@@ -24,7 +30,6 @@ import io.jrun.launcher.coordinator.StopCause.PeersLost;
 import io.jrun.launcher.coordinator.StopCause.Signalled;
 import io.jrun.launcher.coordinator.StopCause.TimedOut;
 import io.jrun.launcher.coordinator.StopCause.WorkerFailed;
-import io.jrun.launcher.coordinator.StopCause.WorkerHung;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.layout.Node;
@@ -53,13 +58,14 @@ final class Ending {
     /** Ends the round for {@code cause}; {@code why} is what the workers are told. */
     Transition stop(Running state, StopCause cause, int signal, String why) {
         boolean again = restarts(state.ledger(), cause);
-        return begin(new Stopping(state.ledger(), state.round(), Optional.of(cause), again), signal, why);
+        boolean asked = cause instanceof Signalled;
+        return begin(new Stopping(state.ledger(), state.round(), Optional.of(cause), again, asked), signal, why);
     }
 
     /** Ends the round without anything being wrong: the nodes change. */
     Transition regroup(Running state) {
         return begin(
-                new Stopping(state.ledger(), state.round(), Optional.empty(), true),
+                new Stopping(state.ledger(), state.round(), Optional.empty(), true, false),
                 JobMachine.SIGTERM,
                 "the world changes: all go on from the last commit");
     }
@@ -69,13 +75,15 @@ final class Ending {
         if (isOver(state)) {
             return over(state);
         }
-        long grace = policy.gracePeriod().toMillis();
-        return Transition.to(
-                state, new Abort(round.number(), why), new Stop(signal, grace, state.again()), watch(round, grace));
+        return tellToStop(state, signal, policy.gracePeriod().toMillis()).after(new Abort(round.number(), why));
     }
 
-    private static After watch(Round round, long grace) {
-        return new After(new GraceIsOver(round.number()), grace + REPORT_MILLIS);
+    private static Transition tellToStop(Stopping state, int signal, long grace) {
+        Ledger ledger = state.ledger().withStop();
+        return Transition.to(
+                state.with(ledger),
+                new Stop(signal, grace, state.again()),
+                new After(new GraceIsOver(ledger.stops()), grace + REPORT_MILLIS));
     }
 
     private static boolean isOver(Stopping state) {
@@ -85,7 +93,7 @@ final class Ending {
     private boolean restarts(Ledger ledger, StopCause cause) {
         boolean again = switch (cause) {
             case WorkerFailed(WorkerEnd end) -> end.exitCode() != NO_RESTART;
-            case WorkerHung _, PeersLost _, NodeLost _ -> true;
+            case StopCause.WorkerHung _, PeersLost _, NodeLost _ -> true;
             case Signalled _, TimedOut _, NotOpened _ -> false;
         };
         return again && muster.mayRestart(ledger);
@@ -105,10 +113,17 @@ final class Ending {
             case WorkerParked(int number, int rank, long pid, String _) ->
                 number == round.number() ? soFar(state.with(round.withParked(rank, pid))) : same;
             case WorkerEnded(int number, WorkerEnd end) -> number == round.number() ? ended(state, end) : same;
-            case TimeIsUp() -> state.again() ? forGood(state, new TimedOut()) : same;
-            case SignalCame(StopSignal signal) -> signal.endsJob() ? hurry(state, signal) : same;
-            case GraceIsOver(int number) -> number == round.number() ? silent(state) : same;
-            default -> same;
+            case TimeIsUp() -> state.again() ? forGood(state.because(new TimedOut()), JobMachine.SIGTERM) : same;
+            case SignalCame(StopSignal signal) -> signal.endsJob() ? asked(state, signal) : same;
+            case GraceIsOver(int stop) -> stop == state.ledger().stops() ? silent(state) : same;
+            case NodeJoined _,
+                    WorkerElastic _,
+                    WorkerLeaving _,
+                    JobEvent.WorkerHung _,
+                    ParkIsUnexplained _,
+                    JoinTimeIsOver _,
+                    LastCallIsOver _,
+                    RestartIsOld _ -> same;
         };
     }
 
@@ -117,8 +132,8 @@ final class Ending {
         if (state.cause().isEmpty() && !end.isSuccess() && !end.afterStop()) {
             StopCause cause = new WorkerFailed(end);
             return restarts(state.ledger(), cause)
-                    ? soFar(new Stopping(next.ledger(), next.round(), Optional.of(cause), true))
-                    : forGood(next, cause);
+                    ? soFar(next.because(cause))
+                    : forGood(next.because(cause), JobMachine.SIGTERM);
         }
         return soFar(next);
     }
@@ -136,24 +151,30 @@ final class Ending {
         StopCause lost = new NodeLost(
                 round.lineup().ranks().nodes().get(round.lineup().nodeRank(id)).host(), why);
         if (state.cause().isEmpty() && restarts(ledger, lost)) {
-            return soFar(new Stopping(ledger, next.round(), Optional.of(lost), true));
+            return soFar(next.because(lost));
         }
-        return state.cause().isPresent() && muster.hasHope(ledger) ? soFar(next) : forGood(next, lost);
+        return state.cause().isPresent() && muster.hasHope(ledger)
+                ? soFar(next)
+                : forGood(next.because(lost), JobMachine.SIGTERM);
     }
 
     /** What comes while the workers are stopped for a restart, and rules one out, is why the job ends. */
-    private Transition forGood(Stopping state, StopCause cause) {
-        Stopping last = state.forGood(cause);
-        long grace = policy.gracePeriod().toMillis();
+    private Transition forGood(Stopping state, int signal) {
+        Stopping last = state.forGood();
         return isOver(last)
                 ? over(last)
-                : Transition.to(last, new Stop(JobMachine.SIGTERM, grace, false), watch(state.round(), grace));
+                : tellToStop(last, signal, policy.gracePeriod().toMillis());
     }
 
-    /** Who asks again does not want to wait: the grace period ends now, and nothing is started again. */
-    private static Transition hurry(Stopping state, StopSignal signal) {
-        StopCause cause = state.cause().orElseGet(() -> new Signalled(signal));
-        return Transition.to(state.forGood(cause), new Say("killing the workers at once"), new Stop(SIGKILL, 0, false));
+    /** Workers have their grace when the user asks for the first time, whatever they were being stopped for. */
+    private Transition asked(Stopping state, StopSignal signal) {
+        Stopping next = state.because(state.cause().orElseGet(() -> new Signalled(signal)));
+        if (state.asked()) { // who asks again does not want to wait
+            return tellToStop(next.forGood(), SIGKILL, 0).after(new Say("killing the workers at once"));
+        }
+        String what = state.again() ? "they are not started again" : "they have been told to";
+        return (state.again() ? forGood(next.asAsked(), signal.number()) : Transition.to(next.asAsked()))
+                .after(new Say("waiting for the workers to end: " + what + "; another signal kills them at once"));
     }
 
     /** No agent takes this long after SIGKILL unless it is gone or its workers cannot be killed. */
@@ -173,7 +194,7 @@ final class Ending {
             }
         }
         actions.add(new Say("some workers' ends were not reported in time; they may still be running"));
-        Transition after = over(new Stopping(ledger, round, state.cause(), state.again()));
+        Transition after = over(state.with(ledger).with(round));
         return after.after(actions.toArray(JobAction[]::new));
     }
 
@@ -197,7 +218,7 @@ final class Ending {
             first.addAll(muster.forgettingRestart());
             return muster.again(next, round, state.cause()).after(first.toArray(JobAction[]::new));
         }
-        return round.isReaped() ? finish(ledger, state.cause(), round.ends()) : forGood(state, cause);
+        return round.isReaped() ? finish(ledger, state.cause(), round.ends()) : forGood(state, JobMachine.SIGTERM);
     }
 
     /** Ends a job that waits for nodes; workers that are parked are ended first. */
@@ -208,14 +229,13 @@ final class Ending {
                     state.ledger(), Optional.of(cause), before.map(Round::ends).orElse(List.of()));
         }
         return begin(
-                new Stopping(state.ledger(), before.get(), Optional.of(cause), false),
+                new Stopping(state.ledger(), before.get(), Optional.of(cause), false, cause instanceof Signalled),
                 JobMachine.SIGTERM,
                 words(cause));
     }
 
     static Transition finish(Ledger ledger, Optional<StopCause> cause, List<WorkerEnd> ends) {
-        Outcome outcome = new Outcome(cause, ends, ledger.restarts());
-        return Transition.to(new Finished(ledger, outcome), new Finish(outcome));
+        return Transition.to(new Finished(ledger, new Outcome(cause, ends, ledger.restarts())));
     }
 
     /** What workers and user are told of a worker's failure. */
@@ -230,7 +250,8 @@ final class Ending {
     static String words(StopCause cause) {
         return switch (cause) {
             case WorkerFailed(WorkerEnd end) -> words(end);
-            case WorkerHung(int rank, String host, long _, String why) -> "rank " + rank + " on " + host + " " + why;
+            case StopCause.WorkerHung(int rank, String host, long _, String why) ->
+                "rank " + rank + " on " + host + " " + why;
             case PeersLost(int rank, String host, String why) ->
                 "rank " + rank + " on " + host + " has lost the others: " + why;
             case NodeLost(String host, String why) -> "the agent of " + host + " was lost: " + why;

@@ -44,7 +44,4 @@ sealed interface JobAction {
 
     /** Tell the user. */
     record Say(String text) implements JobAction {}
-
-    /** The job is over. */
-    record Finish(Outcome outcome) implements JobAction {}
 }

@@ -51,8 +51,8 @@ sealed interface JobEvent {
     /** {@code --timeout} is over. */
     record TimeIsUp() implements JobEvent {}
 
-    /** The agents should have ended the workers of this round by now. */
-    record GraceIsOver(int round) implements JobEvent {}
+    /** The agents should have ended the workers by now that they were told to with this stop. */
+    record GraceIsOver(int stop) implements JobEvent {}
 
     /** Nodes have had time enough to come, after this round. */
     record JoinTimeIsOver(int round) implements JobEvent {}

@@ -47,19 +47,30 @@ sealed interface JobState {
      *
      * @param cause empty if only the nodes change
      * @param again another round is to follow
+     * @param asked the user has asked for the stop
      */
-    record Stopping(Ledger ledger, Round round, Optional<StopCause> cause, boolean again) implements JobState {
+    record Stopping(Ledger ledger, Round round, Optional<StopCause> cause, boolean again, boolean asked)
+            implements JobState {
         @Override
         public Stopping with(Ledger other) {
-            return new Stopping(other, round, cause, again);
+            return new Stopping(other, round, cause, again, asked);
         }
 
         Stopping with(Round other) {
-            return new Stopping(ledger, other, cause, again);
+            return new Stopping(ledger, other, cause, again, asked);
         }
 
-        Stopping forGood(StopCause why) {
-            return new Stopping(ledger, round, Optional.of(why), false);
+        /** It was for another reason that the round had to end. */
+        Stopping because(StopCause why) {
+            return new Stopping(ledger, round, Optional.of(why), again, asked);
+        }
+
+        Stopping forGood() {
+            return new Stopping(ledger, round, cause, false, asked);
+        }
+
+        Stopping asAsked() {
+            return new Stopping(ledger, round, cause, again, true);
         }
     }
 

@@ -12,34 +12,41 @@ import java.util.TreeMap;
  * @param awaited how messages name those that have been called and have neither come nor gone, by id
  * @param restarts how often workers were started again after a failure
  * @param counted how many of them still count against {@code --max-restarts}
+ * @param stops how often workers were told to stop, which is the number of the latest stop
  */
-record Ledger(SortedMap<Integer, Node> present, SortedMap<Integer, String> awaited, int restarts, int counted) {
+record Ledger(
+        SortedMap<Integer, Node> present, SortedMap<Integer, String> awaited, int restarts, int counted, int stops) {
     public Ledger {
         present = Collections.unmodifiableSortedMap(new TreeMap<>(present));
         awaited = Collections.unmodifiableSortedMap(new TreeMap<>(awaited));
     }
 
     static Ledger awaiting(SortedMap<Integer, String> called) {
-        return new Ledger(new TreeMap<>(), called, 0, 0);
+        return new Ledger(new TreeMap<>(), called, 0, 0, 0);
     }
 
     Ledger with(int id, Node node) {
         SortedMap<Integer, Node> more = new TreeMap<>(present);
         more.put(id, node);
-        return new Ledger(more, withoutKey(awaited, id), restarts, counted);
+        return new Ledger(more, withoutKey(awaited, id), restarts, counted, stops);
     }
 
     Ledger without(int id) {
-        return new Ledger(withoutKey(present, id), withoutKey(awaited, id), restarts, counted);
+        return new Ledger(withoutKey(present, id), withoutKey(awaited, id), restarts, counted, stops);
     }
 
     Ledger withRestart() {
-        return new Ledger(present, awaited, restarts + 1, counted + 1);
+        return new Ledger(present, awaited, restarts + 1, counted + 1, stops);
     }
 
     /** The oldest restart does not count any more. */
     Ledger withoutOldestRestart() {
-        return new Ledger(present, awaited, restarts, Math.max(0, counted - 1));
+        return new Ledger(present, awaited, restarts, Math.max(0, counted - 1), stops);
+    }
+
+    /** Workers are told to stop. */
+    Ledger withStop() {
+        return new Ledger(present, awaited, restarts, counted, stops + 1);
     }
 
     private static <V> SortedMap<Integer, V> withoutKey(SortedMap<Integer, V> map, int key) {

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.launcher.coordinator.JobAction.Abort;
 import io.jrun.launcher.coordinator.JobAction.After;
 import io.jrun.launcher.coordinator.JobAction.Checkpoint;
-import io.jrun.launcher.coordinator.JobAction.Finish;
+import io.jrun.launcher.coordinator.JobAction.GiveUp;
 import io.jrun.launcher.coordinator.JobAction.Launch;
 import io.jrun.launcher.coordinator.JobAction.Peer;
 import io.jrun.launcher.coordinator.JobAction.Regroup;
@@ -45,12 +45,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class JobMachineTest {
@@ -63,6 +65,9 @@ class JobMachineTest {
     private static final Lineup TWO = new Lineup(List.of(0, 1), ranks(0, 1), Map.of());
 
     private final JobMachine machine = machine(0);
+
+    /** After the events of the last play. */
+    private @Nullable JobState state;
 
     private static JobMachine machine(int maxRestarts) {
         return machine(maxRestarts, 2, 2, 0, Optional.empty());
@@ -104,7 +109,7 @@ class JobMachineTest {
     void jobSucceedsWhenEveryWorkerHas() {
         List<JobAction> actions = play(machine, ended(1, 0, 0), ended(1, 3, 0), ended(1, 2, 0), ended(1, 1, 0));
         assertThat(actions.getFirst()).isEqualTo(launch(1, 0));
-        Outcome outcome = outcome(actions);
+        Outcome outcome = outcome();
         assertThat(outcome.exitCode()).isZero();
         assertThat(outcome.cause()).isEmpty();
         assertThat(outcome.ends()).extracting(WorkerEnd::rank).containsExactly(0, 3, 2, 1);
@@ -150,9 +155,9 @@ class JobMachineTest {
                         new Abort(1, "rank 2 on node1 exited with code 42 (pid 1002)"),
                         new Stop(15, 30_000, false),
                         new After(new GraceIsOver(1), 40_000));
-        assertThat(outcome(actions).exitCode()).isEqualTo(42);
-        assertThat(outcome(actions).cause()).contains(new WorkerFailed(Ends.of(2, 42)));
-        assertThat(outcome(actions).ends()).hasSize(4);
+        assertThat(outcome().exitCode()).isEqualTo(42);
+        assertThat(outcome().cause()).contains(new WorkerFailed(Ends.of(2, 42)));
+        assertThat(outcome().ends()).hasSize(4);
     }
 
     @Test
@@ -173,8 +178,8 @@ class JobMachineTest {
                 ended(2, 1, 143),
                 ended(2, 2, 143));
         assertThat(all.stream().filter(Launch.class::isInstance)).hasSize(2);
-        assertThat(outcome(all).exitCode()).isEqualTo(7);
-        assertThat(outcome(all).restarts()).isEqualTo(1);
+        assertThat(outcome().exitCode()).isEqualTo(7);
+        assertThat(outcome().restarts()).isEqualTo(1);
     }
 
     @Test
@@ -197,8 +202,8 @@ class JobMachineTest {
                         new Abort(1, "rank 2 on node2 has given no sign of life for 5 s"),
                         new Say("rank 2 on node2 has given no sign of life for 5 s; restart 1 of 1"),
                         new Abort(2, "rank 0 on node1 hangs again"));
-        assertThat(outcome(actions).cause()).contains(new StopCause.WorkerHung(0, "node1", 71, "hangs again"));
-        assertThat(outcome(actions).exitCode()).isEqualTo(75);
+        assertThat(outcome().cause()).contains(new StopCause.WorkerHung(0, "node1", 71, "hangs again"));
+        assertThat(outcome().exitCode()).isEqualTo(75);
     }
 
     @Test
@@ -206,7 +211,7 @@ class JobMachineTest {
         List<JobAction> actions =
                 play(machine(3), ended(1, 1, 65), ended(1, 0, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
-        assertThat(outcome(actions).exitCode()).isEqualTo(65);
+        assertThat(outcome().exitCode()).isEqualTo(65);
     }
 
     @Test
@@ -243,21 +248,71 @@ class JobMachineTest {
                         new Stop(2, 30_000, false),
                         new Say("killing the workers at once"),
                         new Stop(9, 0, false));
-        assertThat(outcome(actions).exitCode()).isEqualTo(130);
-        assertThat(outcome(actions).cause()).contains(new Signalled(StopSignal.INT));
+        assertThat(outcome().exitCode()).isEqualTo(130);
+        assertThat(outcome().cause()).contains(new Signalled(StopSignal.INT));
     }
 
     @Test
-    void signalWhileStoppingForAFailureEndsTheGracePeriodAndTheRestarts() {
-        List<JobAction> actions = play(
-                machine(5),
-                ended(1, 0, 3),
-                new SignalCame(StopSignal.INT),
-                ended(1, 1, 137),
-                ended(1, 2, 137),
-                ended(1, 3, 137));
-        assertThat(actions).contains(new Stop(9, 0, false));
-        assertThat(outcome(actions).exitCode()).isEqualTo(3);
+    void firstSignalDuringAStopForARestartGivesWorkersTheirGraceAndTheSecondKills() {
+        JobEvent[] first = {ended(1, 0, 3), new WorkerParked(1, 1, 71, ""), new SignalCame(StopSignal.INT)};
+        JobEvent[] ends = {ended(1, 1, 130), ended(1, 2, 130), ended(1, 3, 130)};
+        assertThat(play(machine(5), concat(first, ends)))
+                .containsSubsequence(
+                        new Stop(15, 30_000, true),
+                        new Say("waiting for the workers to end: they are not started again; another signal kills them"
+                                + " at once"),
+                        new Stop(2, 30_000, false),
+                        new After(new GraceIsOver(2), 40_000))
+                .doesNotContain(new Stop(9, 0, false));
+        assertThat(outcome().exitCode()).isEqualTo(3);
+        assertThat(play(machine(5), concat(first, concat(new JobEvent[] {new SignalCame(StopSignal.INT)}, ends))))
+                .containsSubsequence(
+                        new Stop(2, 30_000, false),
+                        new Say("killing the workers at once"),
+                        new Stop(9, 0, false),
+                        new After(new GraceIsOver(3), 10_000));
+        assertThat(outcome().exitCode()).isEqualTo(3);
+    }
+
+    @Test
+    void firstSignalDuringTheLastStopLeavesWorkersTheirGraceAndTheSecondKills() {
+        List<JobAction> once = play(machine, ended(1, 0, 3), new SignalCame(StopSignal.INT));
+        assertThat(once.stream().filter(Stop.class::isInstance)).containsExactly(new Stop(15, 30_000, false));
+        assertThat(once.getLast())
+                .isEqualTo(new Say("waiting for the workers to end: they have been told to; another signal kills them"
+                        + " at once"));
+        assertThat(play(machine, ended(1, 0, 3), new SignalCame(StopSignal.INT), new SignalCame(StopSignal.TERM)))
+                .contains(new Stop(9, 0, false));
+    }
+
+    @Test
+    void aSecondStopHasATimeOfItsOwn() {
+        JobEvent[] stopped = {ended(1, 0, 1), new TimeIsUp()};
+        assertThat(play(machine(3), concat(stopped, new GraceIsOver(1))).stream()
+                        .filter(GiveUp.class::isInstance))
+                .as("the time of the first stop is over, not that of the second")
+                .isEmpty();
+        assertThat(play(machine(3), concat(stopped, new GraceIsOver(1), new GraceIsOver(2))).stream()
+                        .filter(GiveUp.class::isInstance))
+                .hasSize(2);
+        assertThat(outcome().cause()).contains(new TimedOut());
+    }
+
+    @Test
+    void aStopWhileNodesAreWaitedForHasATimeOfItsOwn() {
+        JobMachine shrunk = machine(3, 2, 3, 0, Optional.empty());
+        JobEvent[] waiting = {
+            ended(1, 0, 1),
+            new WorkerParked(1, 2, 72, ""),
+            new WorkerParked(1, 3, 73, ""),
+            gone(0, "power"),
+            new SignalCame(StopSignal.TERM),
+            new GraceIsOver(1)
+        };
+        assertThat(play(shrunk, waiting).stream().filter(GiveUp.class::isInstance))
+                .isEmpty();
+        play(shrunk, concat(waiting, ended(1, 2, 143), ended(1, 3, 143)));
+        assertThat(outcome().cause()).contains(new Signalled(StopSignal.TERM));
     }
 
     @Test
@@ -270,17 +325,17 @@ class JobMachineTest {
     void timeoutEndsTheJobWith124() {
         List<JobAction> actions = play(
                 machine(3), new TimeIsUp(), ended(1, 0, 143), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
-        assertThat(outcome(actions).exitCode()).isEqualTo(124);
-        assertThat(outcome(actions).cause()).contains(new TimedOut());
+        assertThat(outcome().exitCode()).isEqualTo(124);
+        assertThat(outcome().cause()).contains(new TimedOut());
     }
 
     @Test
     void lostAgentEndsTheJobOnTheOtherNodes() {
         List<JobAction> actions = play(machine(3), gone(1, "connection reset"), ended(1, 0, 143), ended(1, 1, 143));
         assertThat(actions).contains(new Stop(15, 30_000, false));
-        assertThat(outcome(actions).exitCode()).isEqualTo(69);
-        assertThat(outcome(actions).cause()).contains(new NodeLost("node2", "connection reset"));
-        assertThat(outcome(actions).ends()).extracting(WorkerEnd::rank).containsExactlyInAnyOrder(0, 1, 2, 3);
+        assertThat(outcome().exitCode()).isEqualTo(69);
+        assertThat(outcome().cause()).contains(new NodeLost("node2", "connection reset"));
+        assertThat(outcome().ends()).extracting(WorkerEnd::rank).containsExactlyInAnyOrder(0, 1, 2, 3);
     }
 
     @Test
@@ -295,8 +350,8 @@ class JobMachineTest {
                 ended(1, 1, 143));
         assertThat(actions).contains(new Abort(1, "the agent of node1 was lost: " + why), new Stop(15, 30_000, false));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
-        assertThat(outcome(actions).cause()).contains(new NodeLost("node1", why));
-        assertThat(outcome(actions).exitCode()).isEqualTo(69);
+        assertThat(outcome().cause()).contains(new NodeLost("node1", why));
+        assertThat(outcome().exitCode()).isEqualTo(69);
     }
 
     @Test
@@ -304,40 +359,40 @@ class JobMachineTest {
         List<JobAction> actions =
                 play(machine(3), ended(1, 0, 1), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
-        assertThat(outcome(actions).cause()).contains(new TimedOut());
+        assertThat(outcome().cause()).contains(new TimedOut());
     }
 
     @Test
     void timeoutDuringTheLastStopLeavesTheFirstCause() {
         List<JobAction> actions =
                 play(machine, ended(1, 0, 7), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
-        assertThat(outcome(actions).cause()).contains(new WorkerFailed(Ends.of(0, 7)));
+        assertThat(outcome().cause()).contains(new WorkerFailed(Ends.of(0, 7)));
     }
 
     @Test
     void agentLostDuringAStopForARestartEndsTheJob() {
         List<JobAction> actions = play(machine(3), ended(1, 0, 1), gone(1, "reset"), ended(1, 1, 143));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
-        assertThat(outcome(actions).cause()).contains(new NodeLost("node2", "reset"));
-        assertThat(outcome(actions).ends()).hasSize(4);
+        assertThat(outcome().cause()).contains(new NodeLost("node2", "reset"));
+        assertThat(outcome().ends()).hasSize(4);
     }
 
     @Test
     void agentsThatDoNotReportDoNotHoldTheJob() {
         List<JobAction> actions = play(machine(3), ended(1, 0, 1), new GraceIsOver(1));
-        assertThat(outcome(actions).exitCode()).isEqualTo(1);
+        assertThat(outcome().exitCode()).isEqualTo(1);
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
     }
 
     /** What the machine does from the moment when both nodes have come. */
-    private static List<JobAction> play(JobMachine machine, JobEvent... events) {
+    private List<JobAction> play(JobMachine machine, JobEvent... events) {
         List<JobEvent> all = new ArrayList<>(List.of(came(1), came(0)));
         all.addAll(List.of(events));
         List<JobAction> actions = playFromStart(machine, 2, all.toArray(JobEvent[]::new));
         return actions.subList(1, actions.size());
     }
 
-    private static List<JobAction> playFromStart(JobMachine machine, int called, JobEvent... events) {
+    private List<JobAction> playFromStart(JobMachine machine, int called, JobEvent... events) {
         SortedMap<Integer, String> names = new TreeMap<>();
         for (int id = 0; id < called; id++) {
             names.put(id, "node" + (id + 1) + ":29600");
@@ -348,6 +403,7 @@ class JobMachineTest {
             transition = machine.next(transition.state(), event);
             actions.addAll(transition.actions());
         }
+        state = transition.state();
         return actions;
     }
 
@@ -399,7 +455,8 @@ class JobMachineTest {
                         launch(1, 0, Map.of(), 1));
         assertThat(playFromStart(elastic, 2, came(1), new LastCallIsOver(0)))
                 .endsWith(new After(new LastCallIsOver(0), 30_000), launch(1, 0, Map.of(), 1));
-        assertThat(outcome(playFromStart(elastic, 2, new JoinTimeIsOver(0))).cause())
+        playFromStart(elastic, 2, new JoinTimeIsOver(0));
+        assertThat(outcome().cause())
                 .contains(new StopCause.NotOpened(
                         "the agent at node1:29600 and 1 more cannot be reached: no answer within 60 s", false));
     }
@@ -411,7 +468,8 @@ class JobMachineTest {
         assertThat(playFromStart(elastic, 2, concat(events, came(2))))
                 .contains(new After(new JoinTimeIsOver(1), 60_000))
                 .endsWith(launch(2, 1, Map.of(), 2, 1));
-        Outcome outcome = outcome(playFromStart(elastic, 2, concat(events, new JoinTimeIsOver(1))));
+        playFromStart(elastic, 2, concat(events, new JoinTimeIsOver(1)));
+        Outcome outcome = outcome();
         assertThat(outcome.cause()).contains(new NodeLost("node1", "reset"));
         assertThat(outcome.exitCode()).isEqualTo(69);
     }
@@ -435,16 +493,14 @@ class JobMachineTest {
                 new WorkerParked(1, 1, 71, ""),
                 new JobEvent.ParkIsUnexplained(1, 0, "no route"));
         assertThat(actions).contains(new Abort(1, "rank 0 on node1 has lost the others: no route"));
-        assertThat(outcome(play(
-                                machine(0),
-                                concat(
-                                        new JobEvent[] {
-                                            new WorkerParked(1, 0, 70, "no route"),
-                                            new JobEvent.ParkIsUnexplained(1, 0, "no route")
-                                        },
-                                        others(1, 0, 1, 2, 3))))
-                        .exitCode())
-                .isEqualTo(75);
+        play(
+                machine(0),
+                concat(
+                        new JobEvent[] {
+                            new WorkerParked(1, 0, 70, "no route"), new JobEvent.ParkIsUnexplained(1, 0, "no route")
+                        },
+                        others(1, 0, 1, 2, 3)));
+        assertThat(outcome().exitCode()).isEqualTo(75);
     }
 
     @Test
@@ -483,8 +539,8 @@ class JobMachineTest {
                 ended(1, 1, 143),
                 ended(1, 2, 143));
         assertThat(actions).containsSubsequence(new Stop(15, 30_000, true), new Stop(15, 30_000, false));
-        assertThat(outcome(actions).cause()).contains(new TimedOut());
-        assertThat(outcome(actions).ends()).hasSize(4);
+        assertThat(outcome().cause()).contains(new TimedOut());
+        assertThat(outcome().ends()).hasSize(4);
     }
 
     @Test
@@ -494,12 +550,13 @@ class JobMachineTest {
         JobMachine windowed = machine(1, 2, 2, 0, Optional.of(Duration.ofHours(1)));
         assertThat(play(windowed, concat(concat(fail, new JobEvent.RestartIsOld()), again)))
                 .contains(new After(new JobEvent.RestartIsOld(), 3_600_000), launch(3, 2));
-        assertThat(outcome(play(windowed, concat(fail, again))).restarts()).isEqualTo(1);
+        play(windowed, concat(fail, again));
+        assertThat(outcome().restarts()).isEqualTo(1);
     }
 
-    private static Outcome outcome(List<JobAction> actions) {
-        assertThat(actions.stream().filter(Finish.class::isInstance)).hasSize(1);
-        return ((Finish) actions.getLast()).outcome();
+    private Outcome outcome() {
+        assertThat(state).isInstanceOf(JobState.Finished.class);
+        return ((JobState.Finished) Objects.requireNonNull(state)).outcome();
     }
 
     private static JobEvent ended(int round, int rank, int exitCode) {

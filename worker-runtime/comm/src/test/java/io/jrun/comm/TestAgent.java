@@ -138,10 +138,6 @@ final class TestAgent implements AutoCloseable {
         broadcast(new Frame.Abort(cause), -1);
     }
 
-    void requestCheckpoint() {
-        broadcast(new Frame.CheckpointNow(), -1);
-    }
-
     /** Ends all connections, as the death of an agent does. */
     void hangUp() throws IOException {
         for (SocketChannel connection : connections.values()) {

@@ -48,11 +48,6 @@ public final class LocalHub implements AutoCloseable {
         tell(listener -> listener.abort(cause));
     }
 
-    /** Asks every rank for a checkpoint. */
-    public void requestCheckpoint() {
-        tell(ControlListener::checkpointNow);
-    }
-
     private synchronized void tell(Consumer<ControlListener> event) {
         history.add(event);
         listeners.values().forEach(event);
