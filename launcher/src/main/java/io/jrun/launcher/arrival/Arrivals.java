@@ -67,7 +67,11 @@ public final class Arrivals implements AutoCloseable {
      * @param where the name of its host, for messages
      */
     public Place expect(String node, String where) throws IOException {
-        Place place = Place.at(where);
+        return expect(node, where, false);
+    }
+
+    private Place expect(String node, String where, boolean anybody) throws IOException {
+        Place place = Place.at(where, anybody);
         if (places.putIfAbsent(node, place) != null) {
             place.close();
             throw new IllegalArgumentException("two nodes are called " + node);
@@ -77,7 +81,7 @@ public final class Arrivals implements AutoCloseable {
 
     /** Makes a place that also an agent without a name may take; the first that was made goes first. */
     public Place expectAnybody(String node, String where) throws IOException {
-        Place place = expect(node, where);
+        Place place = expect(node, where, true);
         forAnybody.add(node);
         return place;
     }

@@ -25,14 +25,16 @@ import java.util.function.Consumer;
  */
 public final class Place implements AutoCloseable {
     private final String where;
+    private final boolean forAnybody;
     private final Server server;
     private final ManagedChannel channel;
     private volatile Consumer<StopSignal> onSignal = _ -> {};
     private volatile Runnable onRecall = () -> {};
     private volatile Arrival arrival = new Arrival(this::signal);
 
-    private Place(String where, String name) throws IOException {
+    private Place(String where, boolean forAnybody, String name) throws IOException {
         this.where = where;
+        this.forAnybody = forAnybody;
         this.server = InProcessServerBuilder.forName(name)
                 .directExecutor()
                 .addService(new Face())
@@ -42,13 +44,13 @@ public final class Place implements AutoCloseable {
     }
 
     /** A free place for the node that messages call {@code where}. */
-    static Place at(String where) throws IOException {
-        return new Place(where, "jrun-place-" + UUID.randomUUID());
+    static Place at(String where, boolean forAnybody) throws IOException {
+        return new Place(where, forAnybody, "jrun-place-" + UUID.randomUUID());
     }
 
     /** The node's agent, for the coordinator; it need not have arrived. */
     public Agent agent() {
-        return new Agent(where, channel);
+        return new Agent(where, channel, forAnybody);
     }
 
     /** Whoever is expected, is here, or was here last. */

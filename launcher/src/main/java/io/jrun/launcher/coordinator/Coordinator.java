@@ -63,14 +63,16 @@ public final class Coordinator {
         this.say = say;
         this.links = new Links(
                 mailbox::add,
-                nanoTime,
                 id -> Messages.open(
                         job,
                         options.version(),
                         options.secret(),
                         id,
                         options.files().map(FileDesk::files)),
-                job.nodes().isElastic() ? job.nodes().coolDown().toNanos() : -1);
+                job.nodes().isElastic()
+                        ? Optional.of(new Recalls(nanoTime, job.nodes().coolDown()))
+                        : Optional.empty(),
+                say);
         this.news = new News(links, nanoTime, console, say, options.watch());
         this.output = new Output(console, job.console());
         this.departures = new Departures(nanoTime, links::sendAll);

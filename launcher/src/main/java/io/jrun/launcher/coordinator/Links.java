@@ -5,13 +5,12 @@ import io.jrun.agent.proto.ToAgent;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
-import java.util.function.LongSupplier;
 
 /**
  * The lines to all agents of a job, by id: in the order in which they were called. Where nodes may come and go, an agent that
@@ -20,23 +19,23 @@ import java.util.function.LongSupplier;
 final class Links implements AutoCloseable {
     private final List<Agent> agents = new ArrayList<>();
     private final List<AgentLink> links = new ArrayList<>();
-    private final Map<Integer, Long> recallNanos = new TreeMap<>();
     private final Set<Integer> given = new HashSet<>();
     private final Heartbeats heartbeats = Heartbeats.start();
     private final Consumer<Mail> mailbox;
-    private final LongSupplier nanoTime;
     private final IntFunction<ToAgent> greeting;
-    private final long coolDownNanos;
+    private final Optional<Recalls> recalls;
+    private final Consumer<String> say;
 
     /**
      * @param greeting opens the job on the agent with this id
-     * @param coolDownNanos after which a lost agent is called again; negative: never
+     * @param recalls of lost agents; empty: there are none
+     * @param say takes sentences for the user
      */
-    Links(Consumer<Mail> mailbox, LongSupplier nanoTime, IntFunction<ToAgent> greeting, long coolDownNanos) {
+    Links(Consumer<Mail> mailbox, IntFunction<ToAgent> greeting, Optional<Recalls> recalls, Consumer<String> say) {
         this.mailbox = mailbox;
-        this.nanoTime = nanoTime;
         this.greeting = greeting;
-        this.coolDownNanos = coolDownNanos;
+        this.recalls = recalls;
+        this.say = say;
     }
 
     /** Opens the job on an agent. */
@@ -80,6 +79,7 @@ final class Links implements AutoCloseable {
 
     /** The agent has opened the job. */
     void opened(int id) {
+        recalls.ifPresent(calls -> calls.opened(id));
         if (!where(id).isEmpty()) {
             heartbeats.watch(links.get(id));
         }
@@ -89,20 +89,25 @@ final class Links implements AutoCloseable {
     void broken(int id) {
         boolean callable =
                 agents.get(id).channel() instanceof ManagedChannel && !where(id).isEmpty();
-        if (coolDownNanos >= 0 && callable && !given.contains(id)) {
-            recallNanos.put(id, nanoTime.getAsLong() + coolDownNanos);
+        if (callable && !given.contains(id)) {
+            recalls.ifPresent(calls -> recallLater(id, calls));
+        }
+    }
+
+    private void recallLater(int id, Recalls calls) {
+        Agent agent = agents.get(id);
+        Optional<Recalls.Call> call = calls.lost(id, !agent.isSeat());
+        if (!agent.isSeat()) {
+            say.accept(call.map(next -> agent.where() + " is called again in "
+                            + next.delay().toSeconds() + " s, time " + next.number() + " of " + Recalls.MOST)
+                    .orElseGet(() -> agent.where() + " is not called again: it was lost after, or did not answer, "
+                            + Recalls.MOST + " calls in a row"));
         }
     }
 
     /** Calls those again whose time has come. */
     void recall() {
-        long now = nanoTime.getAsLong();
-        List<Integer> due = recallNanos.entrySet().stream()
-                .filter(entry -> now - entry.getValue() >= 0)
-                .map(Map.Entry::getKey)
-                .toList();
-        for (int id : due) {
-            recallNanos.remove(id);
+        for (int id : recalls.map(Recalls::due).orElse(List.of())) {
             if (agents.get(id).channel() instanceof ManagedChannel channel) {
                 channel.resetConnectBackoff();
             }
@@ -114,7 +119,7 @@ final class Links implements AutoCloseable {
     /** Ends the job there, and does not call again. */
     void giveUp(int id, String why) {
         given.add(id);
-        recallNanos.remove(id);
+        recalls.ifPresent(calls -> calls.forget(id));
         links.get(id).breakOff(why);
     }
 
