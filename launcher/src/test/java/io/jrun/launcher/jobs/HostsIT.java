@@ -97,6 +97,32 @@ class HostsIT extends RealJobs {
                 .allSatisfy(log -> assertThat(log).content().contains("10.99.0.2"));
     }
 
+    /** torchrun's way. Each node says at which of its addresses its workers are reached. */
+    @Test
+    void nodesMeetAndTheirWorkersReachEachOtherWhereTheySay() {
+        sumProgram();
+        Running joining = meet("h2", "--local-addr=h2-v6", "sum.jar");
+        Running hosting = meet("h1", "--local-addr=fd99::1", "sum.jar");
+        Result first = hosting.await();
+        Result second = joining.await();
+        assertThat(first.exitCode()).as(first.err()).isZero();
+        assertThat(second.exitCode()).as(second.err()).isZero();
+        assertThat(first.sortedOut()).containsExactly("[0@h1] sum 10.0", "[1@h1] sum 10.0");
+        assertThat(second.sortedOut()).containsExactly("[2@h2] sum 10.0", "[3@h2] sum 10.0");
+        Running other = meet("h2", "sh", "-c", "echo $MASTER_ADDR");
+        Result told = meet("h1", "--local-addr=fd99::1", "sh", "-c", "echo $MASTER_ADDR")
+                .await();
+        assertThat(other.await().sortedOut()).containsExactly("[2@h2] fd99:0:0:0:0:0:0:1", "[3@h2] fd99:0:0:0:0:0:0:1");
+        assertThat(told.sortedOut()).containsExactly("[0@h1] fd99:0:0:0:0:0:0:1", "[1@h1] fd99:0:0:0:0:0:0:1");
+    }
+
+    private Running meet(String host, String... words) {
+        String[] meeting = {
+            "--nnodes=2", "--nproc-per-node=2", "--rdzv-endpoint=h1:29400", "--rdzv-id=here", "--secret-file=" + secret
+        };
+        return jrun.startUnder(hosts.on(host), StandingAgent.join(meeting, words));
+    }
+
     @Test
     void ranksOfUnevenHostsReduceTogether() {
         sumProgram();
