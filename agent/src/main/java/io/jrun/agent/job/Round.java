@@ -51,6 +51,7 @@ final class Round {
 
     private static final int DIED_OF_SIGKILL = 137;
     private static final long NO_PROCESS = 0;
+    private static final String NO_FILES = "";
 
     private final Launch launch;
     private final Surroundings around;
@@ -148,6 +149,7 @@ final class Round {
             if (carried.keySet().stream().noneMatch(gone -> gone.rank() == spec.getRank())) {
                 exited(
                         spec.getRank(),
+                        NO_FILES,
                         WorkerEnd.notStarted("process " + spec.getKeepPid() + ", which was to go on in round "
                                 + launch.getRound() + ", has ended"));
             }
@@ -155,7 +157,7 @@ final class Round {
             try {
                 living.put(spec.getRank(), Worker.start(this, launch, spec, around));
             } catch (IOException e) {
-                exited(spec.getRank(), WorkerEnd.notStarted(String.valueOf(e.getMessage())));
+                exited(spec.getRank(), NO_FILES, WorkerEnd.notStarted(String.valueOf(e.getMessage())));
             }
         }
     }
@@ -291,13 +293,14 @@ final class Round {
                 .send(FromAgent.newBuilder()
                         .setWorkerStarted(WorkerStarted.newBuilder()
                                 .setRank(worker.rank())
-                                .setPid(worker.pid()))
+                                .setPid(worker.pid())
+                                .setLogFolder(worker.logFolder()))
                         .build());
         rendezvous.workerKnown(pids);
     }
 
     /** A worker's process is reaped, or never was. */
-    void exited(int rank, WorkerEnd end) {
+    void exited(int rank, String logFolder, WorkerEnd end) {
         living.remove(rank);
         liveness.gone(rank);
         WorkerExited.Builder exited = WorkerExited.newBuilder()
@@ -310,6 +313,7 @@ final class Round {
                 .addAllStderrTail(end.stderrTail())
                 .addAllArtifacts(end.artifacts())
                 .setRunSeconds(end.runSeconds())
+                .setLogFolder(logFolder)
                 .setOomKilled(end.exitCode() == DIED_OF_SIGKILL && !end.afterStop() && oomKillsRose());
         end.error().ifPresent(exited::setError);
         around.out().send(FromAgent.newBuilder().setWorkerExited(exited).build());

@@ -21,6 +21,7 @@ final class Worker implements WorkerProcess.Listener {
     private final Round.Surroundings around;
     private final WorkerLogs logs;
     private final WorkerProcess process;
+    private final String logFolder;
     private Round round;
     private WorkerSpec spec;
     private long pid;
@@ -30,6 +31,7 @@ final class Worker implements WorkerProcess.Listener {
         this.spec = spec;
         this.around = around;
         this.logs = new WorkerLogs(plan, around.feed()::changed, around.notices());
+        this.logFolder = around.context().runLogDir().relativize(plan.logDir()).toString();
         this.process = new WorkerProcess(plan, logs, around.parentDeath(), around.guard(), this);
     }
 
@@ -40,7 +42,7 @@ final class Worker implements WorkerProcess.Listener {
      */
     static Worker start(Round round, Launch launch, WorkerSpec spec, Round.Surroundings around) throws IOException {
         LaunchContext context = around.context();
-        Path logDir = context.rankLogDir(launch.getRestartCount(), spec.getRank());
+        Path logDir = context.rankLogDir(launch, spec.getRank());
         WorkerPlan plan = new WorkerPlan(
                 spec.getRank(),
                 WorkerCommand.compose(launch, spec, context),
@@ -80,6 +82,11 @@ final class Worker implements WorkerProcess.Listener {
         return spec.getRank();
     }
 
+    /** Below the job's. */
+    String logFolder() {
+        return logFolder;
+    }
+
     /** 0 until it is known. */
     long pid() {
         return pid;
@@ -107,6 +114,6 @@ final class Worker implements WorkerProcess.Listener {
 
     @Override
     public void ended(WorkerEnd end) {
-        around.mailbox().post(() -> round.exited(rank(), end));
+        around.mailbox().post(() -> round.exited(rank(), logFolder, end));
     }
 }

@@ -52,7 +52,7 @@ public final class JvmDefaults {
         options.add("-XX:-UsePerfData");
         options.add("-Dorg.bytedeco.javacpp.maxphysicalbytes=0"); // its default bound makes big models fail
         options.add(NATIVE_SETUP);
-        String logDir = literal(context.rankLogDir(launch.getRestartCount(), worker.getRank()));
+        String logDir = literal(context.rankLogDir(launch, worker.getRank()));
         options.add("-XX:ErrorFile=" + logDir + "/hs_err_pid%p.log");
         options.add("-XX:HeapDumpPath=" + logDir);
         if (ownCollector) { // a stranger, such as ZGC, may not fit the archive and would then start without any

@@ -2,6 +2,7 @@ package io.jrun.agent.worker;
 
 import io.jrun.agent.AgentOptions;
 import io.jrun.agent.node.Node;
+import io.jrun.agent.proto.Launch;
 import java.nio.file.Path;
 import java.util.Map;
 
@@ -28,8 +29,12 @@ public record LaunchContext(
         return "0".repeat(Math.max(0, 4 - digits.length())) + digits;
     }
 
-    /** Where everything about one rank of one attempt is written: {@code attempt-0/rank-0003}. */
-    public Path rankLogDir(int attempt, int rank) {
-        return runLogDir.resolve("attempt-" + attempt).resolve("rank-" + padded(rank));
+    /**
+     * Where everything about a process that begins in this round as {@code rank} is written: {@code attempt-0/rank-0003}. Each
+     * round has an attempt of its own: a process that goes on from an earlier one keeps its files, also where its rank is now
+     * another's.
+     */
+    public Path rankLogDir(Launch launch, int rank) {
+        return runLogDir.resolve("attempt-" + (launch.getRound() - 1)).resolve("rank-" + padded(rank));
     }
 }

@@ -83,8 +83,7 @@ public final class WorkerEnvironment {
     }
 
     private static void jrun(Map<String, String> env, Launch launch, WorkerSpec worker, LaunchContext context) {
-        String logDir =
-                context.rankLogDir(launch.getRestartCount(), worker.getRank()).toString();
+        String logDir = context.rankLogDir(launch, worker.getRank()).toString();
         String errorFile = logDir + "/error.json";
         env.put("TORCHELASTIC_ERROR_FILE", errorFile);
         env.put("JRUN_ERROR_FILE", errorFile);

@@ -7,8 +7,8 @@ public interface JobWatch {
     /** All workers are being started, the first time or again. */
     void launched(int restartCount, RankMap ranks);
 
-    /** A worker has a process. */
-    void started(int rank, long pid);
+    /** A worker has a process, whose files are in {@code logFolder} below the job's. */
+    void started(int rank, long pid, String logFolder);
 
     /** A worker is gone. */
     void ended(WorkerEnd end);

@@ -250,6 +250,7 @@ public final class Messages {
                 exited.hasError() ? Optional.of(error(exited.getError())) : Optional.empty(),
                 exited.getStderrTailList(),
                 exited.getArtifactsList(),
+                exited.getLogFolder(),
                 exited.getRunSeconds());
     }
 

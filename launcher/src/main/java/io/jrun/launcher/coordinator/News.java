@@ -153,7 +153,7 @@ final class News {
     }
 
     private JobEvent started(WorkerStarted message) {
-        watch.started(message.getRank(), message.getPid());
+        watch.started(message.getRank(), message.getPid(), message.getLogFolder());
         return new JobEvent.WorkerStarted(round, message.getRank(), message.getPid());
     }
 

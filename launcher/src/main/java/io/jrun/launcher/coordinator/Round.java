@@ -142,6 +142,7 @@ record Round(
                 Optional.empty(),
                 List.of(),
                 List.of(),
+                "",
                 0);
     }
 }

@@ -14,6 +14,7 @@ import java.util.Optional;
  * @param error its own account
  * @param stderrTail its last lines on stderr
  * @param artifacts crash and heap dumps found
+ * @param logFolder where its files are, below the job's log folder; empty if unknown
  */
 public record WorkerEnd(
         int rank,
@@ -27,6 +28,7 @@ public record WorkerEnd(
         Optional<WorkerError> error,
         List<String> stderrTail,
         List<String> artifacts,
+        String logFolder,
         double runSeconds) {
     public WorkerEnd {
         stderrTail = List.copyOf(stderrTail);

@@ -7,6 +7,7 @@ import java.util.Optional;
 /**
  * What one rank has dumped.
  *
+ * @param round in which it was
  * @param reason why it was
  * @param groups by name
  * @param operations the last ones, in the order of their calls
@@ -16,6 +17,7 @@ record Dump(
         int worldSize,
         String host,
         long pid,
+        int round,
         String reason,
         Map<String, Group> groups,
         List<Operation> operations) {

@@ -8,22 +8,32 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
  * The dumps of one attempt of a job.
  *
- * @param folder the attempt's
+ * @param folder the attempt's, or the job's where the dumps are in those of several attempts
  * @param dumps by rank, at least one
  */
 public record DumpFolder(Path folder, List<Dump> dumps) {
+    private static final Pattern ATTEMPT = Pattern.compile("attempt-(\\d{1,8})");
+
     public DumpFolder {
         dumps = List.copyOf(dumps);
     }
 
     /**
-     * Reads the dumps of {@code directory}: an attempt's folder, or a job's, of which the last attempt counts.
+     * Reads the dumps of {@code directory}: an attempt's folder, or a job's, of which the last attempt counts. A process that
+     * went on from an earlier attempt has dumped into the folder that it began with.
      *
      * @throws DumpException if there are none, or one cannot be understood
      */
@@ -33,23 +43,53 @@ public record DumpFolder(Path folder, List<Dump> dumps) {
                     directory + " is not a directory; expected the log folder of a job, LOG_DIR/RUN_ID.");
         }
         try {
-            Path folder = lastAttempt(directory);
-            List<Dump> dumps = new ArrayList<>();
-            for (Path rank : children(folder, "rank-*")) {
-                Path file = rank.resolve(FlightDump.FILE_NAME);
-                if (Files.exists(file)) {
-                    dumps.add(DumpReader.read(file));
-                }
-            }
-            if (dumps.isEmpty()) {
-                throw new DumpException("no rank has left a " + FlightDump.FILE_NAME + " in " + folder
-                        + ": the job did not fail in its collectives, or ran no Java workers.");
-            }
-            dumps.sort(Comparator.comparingInt(Dump::rank));
-            return new DumpFolder(folder, dumps);
+            Path given = directory.toAbsolutePath().normalize();
+            int asked = round(given);
+            return asked > 0 ? of(given, asked, found(Objects.requireNonNull(given.getParent()))) : last(given);
         } catch (IOException e) {
             throw new DumpException("cannot read " + directory + ": " + e);
         }
+    }
+
+    private static DumpFolder last(Path job) throws IOException {
+        Map<Path, Dump> found = found(job);
+        IntStream begun = children(job, "attempt-*").stream().mapToInt(DumpFolder::round);
+        IntStream dumped = found.values().stream().mapToInt(Dump::round);
+        return of(job, IntStream.concat(begun, dumped).max().orElse(0), found);
+    }
+
+    private static DumpFolder of(Path directory, int round, Map<Path, Dump> found) {
+        Map<Path, Dump> kept = new TreeMap<>(found);
+        kept.values().removeIf(dump -> dump.round() != round);
+        if (kept.isEmpty()) {
+            throw new DumpException("no rank has left a " + FlightDump.FILE_NAME
+                    + (round > 0 ? " of attempt " + (round - 1) : "") + " in " + directory
+                    + ": the job did not fail in its collectives, or ran no Java workers.");
+        }
+        Set<Path> folders = kept.keySet().stream()
+                .map(file -> file.resolve("../..").normalize())
+                .collect(Collectors.toSet());
+        return new DumpFolder(
+                folders.size() == 1 ? folders.iterator().next() : directory,
+                kept.values().stream()
+                        .sorted(Comparator.comparingInt(Dump::rank))
+                        .toList());
+    }
+
+    /** All that is in the attempts of a job's folder, or in the folder itself, where ranks' folders were copied together. */
+    private static Map<Path, Dump> found(Path job) throws IOException {
+        List<Path> folders = children(job, "attempt-*");
+        folders.add(job);
+        Map<Path, Dump> found = new TreeMap<>();
+        for (Path folder : folders) {
+            for (Path rank : children(folder, "rank-*")) {
+                Path file = rank.resolve(FlightDump.FILE_NAME);
+                if (Files.exists(file)) {
+                    found.put(file, DumpReader.read(file));
+                }
+            }
+        }
+        return found;
     }
 
     /** Ranks of the job that have left no dump. */
@@ -61,15 +101,10 @@ public record DumpFolder(Path folder, List<Dump> dumps) {
                 .toList();
     }
 
-    private static Path lastAttempt(Path directory) throws IOException {
-        return children(directory, "attempt-*").stream()
-                .max(Comparator.comparingInt(DumpFolder::number))
-                .orElse(directory);
-    }
-
-    private static int number(Path attempt) {
-        String digits = attempt.getFileName().toString().replaceAll("\\D", "");
-        return digits.isEmpty() || digits.length() > 9 ? -1 : Integer.parseInt(digits);
+    /** Whose attempt it is: each round has one, the first is attempt-0. 0 of another folder. */
+    private static int round(Path attempt) {
+        Matcher name = ATTEMPT.matcher(attempt.getFileName().toString());
+        return name.matches() ? Integer.parseInt(name.group(1)) + 1 : 0;
     }
 
     private static List<Path> children(Path directory, String glob) throws IOException {

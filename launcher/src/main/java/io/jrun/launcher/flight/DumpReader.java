@@ -53,6 +53,7 @@ final class DumpReader {
                 (int) number(header, "worldSize"),
                 text(header, "host"),
                 number(header, "pid"),
+                (int) number(header, "round"),
                 text(header, "reason"),
                 groups,
                 operations);

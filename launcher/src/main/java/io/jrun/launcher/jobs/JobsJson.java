@@ -58,6 +58,7 @@ final class JobsJson {
         json.put("host", worker.host());
         json.put("pid", worker.pid());
         json.put("device", worker.gpu());
+        json.put("logFolder", worker.logFolder());
         json.put("end", worker.end());
         return json;
     }

@@ -44,7 +44,10 @@ final class LogReader {
                 TerminalStreams.NONE);
     }
 
-    /** Shows the last attempt, all of one rank after the other; with {@code follow} also what comes, until the job's end. */
+    /**
+     * Shows the workers of the last round, all of one rank after the other, each from its process's beginning; with
+     * {@code follow} also what comes, until the job's end.
+     */
     void read(boolean follow) throws IOException, InterruptedException {
         boolean goOn = follow;
         boolean first = true;
@@ -68,9 +71,9 @@ final class LogReader {
 
     private void open(JobRecord record) {
         for (Worker worker : record.workers()) {
-            if (ranks.isEmpty() || ranks.get().contains(worker.rank())) {
+            if (isShown(worker)) {
                 for (String stream : new String[] {"stdout", "stderr"}) {
-                    Path file = folder(record, worker).resolve(stream + ".log");
+                    Path file = folder(worker).resolve(stream + ".log");
                     if (!files.containsKey(file) && Files.exists(file)) {
                         files.put(file, new Lines(file, record.restarts(), worker, stream.equals("stderr")));
                     }
@@ -79,8 +82,12 @@ final class LogReader {
         }
     }
 
-    private Path folder(JobRecord record, Worker worker) {
-        return job.logs().resolve("attempt-" + record.restarts()).resolve("rank-%04d".formatted(worker.rank()));
+    private boolean isShown(Worker worker) {
+        return !worker.logFolder().isEmpty() && (ranks.isEmpty() || ranks.get().contains(worker.rank()));
+    }
+
+    private Path folder(Worker worker) {
+        return job.logs().resolve(worker.logFolder());
     }
 
     /** Each node writes its own ranks' files, and the folder may be shared or not. */
@@ -88,8 +95,7 @@ final class LogReader {
         TreeSet<Integer> missing = new TreeSet<>();
         TreeSet<String> hosts = new TreeSet<>();
         for (Worker worker : record.workers()) {
-            boolean chosen = ranks.isEmpty() || ranks.get().contains(worker.rank());
-            if (chosen && worker.pid() != 0 && !Files.exists(folder(record, worker))) {
+            if (isShown(worker) && !Files.exists(folder(worker))) {
                 missing.add(worker.rank());
                 hosts.add(worker.host());
             }

@@ -56,16 +56,18 @@ public record JobRecord(
      * One worker.
      *
      * @param pid 0 until it is known
+     * @param logFolder where its files are, below the job's log folder; empty until it is known
      * @param gpu its device, empty if it has none of its own
      * @param end how it ended, empty while it runs
      */
-    public record Worker(int rank, int nodeRank, int localRank, String host, long pid, String gpu, String end) {
-        Worker withPid(long known) {
-            return new Worker(rank, nodeRank, localRank, host, known, gpu, end);
+    public record Worker(
+            int rank, int nodeRank, int localRank, String host, long pid, String logFolder, String gpu, String end) {
+        Worker withProcess(long known, String files) {
+            return new Worker(rank, nodeRank, localRank, host, known, files, gpu, end);
         }
 
         Worker withEnd(String how) {
-            return new Worker(rank, nodeRank, localRank, host, pid, gpu, how);
+            return new Worker(rank, nodeRank, localRank, host, pid, logFolder, gpu, how);
         }
     }
 

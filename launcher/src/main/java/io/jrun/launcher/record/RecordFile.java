@@ -29,7 +29,7 @@ public final class RecordFile {
     public static final String CONSOLE = "console.log";
 
     private static final String NAME = "job.txt";
-    private static final String FORMAT = "jrun-job 1";
+    private static final String FORMAT = "jrun-job 2";
 
     private static final FileAttribute<?> OWNER_ONLY =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
@@ -104,6 +104,7 @@ public final class RecordFile {
                     "worker",
                     worker.rank() + " " + worker.nodeRank() + " " + worker.localRank() + " " + worker.pid() + " "
                             + worker.host());
+            put(text, "logs", worker.logFolder());
             put(text, "gpu", worker.gpu());
             put(text, "end", worker.end());
         }
@@ -127,11 +128,11 @@ public final class RecordFile {
                 all(values, "word"),
                 all(values, "variable"),
                 all(values, "host"),
-                workers(all(values, "worker"), all(values, "gpu"), all(values, "end")),
+                workers(all(values, "worker"), all(values, "logs"), all(values, "gpu"), all(values, "end")),
                 all(values, "report"));
     }
 
-    private static List<Worker> workers(List<String> places, List<String> gpus, List<String> ends) {
+    private static List<Worker> workers(List<String> places, List<String> logs, List<String> gpus, List<String> ends) {
         List<Worker> workers = new ArrayList<>();
         for (int i = 0; i < places.size(); i++) {
             String[] place = places.get(i).split(" ", 5);
@@ -141,6 +142,7 @@ public final class RecordFile {
                     Integer.parseInt(place[2]),
                     place[4],
                     Long.parseLong(place[3]),
+                    logs.get(i),
                     gpus.get(i),
                     ends.get(i)));
         }

@@ -71,14 +71,15 @@ public final class Recorder implements JobWatch, AutoCloseable {
         for (Placement place : ranks.placements()) {
             workers.put(
                     place.rank(),
-                    new Worker(place.rank(), place.nodeRank(), place.localRank(), place.host(), 0, place.gpu(), ""));
+                    new Worker(
+                            place.rank(), place.nodeRank(), place.localRank(), place.host(), 0, "", place.gpu(), ""));
         }
         change();
     }
 
     @Override
-    public synchronized void started(int rank, long pid) {
-        workers.computeIfPresent(rank, (_, worker) -> worker.withPid(pid));
+    public synchronized void started(int rank, long pid, String logFolder) {
+        workers.computeIfPresent(rank, (_, worker) -> worker.withProcess(pid, logFolder));
         change();
     }
 

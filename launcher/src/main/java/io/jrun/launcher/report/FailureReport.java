@@ -59,7 +59,7 @@ public final class FailureReport {
         told(outcome);
         others(outcome.ends());
         if (!outcome.ends().isEmpty()) {
-            lines.add("  logs: " + attempt(outcome));
+            lines.add("  logs: " + folderOf(outcome.ends()));
         }
     }
 
@@ -91,7 +91,7 @@ public final class FailureReport {
         others(outcome.ends().stream()
                 .filter(other -> other.rank() != end.rank())
                 .toList());
-        lines.add("  logs: " + attempt(outcome).resolve("rank-%04d".formatted(end.rank())));
+        lines.add("  logs: " + jobLogs.resolve(end.logFolder()));
     }
 
     private static String how(WorkerEnd end) {
@@ -173,8 +173,15 @@ public final class FailureReport {
         }
     }
 
-    private Path attempt(Outcome outcome) {
-        return jobLogs.resolve("attempt-" + outcome.restarts());
+    /** The attempt's if it is the same for all whose files are known, else the job's. */
+    private Path folderOf(List<WorkerEnd> ends) {
+        List<Path> attempts = ends.stream()
+                .map(WorkerEnd::logFolder)
+                .filter(folder -> !folder.isEmpty())
+                .map(folder -> jobLogs.resolve(folder).resolveSibling(""))
+                .distinct()
+                .toList();
+        return attempts.size() == 1 ? attempts.getFirst() : jobLogs;
     }
 
     private static String times(int count) {

@@ -27,6 +27,24 @@ public final class Ends {
         return of(rank, exitCode, stopped, message);
     }
 
+    /** The same with its files in another folder. */
+    public static WorkerEnd in(String logFolder, WorkerEnd end) {
+        return new WorkerEnd(
+                end.rank(),
+                end.localRank(),
+                end.host(),
+                end.pid(),
+                end.exitCode(),
+                end.afterStop(),
+                end.oomKilled(),
+                end.startError(),
+                end.error(),
+                end.stderrTail(),
+                end.artifacts(),
+                logFolder,
+                end.runSeconds());
+    }
+
     private static WorkerEnd of(int rank, int exitCode, boolean stopped, String message) {
         return of(rank, exitCode, stopped, false, message);
     }
@@ -47,6 +65,7 @@ public final class Ends {
                                 new WorkerEnd.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
                 List.of(),
                 List.of(),
+                "attempt-0/rank-000" + rank,
                 1.25);
     }
 }

@@ -23,6 +23,7 @@ class MessagesTest {
                 .setError(ErrorRecord.newBuilder().setMessage("m").setStack("s"))
                 .addStderrTail("tail")
                 .addArtifacts("hs_err")
+                .setLogFolder("attempt-0/rank-0003")
                 .setRunSeconds(1.5)
                 .build();
         assertThat(exited.getAllFields())
@@ -40,6 +41,7 @@ class MessagesTest {
                         Optional.of(new WorkerEnd.WorkerError("m", "s")),
                         List.of("tail"),
                         List.of("hs_err"),
+                        "attempt-0/rank-0003",
                         1.5));
     }
 }

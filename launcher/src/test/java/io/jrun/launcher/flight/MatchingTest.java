@@ -49,7 +49,7 @@ class MatchingTest {
         }
 
         Dump dump() {
-            return new Dump(number, worldSize, "host", 1, "why", groups, operations);
+            return new Dump(number, worldSize, "host", 1, 1, "why", groups, operations);
         }
     }
 

@@ -129,6 +129,35 @@ class ElasticHostsIT extends RealJobs {
         assertThat(result.out()).contains("[0@h3] rank 0 of 4", "[1@h3] rank 1 of 4");
     }
 
+    /** The hosts have one log folder; the host that comes moves ranks. */
+    @Test
+    void aSurvivorsFilesStayItsOwnWhenAnotherGetsItsRank() throws IOException {
+        agents.start(List.of("h1", "h2"));
+        agents.stop("h3");
+        ElasticProgram program = ElasticProgram.in(folder);
+        Running job = start(List.of(
+                "--hosts=h[1-3]:2",
+                "--nnodes=2:3",
+                "--map-by=node",
+                "--max-restarts=1",
+                program.jar().toString()));
+        JRun.waitFor(() -> Beginning.count(job.out(), 4) == 4, "a world of four");
+        agents.start(List.of("h3"));
+        JRun.waitFor(() -> Beginning.count(job.out(), 6) == 6, "a world of six");
+        program.finish();
+        Result result = job.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out()).contains("[2@h1] rank 2 of 4", "[3@h1] rank 3 of 6", "[2@h3] rank 2 of 6");
+        Path logs = jrun.logs();
+        assertThat(logs.resolve("attempt-0/rank-0002/stdout.log")).content().contains("rank 2 of 4", "rank 3 of 6");
+        assertThat(logged(logs, 2)).contains("rank 2 of 6").doesNotContain("rank 2 of 4");
+        assertThat(logged(logs, 3)).contains("rank 2 of 4", "rank 3 of 6");
+    }
+
+    private String logged(Path logs, int rank) {
+        return jrun.run("logs", logs.toString(), "--rank=" + rank).out();
+    }
+
     @Test
     void workersThatAreNotElasticAreStartedAgainOnTheHostsThatAreLeft() {
         agents.start(List.of("h1", "h2"));

@@ -46,6 +46,25 @@ class ElasticIT extends RealJobs {
                 .hasSize(2);
         assertThat(jrun.logs().resolve("attempt-1/rank-0002/stdout.log")).exists();
         assertThat(jrun.logs().resolve("attempt-1/rank-0003")).doesNotExist();
+        assertThat(jrun.run("logs", jrun.logs().toString(), "--rank=3").out()).isEqualTo(survivor);
+    }
+
+    @Test
+    void theReportOfASurvivorsEndAndTheDumpsAreFoundWhereItsProcessBegan() {
+        Running job = train("fails", "--nproc-per-node=4", "--max-restarts=1");
+        job.awaitOutput("step 10: ");
+        List<Beginning> first = Beginning.in(job.out());
+        JRun.kill("KILL", Beginning.pids(first, 2).getFirst());
+        JRun.waitFor(() -> Beginning.count(job.out(), 4) == 8, "the next round");
+        JRun.kill("KILL", Beginning.pids(first, 3).getFirst());
+        Result result = job.await();
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(137);
+        Path logs = jrun.logs();
+        Path files = logs.resolve("attempt-0/rank-0003");
+        assertThat(files).isDirectory();
+        assertThat(result.err()).contains("first failure: rank 3 ", "  logs: " + files + "\n");
+        Result flight = jrun.run("flight-recorder", logs.toString());
+        assertThat(flight.out()).as(flight.err()).contains("dumps of 3 of 4 ranks in " + logs + "\n");
     }
 
     private Running train(String out, String... options) {

@@ -55,6 +55,15 @@ final class HostAgents implements AutoCloseable {
         }
     }
 
+    /** Ends the agent of a host, if there is one. */
+    void stop(String host) {
+        Running agent = agents.remove(host);
+        if (agent != null && agent.process().isAlive()) {
+            agent.signal("TERM");
+            agent.await();
+        }
+    }
+
     private Running startOn(String host) {
         Path home = folder.resolve(host + "-" + System.nanoTime());
         assertThat(home.toFile().mkdirs()).isTrue();

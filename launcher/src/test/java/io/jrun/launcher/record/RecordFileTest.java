@@ -33,7 +33,9 @@ class RecordFileTest {
                 List.of("sh", "-c", "echo 'a\nb\\n'\r", ""),
                 List.of("TOKEN"),
                 List.of("h1", "h2"),
-                List.of(new Worker(0, 0, 0, "h1", 7, "", "exit 42"), new Worker(1, 1, 0, "h2", 8, "3", "")),
+                List.of(
+                        new Worker(0, 0, 0, "h1", 7, "attempt-0/rank-0001", "", "exit 42"),
+                        new Worker(1, 1, 0, "h2", 8, "", "3", "")),
                 List.of("jrun: first failure", "  | é"));
     }
 
@@ -56,7 +58,7 @@ class RecordFileTest {
         assertThatThrownBy(() -> RecordFile.read(folder)).isInstanceOf(IOException.class);
         Path file = Files.writeString(folder.resolve("job.txt"), "something else\n");
         assertThatThrownBy(() -> RecordFile.read(folder)).hasMessage(file + " is not a record of this version of jrun");
-        Files.writeString(file, "jrun-job 1\nrun-id x\n");
+        Files.writeString(file, "jrun-job 2\nrun-id x\n");
         assertThatThrownBy(() -> RecordFile.read(folder)).isInstanceOf(IOException.class);
     }
 

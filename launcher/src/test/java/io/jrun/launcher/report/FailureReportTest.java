@@ -53,6 +53,17 @@ class FailureReportTest {
     }
 
     @Test
+    void theFilesAreThoseWithWhichAProcessBegan() {
+        WorkerEnd survivor = Ends.of(3, 42);
+        Outcome outcome = new Outcome(Optional.of(new StopCause.WorkerFailed(survivor)), List.of(survivor), 2);
+        assertThat(FailureReport.of(outcome, LOGS)).contains("  logs: /logs/run/attempt-0/rank-0003");
+        WorkerEnd begun = Ends.in("attempt-2/rank-0001", Ends.stopped(1, 143));
+        assertThat(report(Optional.of(new StopCause.TimedOut()), begun)).contains("  logs: /logs/run/attempt-2");
+        assertThat(report(Optional.of(new StopCause.TimedOut()), begun, survivor))
+                .contains("  logs: /logs/run");
+    }
+
+    @Test
     void hungWorkerIsTheFirstFailure() {
         StopCause cause = new StopCause.WorkerHung(1, "node2", 7, "has given no sign of life for 5 s");
         assertThat(report(Optional.of(cause), Ends.stopped(1, 137)))
@@ -113,6 +124,7 @@ class FailureReportTest {
                 Optional.empty(),
                 List.of("one", "two"),
                 List.of("/logs/hs_err_pid7.log"),
+                "attempt-0/rank-0000",
                 0.04);
         assertThat(failed(first, first))
                 .contains("  its last lines on stderr:", "    | one", "    | two", "  it left /logs/hs_err_pid7.log");
@@ -133,6 +145,7 @@ class FailureReportTest {
                 Optional.of(new WorkerEnd.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
                 List.of("loading", "Exception in thread \"main\"", message, "\tat app.Main.main(Main.java:7)"),
                 List.of(),
+                "",
                 1);
         List<String> lines = failed(first, first);
         assertThat(lines).contains("    | loading");
