@@ -8,6 +8,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -15,6 +16,9 @@ import java.util.TreeMap;
 
 /** Standing agents of the hosts of one testbed, for several tests, with folders and a secret of their own. */
 final class HostAgents implements AutoCloseable {
+    /** As many start at once as there are hosts, on a machine that may be busy. */
+    private static final Duration PATIENCE = Duration.ofMinutes(3);
+
     private final TestHosts hosts;
     private final Path folder;
     private final Map<String, Running> agents = new TreeMap<>();
@@ -22,6 +26,7 @@ final class HostAgents implements AutoCloseable {
     HostAgents(TestHosts hosts, Path folder) {
         this.hosts = hosts;
         this.folder = folder;
+        Archives.linkInto(cache());
     }
 
     /** What the agents and a launcher share. */
@@ -51,7 +56,10 @@ final class HostAgents implements AutoCloseable {
             }
         }
         for (String host : names) {
-            on(host).awaitOutput("jrun agent: listening on 0.0.0.0:29600\n");
+            JRun.waitFor(
+                    () -> on(host).out().contains("jrun agent: listening on 0.0.0.0:29600\n"),
+                    PATIENCE,
+                    () -> "the agent of " + host);
         }
     }
 
