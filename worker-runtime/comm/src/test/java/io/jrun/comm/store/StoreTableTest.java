@@ -50,6 +50,23 @@ class StoreTableTest {
         nanos.addAndGet(1_000_000);
         table.expire();
         assertThat(replies.getLast().error()).isEqualTo("timeout: no rank has set [b]");
+        table.expire();
+        submit(new StoreCommand.Set("b", bytes("2")));
+        assertThat(replies).as("the wait is over").hasSize(3);
+    }
+
+    @Test
+    void aFullStoreTakesNoNewKeysButNewValues() {
+        StoreReply[] last = new StoreReply[1];
+        for (int key = 0; key <= 1 << 20; key++) {
+            table.submit(key, new StoreCommand.Set(Integer.toString(key), Bytes.EMPTY), reply -> last[0] = reply);
+        }
+        assertThat(last[0].error()).isEqualTo("the store is full: 1048576 keys; delete some");
+        submit(new StoreCommand.Set("7", bytes("new")));
+        assertThat(lastValue()).isEqualTo("new");
+        submit(new StoreCommand.Delete("7"));
+        submit(new StoreCommand.Add("another", 1));
+        assertThat(lastValue()).isEqualTo("1");
     }
 
     @Test

@@ -78,6 +78,21 @@ class FailureTest {
         }
     }
 
+    /** As when a thread of it, or a child that it has started, lives on. */
+    @Test
+    void aRankThatHasLeftIsLostThoughItsConnectionStaysOpen() throws Exception {
+        try (TcpRanks world = TcpRanks.start(2)) {
+            world.run(rank -> rank.backend().run(Calls.barrier(0)));
+            Future<?> waiting = world.submit(0, self -> self.backend().run(sum(1, 10)));
+            world.rank(0).health().left(1, "was killed by SIGKILL");
+            world.rank(0).backend().healthChanged();
+
+            CommException failure = failure(TcpRanks.outcome(waiting));
+            assertThat(failure.code()).isEqualTo(ErrorCode.PEER_LOST);
+            assertThat(failure).hasMessageContaining("rank 1").hasMessageContaining("was killed by SIGKILL");
+        }
+    }
+
     @Test
     void whatALeavingRankHasSentStaysReadable() throws Exception {
         try (TcpRanks world = TcpRanks.start(2)) {

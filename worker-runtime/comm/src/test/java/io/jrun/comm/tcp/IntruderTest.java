@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -156,6 +157,23 @@ class IntruderTest {
                     .asString()
                     .contains("round 6")
                     .contains("this is 7");
+            assertJobGoesOn(world);
+        }
+    }
+
+    /** Such as a connection that somebody has led to another rank than it was meant for. */
+    @ParameterizedTest(name = "from {0} to {1}")
+    @CsvSource({"0, 0", "1, 1", "2, 1", "-1, 1"})
+    void aCallerThatIsNoPeerOrMeansAnotherRankIsRefused(int from, int to) throws Exception {
+        try (TcpRanks world = TcpRanks.start(2);
+                Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
+            Nonce nonce = intruder.hello.nonce();
+            intruder.send(new Hello(Hello.Purpose.DATA, TcpRanks.ROUND, from, to, LANE, nonce).encode());
+            intruder.assertTurnedAway();
+            assertThat(world.log())
+                    .singleElement()
+                    .asString()
+                    .contains("rank " + from + " calls rank " + to + " (this is rank 1)");
             assertJobGoesOn(world);
         }
     }
