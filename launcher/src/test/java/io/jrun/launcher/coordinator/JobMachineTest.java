@@ -323,7 +323,7 @@ class JobMachineTest {
 
     @Test
     void timeoutEndsTheJobWith124() {
-        List<JobAction> actions = play(
+        play(
                 machine(3), new TimeIsUp(), ended(1, 0, 143), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(outcome().exitCode()).isEqualTo(124);
         assertThat(outcome().cause()).contains(new TimedOut());
@@ -364,8 +364,7 @@ class JobMachineTest {
 
     @Test
     void timeoutDuringTheLastStopLeavesTheFirstCause() {
-        List<JobAction> actions =
-                play(machine, ended(1, 0, 7), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
+        play(machine, ended(1, 0, 7), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(outcome().cause()).contains(new WorkerFailed(Ends.of(0, 7)));
     }
 
