@@ -323,8 +323,7 @@ class JobMachineTest {
 
     @Test
     void timeoutEndsTheJobWith124() {
-        play(
-                machine(3), new TimeIsUp(), ended(1, 0, 143), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
+        play(machine(3), new TimeIsUp(), ended(1, 0, 143), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(outcome().exitCode()).isEqualTo(124);
         assertThat(outcome().cause()).contains(new TimedOut());
     }
