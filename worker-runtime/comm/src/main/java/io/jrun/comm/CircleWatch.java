@@ -1,6 +1,6 @@
 package io.jrun.comm;
 
-import io.jrun.comm.backend.Call;
+import io.jrun.comm.OwnerCall.Running;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Awaiting;
 import io.jrun.comm.control.RankLocation;
@@ -63,27 +63,26 @@ final class CircleWatch implements AutoCloseable {
     }
 
     private void watch() {
-        @Nullable GroupTask searched = null;
+        long searched = FlightRecorder.NO_TICKET;
         long again = 0;
         while (!closed) {
             LockSupport.parkNanos(this, TICK_NANOS);
-            GroupTask task = ownerCall.task();
-            Call call = task == null ? null : task.call();
-            if (task == null || call == null) {
+            Running running = ownerCall.running();
+            if (running == null) {
                 continue;
             }
-            long late = task.group().context().lateWarning().toNanos();
+            long late = running.group().context().lateWarning().toNanos();
             boolean isTime =
-                    task.equals(searched) ? System.nanoTime() - again >= 0 : OwnerCall.waitedNanos(call) >= late;
+                    running.ticket() == searched ? System.nanoTime() - again >= 0 : running.waitedNanos() >= late;
             if (isTime) {
-                search(task);
-                searched = task;
+                search(running);
+                searched = running.ticket();
                 again = System.nanoTime() + late;
             }
         }
     }
 
-    private void search(GroupTask task) {
+    private void search(Running running) {
         List<Step> found = circle();
         if (found.isEmpty()) {
             return;
@@ -92,8 +91,9 @@ final class CircleWatch implements AutoCloseable {
         for (long left = CONFIRMATION_NANOS; left > 0 && !closed; left = end - System.nanoTime()) {
             LockSupport.parkNanos(this, left);
         }
-        if (task.equals(ownerCall.task()) && circle().equals(found)) {
-            CommException _ = task.group().fail(failure(found));
+        Running still = ownerCall.running();
+        if (still != null && still.ticket() == running.ticket() && circle().equals(found)) {
+            CommException _ = running.group().fail(failure(found));
         }
     }
 

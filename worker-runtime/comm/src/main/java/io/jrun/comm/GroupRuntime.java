@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
@@ -8,9 +9,11 @@ import io.jrun.comm.backend.Scratch;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.record.FlightRecorder;
 import io.jrun.comm.record.RecordedGroup;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,7 +26,9 @@ final class GroupRuntime {
     private final @Nullable GroupRuntime parent;
     private final FlightRecorder recorder;
     private final RecordedGroup recorded;
+    private final Turn turn = new Turn(this);
     private final Lane collectives;
+    private final Call collective = Call.blank();
     private final Scratch scratch = new Scratch();
     private final Inbox inbox;
     private final ConcurrentHashMap<Integer, Lane> sends = new ConcurrentHashMap<>();
@@ -103,9 +108,28 @@ final class GroupRuntime {
         }
     }
 
-    /** Where collectives run. */
-    Lane collectives() {
-        return collectives;
+    Turn turn() {
+        return turn;
+    }
+
+    /** Runs a collective after everything called before it, and returns when it is done. */
+    void run(Request request, Duration timeout, BiConsumer<Backend, Call> body) {
+        long sequence = collectives.enter();
+        if (sequence == Lane.OCCUPIED) {
+            submit(request, timeout, body).await();
+            return;
+        }
+        try {
+            request.becomes(collective, sequence, timeout);
+            turn.run(collective, FlightRecorder.NO_TICKET, body);
+        } finally {
+            collectives.leave();
+        }
+    }
+
+    /** Queues a collective after everything called before it. */
+    Work submit(Request request, Duration timeout, BiConsumer<Backend, Call> body) {
+        return collectives.submit(new GroupTask(this, request, timeout, body));
     }
 
     /** Where the messages to a rank run. */

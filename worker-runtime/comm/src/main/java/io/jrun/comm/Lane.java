@@ -16,6 +16,9 @@ final class Lane implements Queue {
     /** A bound on forgotten work; at this depth the program is not waiting for anything it starts. */
     private static final int MAX_QUEUED = 1 << 16;
 
+    /** In place of a number where others are before an operation. */
+    static final long OCCUPIED = -1;
+
     /** An operation; {@code sequence} is its number in this lane. */
     interface Task {
         /** It has to wait for others; called once at most, before {@link #run}. */
@@ -39,29 +42,35 @@ final class Lane implements Queue {
 
     /** Runs {@code task} after everything called before it, and returns when it is done. */
     void run(Task task) {
-        refuseWaiting(name);
-        Operation queued = null;
-        long sequence = -1;
-        lock.lock();
-        try {
-            if (busy || !queue.isEmpty()) {
-                queued = enqueue(task);
-            } else {
-                checkOpen();
-                busy = true;
-                sequence = nextSequence++;
-            }
-        } finally {
-            lock.unlock();
-        }
-        if (queued != null) {
-            queued.work().await();
+        long sequence = enter();
+        if (sequence == OCCUPIED) {
+            submit(task).await();
             return;
         }
         try {
             task.run(sequence);
         } finally {
             leave();
+        }
+    }
+
+    /**
+     * Begins an operation of the current thread if nothing is before it; {@link #leave} ends it.
+     *
+     * @return its number, or {@link #OCCUPIED}
+     */
+    long enter() {
+        refuseWaiting(name);
+        lock.lock();
+        try {
+            if (busy || !queue.isEmpty()) {
+                return OCCUPIED;
+            }
+            checkOpen();
+            busy = true;
+            return nextSequence++;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -175,7 +184,7 @@ final class Lane implements Queue {
         }
     }
 
-    private void leave() {
+    void leave() {
         lock.lock();
         try {
             busy = false;

@@ -1,6 +1,5 @@
 package io.jrun.comm;
 
-import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.ProgressThread;
@@ -12,7 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** The operation in which the thread that joined the world is, for those who wonder what its rank waits for. Thread-safe. */
@@ -22,19 +21,34 @@ final class OwnerCall {
 
     private final Thread owner;
     private final FlightRecorder recorder;
-    private final AtomicReference<@Nullable GroupTask> task = new AtomicReference<>();
+    private final AtomicLong ticket = new AtomicLong(FlightRecorder.NO_TICKET);
     private final AtomicBoolean isShared = new AtomicBoolean();
+    private volatile @Nullable GroupRuntime group;
+
+    /**
+     * An operation that runs.
+     *
+     * @param ticket in the flight recorder, which no other operation has
+     */
+    record Running(GroupRuntime group, long ticket, RecordedOperation operation) {
+        long waitedNanos() {
+            return System.nanoTime() - operation.startedNanos();
+        }
+    }
 
     OwnerCall(Thread owner, FlightRecorder recorder) {
         this.owner = owner;
         this.recorder = recorder;
     }
 
-    /** The current thread begins an operation, whose call is known. */
-    void begin(GroupTask begun) {
+    /** The current thread begins an operation. */
+    void begin(GroupRuntime begun, long newTicket) {
         Thread current = Thread.currentThread();
         if (current.equals(owner)) {
-            task.setRelease(begun);
+            if (!begun.equals(group)) {
+                group = begun;
+            }
+            ticket.setRelease(newTicket);
         } else if (!(current instanceof ProgressThread) && !isShared.getPlain()) {
             isShared.set(true);
         }
@@ -43,14 +57,21 @@ final class OwnerCall {
     /** The current thread's operation is over. */
     void end() {
         if (Thread.currentThread().equals(owner)) {
-            task.setRelease(null);
+            ticket.setRelease(FlightRecorder.NO_TICKET);
         }
     }
 
     /** The operation of the owner's; null if it is in none. */
     @Nullable
-    GroupTask task() {
-        return task.getAcquire();
+    Running running() {
+        long current = ticket.getAcquire();
+        GroupRuntime its = group;
+        RecordedOperation operation = recorder.running(current);
+        if (its == null || operation == null) {
+            return null;
+        }
+        boolean isIt = operation.group().equals(its.recorded().name());
+        return isIt ? new Running(its, current, operation) : null;
     }
 
     /**
@@ -58,34 +79,31 @@ final class OwnerCall {
      * group, and nothing asynchronous is under way, which might send, or make somebody send when it is done.
      */
     Optional<Awaiting> awaiting() {
-        GroupTask current = task();
-        Call call = current == null ? null : current.call();
-        if (current == null || call == null || isShared.get() || waitedNanos(call) < MIN_NANOS) {
+        Running running = running();
+        if (running == null || running.waitedNanos() < MIN_NANOS || isShared.get()) {
             return Optional.empty();
         }
-        boolean isAny = call.kind() == OpKind.RECV && call.root() == Messages.ANY_SOURCE;
-        String group = current.group().context().name();
-        if (isAny || recorder.snapshot().stream().anyMatch(other -> isPending(other) && !isOf(call, group, other))) {
+        RecordedOperation own = running.operation();
+        OpKind kind = Fingerprint.kind(own.fingerprint());
+        int peer = Fingerprint.root(own.fingerprint());
+        boolean isAny = kind == OpKind.RECV && peer == Messages.ANY_SOURCE;
+        if (isAny || recorder.snapshot().stream().anyMatch(other -> isPending(other) && !isSame(own, other))) {
             return Optional.empty();
         }
-        List<Integer> others = current.group().recorded().worldRanks();
-        List<Integer> ranks = call.kind().isMessage() ? List.of(others.get(call.root())) : others;
-        String operation = call.describe() + " on group " + group;
-        return Optional.of(
-                new Awaiting(operation, group, call.sequence(), call.kind().isMessage(), ranks));
-    }
-
-    static long waitedNanos(Call call) {
-        return System.nanoTime() - call.deadline().startNanoTime();
+        List<Integer> others = running.group().recorded().worldRanks();
+        List<Integer> ranks = kind.isMessage() ? List.of(others.get(peer)) : others;
+        String operation = Fingerprint.describe(own.sequence(), own.fingerprint(), own.count()) + " on group "
+                + own.group();
+        return Optional.of(new Awaiting(operation, own.group(), own.sequence(), kind.isMessage(), ranks));
     }
 
     private static boolean isPending(RecordedOperation operation) {
         return operation.state() == OperationState.STARTED || operation.state() == OperationState.QUEUED;
     }
 
-    private static boolean isOf(Call call, String group, RecordedOperation operation) {
-        return operation.sequence() == call.sequence()
-                && operation.fingerprint() == Fingerprint.of(call)
-                && operation.group().equals(group);
+    private static boolean isSame(RecordedOperation own, RecordedOperation other) {
+        return other.sequence() == own.sequence()
+                && other.fingerprint() == own.fingerprint()
+                && other.group().equals(own.group());
     }
 }

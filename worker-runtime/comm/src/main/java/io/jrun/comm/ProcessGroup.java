@@ -450,7 +450,11 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     private void run(Request request) {
-        run(wireRequest(request), body(request));
+        if (callOptions.isPlain()) {
+            run(request, Backend::run);
+        } else {
+            run(wireRequest(request), body(request));
+        }
     }
 
     private Work submit(Request request) {
@@ -458,15 +462,11 @@ public final class ProcessGroup implements AutoCloseable {
     }
 
     void run(Request request, BiConsumer<Backend, Call> body) {
-        runtime.collectives().run(task(request, body));
+        runtime.run(request, callOptions.timeout(), body);
     }
 
     Work submit(Request request, BiConsumer<Backend, Call> body) {
-        return runtime.collectives().submit(task(request, body));
-    }
-
-    private GroupTask task(Request request, BiConsumer<Backend, Call> body) {
-        return new GroupTask(runtime, request, callOptions.timeout(), body);
+        return runtime.submit(request, callOptions.timeout(), body);
     }
 
     /** What of a request the data plane sees. */

@@ -5,6 +5,7 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -48,6 +49,11 @@ record Request(
     /** The same message with a tag, or one that is an object. */
     Request withLabel(long newLabel) {
         return new Request(kind, type, op, count, root, input, output, uneven, unevenIncoming, newLabel);
+    }
+
+    /** Makes {@code call} this request's, of that number. */
+    void becomes(Call call, long sequence, Duration timeout) {
+        call.become(sequence, kind, type, op, count, root, input, output, timeout, uneven, unevenIncoming, label);
     }
 
     Call numbered(long sequence, Deadline deadline) {

@@ -51,12 +51,13 @@ final class MemoryBench implements Benchmark {
             reduce(group, buffer, WARM_UP_COUNT, WARM_UP_CALLS);
             ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
             long count = bytes.bytes() / Float.BYTES;
-            long taken = anonymousBytes() + sharedBytes();
-            reduce(group, buffer, count, 1);
+            long shared = sharedBytes();
+            reduce(group, buffer, count, calls); // The VM takes memory too, for the code of large calls, and once.
+            long anonymous = anonymousBytes();
             long allocated = threads.getCurrentThreadAllocatedBytes();
             reduce(group, buffer, count, calls);
             allocated = threads.getCurrentThreadAllocatedBytes() - allocated;
-            taken = Math.max(0, anonymousBytes() + sharedBytes() - taken);
+            long taken = Math.max(0, anonymousBytes() - anonymous) + sharedBytes() - shared;
             long[] most = {allocated / calls, taken};
             group.allReduce(MemorySegment.ofArray(most), DataType.I64, most.length, ReduceOp.MAX);
             if (world.rank() == 0) {

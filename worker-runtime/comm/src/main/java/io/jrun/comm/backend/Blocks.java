@@ -10,6 +10,9 @@ import org.jspecify.annotations.Nullable;
  * Immutable.
  */
 public final class Blocks {
+    /** Of a buffer that is not divided. */
+    public static final Blocks NONE = new Blocks(0, 1, null);
+
     /** Messages list the sizes of so many blocks. */
     private static final int MAX_LISTED = 16;
 

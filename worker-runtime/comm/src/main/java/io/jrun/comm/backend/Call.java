@@ -5,6 +5,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,33 +16,60 @@ import org.jspecify.annotations.Nullable;
  * ({@code BROADCAST ALL_REDUCE REDUCE SEND RECV}) have {@code input == output}. A buffer that this rank does not need
  * (a gather's output away from the root) is {@link MemorySegment#NULL}.
  *
- * @param sequence number of this operation among the group's collectives, from 0; for SEND and RECV, among the messages of
- *     that direction between the two ranks
- * @param op the reduction; SUM where the kind does not reduce
- * @param count elements: of the buffer for in-place kinds, of one rank's block otherwise; of all blocks where those are
- *     uneven, and 0 for an uneven ALL_TO_ALL, which every rank divides in its own way; bytes for ALLOCATE
- * @param root group rank of the root, or of the peer of SEND and RECV, -1 for any; where the kind has
- *     none, a checksum of the sizes of the buffers that were coalesced to one, else 0
- * @param uneven the blocks of the buffer that has one for each rank (ALL_TO_ALL: of the input), alike on all ranks but for
- *     ALL_TO_ALL; null: all of {@code count} elements
- * @param unevenIncoming of an uneven ALL_TO_ALL, the blocks of the output; else null
- * @param label of a message what it is besides type and count, as {@link Envelope#label} has it; else 0
- * @param whole the program's call that this one is a part of, which messages name and ranks compare; null if this is it
+ * <p>A group has one for all its synchronous collectives, so that they leave nothing to the garbage collector: it says
+ * something else as soon as the operation is over. Who looks at one later looks at a {@link #copy}.
  */
-public record Call(
-        long sequence,
-        OpKind kind,
-        DataType type,
-        ReduceOp op,
-        long count,
-        int root,
-        MemorySegment input,
-        MemorySegment output,
-        Deadline deadline,
-        @Nullable Blocks uneven,
-        @Nullable Blocks unevenIncoming,
-        long label,
-        @Nullable Call whole) {
+public final class Call {
+    private long sequence;
+    private OpKind kind;
+    private DataType type;
+    private ReduceOp op;
+    private long count;
+    private int root;
+    private MemorySegment input;
+    private MemorySegment output;
+    private long endNanos;
+    private Duration timeout;
+    private @Nullable Blocks uneven;
+    private @Nullable Blocks unevenIncoming;
+    private long label;
+    private final @Nullable Call whole;
+
+    /**
+     * A call.
+     *
+     * @param sequence see {@link #sequence}, and so on
+     * @param whole the program's call that this one is a part of, which messages name and ranks compare; null if this is it
+     */
+    public Call(
+            long sequence,
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            Deadline deadline,
+            @Nullable Blocks uneven,
+            @Nullable Blocks unevenIncoming,
+            long label,
+            @Nullable Call whole) {
+        this.sequence = sequence;
+        this.kind = kind;
+        this.type = type;
+        this.op = op;
+        this.count = count;
+        this.root = root;
+        this.input = input;
+        this.output = output;
+        this.endNanos = deadline.nanoTime();
+        this.timeout = deadline.timeout();
+        this.uneven = uneven;
+        this.unevenIncoming = unevenIncoming;
+        this.label = label;
+        this.whole = whole;
+    }
 
     /** A call that a program makes, whose blocks, if it has any, are all of {@code count} elements. */
     public Call(
@@ -55,6 +83,141 @@ public record Call(
             MemorySegment output,
             Deadline deadline) {
         this(sequence, kind, type, op, count, root, input, output, deadline, null, null, 0, null);
+    }
+
+    /** A call that is yet to {@link #become} one. */
+    public static Call blank() {
+        return new Call(
+                0,
+                OpKind.BARRIER,
+                DataType.I64,
+                ReduceOp.SUM,
+                0,
+                0,
+                MemorySegment.NULL,
+                MemorySegment.NULL,
+                new Deadline(0, Duration.ZERO));
+    }
+
+    /** From now on this is a program's next call, whose time begins now. */
+    public void become(
+            long newSequence,
+            OpKind newKind,
+            DataType newType,
+            ReduceOp newOp,
+            long newCount,
+            int newRoot,
+            MemorySegment newInput,
+            MemorySegment newOutput,
+            Duration newTimeout,
+            @Nullable Blocks newUneven,
+            @Nullable Blocks newUnevenIncoming,
+            long newLabel) {
+        sequence = newSequence;
+        kind = newKind;
+        type = newType;
+        op = newOp;
+        count = newCount;
+        root = newRoot;
+        input = newInput;
+        output = newOutput;
+        endNanos = System.nanoTime() + newTimeout.toNanos();
+        timeout = newTimeout;
+        uneven = newUneven;
+        unevenIncoming = newUnevenIncoming;
+        label = newLabel;
+    }
+
+    /** Number of this operation among the group's collectives, from 0; of a message, among those of its direction and peer. */
+    public long sequence() {
+        return sequence;
+    }
+
+    /** Which operation. */
+    public OpKind kind() {
+        return kind;
+    }
+
+    /** Of the elements. */
+    public DataType type() {
+        return type;
+    }
+
+    /** The reduction; SUM where the kind does not reduce. */
+    public ReduceOp op() {
+        return op;
+    }
+
+    /**
+     * Elements: of the buffer for in-place kinds, of one rank's block otherwise; of all blocks where those are uneven, and 0
+     * for an uneven ALL_TO_ALL, which every rank divides in its own way; bytes for ALLOCATE.
+     */
+    public long count() {
+        return count;
+    }
+
+    /**
+     * Group rank of the root, or of the peer of SEND and RECV, -1 for any; where the kind has none, a checksum of the sizes of
+     * the buffers that were coalesced to one, else 0.
+     */
+    public int root() {
+        return root;
+    }
+
+    /** What is read. */
+    public MemorySegment input() {
+        return input;
+    }
+
+    /** What is written. */
+    public MemorySegment output() {
+        return output;
+    }
+
+    /** When it fails if it has not ended. */
+    public Deadline deadline() {
+        return new Deadline(endNanos, timeout);
+    }
+
+    /**
+     * The blocks of the buffer that has one for each rank (ALL_TO_ALL: of the input), alike on all ranks but for ALL_TO_ALL;
+     * null: all of {@link #count} elements.
+     */
+    public @Nullable Blocks uneven() {
+        return uneven;
+    }
+
+    /** Of an uneven ALL_TO_ALL, the blocks of the output; else null. */
+    public @Nullable Blocks unevenIncoming() {
+        return unevenIncoming;
+    }
+
+    /** Of a message what it is besides type and count, as {@link Envelope#label} has it; else 0. */
+    public long label() {
+        return label;
+    }
+
+    /** The program's call that this one is a part of; null if this is it. */
+    public @Nullable Call whole() {
+        return whole;
+    }
+
+    /** This call as it is now. */
+    public Call copy() {
+        return new Call(
+                sequence,
+                kind,
+                type,
+                op,
+                count,
+                root,
+                input,
+                output,
+                deadline(),
+                uneven,
+                unevenIncoming,
+                label,
+                whole == null ? null : whole.copy());
     }
 
     /** The same with another deadline. */
@@ -86,7 +249,7 @@ public record Call(
                 root,
                 newInput,
                 newOutput,
-                deadline,
+                deadline(),
                 uneven,
                 unevenIncoming,
                 label,
@@ -121,7 +284,7 @@ public record Call(
                 partRoot,
                 partInput,
                 partOutput,
-                deadline,
+                deadline(),
                 null,
                 null,
                 label,
@@ -139,7 +302,7 @@ public record Call(
                 source,
                 memory,
                 memory,
-                deadline,
+                deadline(),
                 null,
                 null,
                 envelope.label(),
@@ -161,9 +324,9 @@ public record Call(
         return uneven == null ? bytes() : bytes() / size;
     }
 
-    /** The blocks of the buffer that has one for each of {@code size} ranks; of the input where both have. */
+    /** The blocks of the buffer that has one for each of {@code size} ranks, if one has; of the input where both have. */
     public Blocks blocks(int size) {
-        return uneven != null ? uneven : Blocks.equal(count, size);
+        return uneven != null ? uneven : kind.isInPlace() ? Blocks.NONE : Blocks.equal(count, size);
     }
 
     /** The blocks of the output of an ALL_TO_ALL. */

@@ -30,7 +30,7 @@ final class LateRanks {
      */
     LateRanks(GroupContext group, Call call, List<Integer> ranks) {
         this.group = group;
-        this.call = call;
+        this.call = call.copy(); // Answers may come when it is over.
         this.asked = ranks.stream()
                 .filter(rank -> rank != group.rank())
                 .distinct()

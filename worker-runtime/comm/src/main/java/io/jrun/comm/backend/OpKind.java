@@ -48,6 +48,11 @@ public enum OpKind {
         return this == BROADCAST || this == REDUCE || this == GATHER || this == SCATTER || isMessage();
     }
 
+    /** Whether there is one buffer, which has no block for each rank. */
+    public boolean isInPlace() {
+        return this == BROADCAST || this == ALL_REDUCE || this == REDUCE || isMessage();
+    }
+
     /** Whether two ranks take part rather than the whole group. */
     public boolean isMessage() {
         return this == SEND || this == RECV;

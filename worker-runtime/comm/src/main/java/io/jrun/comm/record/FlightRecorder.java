@@ -149,6 +149,18 @@ public final class FlightRecorder {
     /** Null if its group is known no more. */
     private @Nullable RecordedOperation read(int entry) {
         long groupAndState = (long) WORD.getAcquire(words, entry + GROUP_AND_STATE);
+    /** What runs with that ticket; null if that has ended. */
+    public @Nullable RecordedOperation running(long ticket) {
+        int entry = entry(ticket);
+        if (ticket == NO_TICKET || (long) WORD.getAcquire(words, entry + TICKET) != ticket) {
+            return null;
+        }
+        RecordedOperation operation = read(entry);
+        VarHandle.loadLoadFence();
+        boolean isIt = (long) WORD.getOpaque(words, entry + TICKET) == ticket;
+        return isIt && operation != null && operation.state() == OperationState.STARTED ? operation : null;
+    }
+
         RecordedGroup group = groups.get((int) (groupAndState >>> 8));
         return group == null
                 ? null

@@ -1,0 +1,55 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a synchronous call on registered memory leaves to the garbage collector, once its code is compiled. */
+@Timeout(180)
+class AllocationTest {
+    private static final int CALLS = 1000;
+
+    /** The compiler is done long before; the last turns take nothing. */
+    private static final int TURNS = 60;
+
+    private static final long BYTES = 64 << 10;
+
+    /** The request, before it has its turn; the compiler may do without it. */
+    private static final long REQUEST_BYTES = 64;
+
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    @Test
+    void allReduceOnRegisteredMemoryAllocatesNoMoreThanItsRequest() {
+        Map<Integer, Long> allocated = new ConcurrentHashMap<>();
+        LocalWorld.run(LocalWorldOptions.ofSize(2).withTransport(TransportKind.SHM), world -> {
+            ProcessGroup group = world.group();
+            MemorySegment first = group.allocate(BYTES);
+            MemorySegment second = group.allocate(BYTES);
+            long least = Long.MAX_VALUE;
+            for (int turn = 0; turn < TURNS; turn++) {
+                long before = THREADS.getCurrentThreadAllocatedBytes();
+                reduce(group, first, second);
+                least = Math.min(least, THREADS.getCurrentThreadAllocatedBytes() - before);
+            }
+            allocated.put(world.rank(), least);
+        });
+        assertThat(allocated)
+                .hasSize(2)
+                .allSatisfy((_, bytes) -> assertThat(bytes).isLessThanOrEqualTo(CALLS * REQUEST_BYTES));
+    }
+
+    /** Of two sizes in turn, so that nothing can be kept from the call before. */
+    private static void reduce(ProcessGroup group, MemorySegment first, MemorySegment second) {
+        for (int call = 0; call < CALLS / 2; call++) {
+            group.allReduce(first, DataType.F32, BYTES / Float.BYTES, ReduceOp.MAX);
+            group.allReduce(second, DataType.F32, BYTES / Float.BYTES / 2, ReduceOp.MAX);
+        }
+    }
+}
