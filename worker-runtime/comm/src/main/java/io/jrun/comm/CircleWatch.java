@@ -4,6 +4,7 @@ import io.jrun.comm.OwnerCall.Running;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Awaiting;
 import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.control.RuntimeThread;
 import io.jrun.comm.record.FlightRecorder;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -22,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * on. A circle that leads back here, and is the same a while later, fails the operation's group. A thread of its own looks, once
  * a second.
  *
- * <p>It is certain only where each rank waits in one thread and has nothing else under way, see {@link OwnerCall#awaiting}; of
- * others nothing is said.
+ * <p>It is certain only where no rank has a thread besides the one that waits, nor anything else under way, see {@link
+ * OwnerCall#awaiting}; others are left to the deadline.
  */
 final class CircleWatch implements AutoCloseable {
     private static final long TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -50,10 +51,7 @@ final class CircleWatch implements AutoCloseable {
         this.world = world;
         this.ownerCall = ownerCall;
         this.recorder = recorder;
-        this.thread = Thread.ofPlatform()
-                .daemon()
-                .name("circle-watch-" + world.rank())
-                .start(this::watch);
+        this.thread = RuntimeThread.start("circle-watch-" + world.rank(), this::watch);
     }
 
     @Override

@@ -52,7 +52,7 @@ public final class Distributed {
     private static World alone() {
         WorldIdentity identity = WorldIdentity.alone();
         GroupRegistry registry =
-                new GroupRegistry(Transports.of(TransportKind.SHM, 1, TcpOptions.DEFAULT), Optional.empty());
+                new GroupRegistry(Transports.of(TransportKind.SHM, 1, TcpOptions.DEFAULT), Optional.empty(), true);
         Peer self = new Peer(
                 0,
                 0,

@@ -62,7 +62,7 @@ final class GroupRegistry implements ControlListener {
     private final Optional<Path> logFolder;
     private final Thread owner = Thread.currentThread();
     private final FlightRecorder recorder = new FlightRecorder();
-    private final OwnerCall ownerCall = new OwnerCall(owner, recorder);
+    private final OwnerCall ownerCall;
     private final List<GroupRuntime> groups = new ArrayList<>();
     private final Map<Integer, String> departures = new ConcurrentHashMap<>();
     private final AtomicBoolean checkpointRequested = new AtomicBoolean();
@@ -74,10 +74,16 @@ final class GroupRegistry implements ControlListener {
     private @Nullable Rendezvous rendezvous;
     private final Map<String, BackendFactory> factories = new LinkedHashMap<>();
 
-    /** @param logFolder where the rank's flight recorder is dumped when it fails; empty: nowhere */
-    GroupRegistry(FactorySource source, Optional<Path> logFolder) {
+    /**
+     * No groups yet.
+     *
+     * @param logFolder where the rank's flight recorder is dumped when it fails; empty: nowhere
+     * @param isAlone whether this process is one rank, and no other's
+     */
+    GroupRegistry(FactorySource source, Optional<Path> logFolder, boolean isAlone) {
         this.source = source;
         this.logFolder = logFolder;
+        this.ownerCall = new OwnerCall(owner, recorder, isAlone);
     }
 
     /** The thread that joined the world. */

@@ -47,7 +47,8 @@ final class Joining {
         return new GroupRegistry(
                 world -> Transports.of(environment.transport(), world.nodeCount(), environment.tcpOptions())
                         .create(world),
-                environment.logFolder());
+                environment.logFolder(),
+                true);
     }
 
     /** Says that this process can go on in later rounds. */

@@ -119,7 +119,7 @@ public final class LocalWorld {
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
         TcpOptions tcp = TcpOptions.DEFAULT.withEncrypted(options.encrypted());
         GroupRegistry registry =
-                new GroupRegistry(Transports.of(options.transport(), nodeCount, tcp), Optional.empty());
+                new GroupRegistry(Transports.of(options.transport(), nodeCount, tcp), Optional.empty(), false);
         Control control = hub.connect(rank, registry);
         WorldContext context =
                 new WorldContext(runId, 0, rank, secret, peers, listener, control, WorldContext.usableCores());

@@ -6,6 +6,7 @@ import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.Frame.StoreReply;
 import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.control.RuntimeThread;
 import io.jrun.comm.control.StoreCommand;
 import io.jrun.comm.mpi.MpiJob;
 import java.io.IOException;
@@ -83,7 +84,7 @@ final class MpiWorld {
                 peers,
                 Optional.ofNullable(listener));
         GroupRegistry registry = new GroupRegistry(
-                Transports.of(settings.transport(), nodes.size(), settings.tcpOptions()), Optional.empty());
+                Transports.of(settings.transport(), nodes.size(), settings.tcpOptions()), Optional.empty(), true);
         return new World(identity, context, new MpiControl(job), job, registry, settings.groupOptions());
     }
 
@@ -135,7 +136,7 @@ final class MpiWorld {
             if (gone.getAndSet(true)) {
                 return;
             }
-            Thread ending = Thread.ofPlatform().daemon().name("mpi-end").start(job::end);
+            Thread ending = RuntimeThread.start("mpi-end", job::end);
             try {
                 ending.join(END_GRACE_MILLIS);
             } catch (InterruptedException e) {

@@ -22,6 +22,7 @@ final class OwnerCall {
     private final Thread owner;
     private final FlightRecorder recorder;
     private final AtomicLong ticket = new AtomicLong(FlightRecorder.NO_TICKET);
+    private final boolean isAlone;
     private final AtomicBoolean isShared = new AtomicBoolean();
     private volatile @Nullable GroupRuntime group;
 
@@ -36,9 +37,11 @@ final class OwnerCall {
         }
     }
 
-    OwnerCall(Thread owner, FlightRecorder recorder) {
+    /** @param isAlone whether this process is the one rank, so that all its threads are that rank's */
+    OwnerCall(Thread owner, FlightRecorder recorder, boolean isAlone) {
         this.owner = owner;
         this.recorder = recorder;
+        this.isAlone = isAlone;
     }
 
     /** The current thread begins an operation. */
@@ -75,12 +78,13 @@ final class OwnerCall {
     }
 
     /**
-     * What the rank waits for, if it is nothing but the owner's operation: no other thread of the program has ever used a
-     * group, and nothing asynchronous is under way, which might send, or make somebody send when it is done.
+     * What the rank waits for, if it is nothing but the owner's operation: the program has no other thread, which might yet
+     * send, and nothing asynchronous is under way, which might, or make somebody send when it is done. Of ranks that share a
+     * process, no other thread has ever used a group.
      */
     Optional<Awaiting> awaiting() {
         Running running = running();
-        if (running == null || running.waitedNanos() < MIN_NANOS || isShared.get()) {
+        if (running == null || running.waitedNanos() < MIN_NANOS || hasOthers()) {
             return Optional.empty();
         }
         RecordedOperation own = running.operation();
@@ -95,6 +99,10 @@ final class OwnerCall {
         String operation = Fingerprint.describe(own.sequence(), own.fingerprint(), own.count()) + " on group "
                 + own.group();
         return Optional.of(new Awaiting(operation, own.group(), own.sequence(), kind.isMessage(), ranks));
+    }
+
+    private boolean hasOthers() {
+        return isShared.get() || (isAlone && ProgramThreads.areBeside(owner));
     }
 
     private static boolean isPending(RecordedOperation operation) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -92,6 +93,63 @@ class CircleTest {
             group.barrier();
         });
         assertThat(failures).isEmpty();
+    }
+
+    /** Rank 0 waits for rank 1, whose main waits for rank 0, and whose other thread will send something for the first time. */
+    public static final class HelperSendsLate {
+        private HelperSendsLate() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                ProcessGroup group = world.group();
+                if (world.rank() == 1) {
+                    var _ = Thread.ofPlatform().daemon().start(() -> {
+                        computeFor(Duration.ofSeconds(10));
+                        group.send(one(), DataType.I32, 1, 0);
+                    });
+                    group.recv(one(), DataType.I32, 1, 0);
+                } else {
+                    group.recv(one(), DataType.I32, 1, 1);
+                    group.send(one(), DataType.I32, 1, 1);
+                }
+            }
+        }
+    }
+
+    /** Nobody of them has another thread. */
+    public static final class BothReceive {
+        private BothReceive() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                world.group().recv(one(), DataType.I32, 1, 1 - world.rank());
+            }
+        }
+    }
+
+    @Test
+    void aProcessWithAThreadThatMaySendIsInNoCircle() throws Exception {
+        try (TestAgent agent = new TestAgent(2)) {
+            agent.setVariable("JRUN_LATE_WARNING_SECONDS", "1");
+            for (Process process : agent.start(HelperSendsLate.class, List.of())) {
+                assertThat(TestAgent.exitCode(process))
+                        .as(agent.output(0) + agent.output(1))
+                        .isZero();
+            }
+        }
+    }
+
+    @Test
+    void processesOfOneThreadEachAreToldOfTheirCircle() throws Exception {
+        try (TestAgent agent = new TestAgent(2)) {
+            agent.setVariable("JRUN_LATE_WARNING_SECONDS", "1");
+            for (Process process : agent.start(BothReceive.class, List.of())) {
+                assertThat(TestAgent.exitCode(process)).isEqualTo(1);
+            }
+            assertThat(agent.output(0)).contains("ranks wait for each other in a circle in which nobody sends");
+        }
     }
 
     private static void computeFor(Duration time) {

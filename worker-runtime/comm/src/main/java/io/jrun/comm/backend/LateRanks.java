@@ -1,6 +1,7 @@
 package io.jrun.comm.backend;
 
 import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.control.RuntimeThread;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
@@ -47,8 +48,9 @@ final class LateRanks {
     /** Runs {@code then} on another thread once all have answered. */
     void whenAnswered(Runnable then) {
         CompletableFuture<Void> _ = CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
-                .whenComplete((_, _) ->
-                        Thread.ofPlatform().daemon().name("late-warning").start(then));
+                .whenComplete((_, _) -> {
+                    var _ = RuntimeThread.start("late-warning", then);
+                });
     }
 
     /** Waits for answers that are still out. */

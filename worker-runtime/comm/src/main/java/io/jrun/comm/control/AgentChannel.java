@@ -53,8 +53,8 @@ public final class AgentChannel implements Control {
         this.socket = socket;
         this.listener = listener;
         this.nextListener = listener;
-        this.reader = Thread.ofPlatform().daemon().name("agent-channel-" + rank).unstarted(this::readFrames);
-        this.heartbeat = new Heartbeat(rank, () -> send(this.listener.alive()));
+        this.reader = new RuntimeThread("agent-channel-" + rank, this::readFrames);
+        this.outbox = new Outbox(rank, this::write, () -> FrameCodec.encode(this.listener.alive()));
     }
 
     /**
@@ -176,7 +176,7 @@ public final class AgentChannel implements Control {
     @Override
     public void leave() {
         if (leaveRequested.compareAndSet(false, true)) {
-            Thread.ofPlatform().daemon().name("agent-channel-leave").start(() -> {
+            var _ = RuntimeThread.start("agent-channel-leave", () -> {
                 long end = System.nanoTime() + LEAVE_DELAY.toNanos();
                 for (long left = LEAVE_DELAY.toNanos(); left > 0; left = end - System.nanoTime()) {
                     LockSupport.parkNanos(this, left);
@@ -274,8 +274,9 @@ public final class AgentChannel implements Control {
                     question.complete(location);
                 }
             }
-            case Frame.WhereAreYou(long id, String group, long sequence) ->
-                Thread.ofPlatform().daemon().name("agent-channel-stacks").start(() -> answer(id, group, sequence));
+            case Frame.WhereAreYou(long id, String group, long sequence) -> {
+                var _ = RuntimeThread.start("agent-channel-stacks", () -> answer(id, group, sequence));
+            }
             case Frame.Refused(String reason) -> throw new Entrance.RefusedException(reason);
             case Frame.FromWorker _ -> throw new IOException("the agent sent a frame that only workers send");
         }

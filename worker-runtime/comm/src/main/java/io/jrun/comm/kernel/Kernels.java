@@ -2,6 +2,7 @@ package io.jrun.comm.kernel;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.control.RuntimeThread;
 import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -107,10 +108,7 @@ public final class Kernels {
 
         Kernel current() {
             if (!requested.getPlain() && requested.compareAndSet(false, true)) {
-                Thread.ofPlatform()
-                        .daemon()
-                        .name("kernel-warm-up-" + type.label())
-                        .start(this::warmUp);
+                var _ = RuntimeThread.start("kernel-warm-up-" + type.label(), this::warmUp);
             }
             return current;
         }

@@ -3,6 +3,7 @@ package io.jrun.comm.mpi;
 import io.jrun.comm.CommException;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.control.RuntimeThread;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -21,7 +22,7 @@ final class MpiWatch implements AutoCloseable {
     private volatile boolean closed;
 
     MpiWatch() {
-        thread = Thread.ofPlatform().daemon().name("mpi-watch").start(this::watch);
+        thread = RuntimeThread.start("mpi-watch", this::watch);
     }
 
     /** Watches a group from now on. */

@@ -9,6 +9,7 @@ import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.WaitTimes;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.control.RuntimeThread;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -58,7 +59,7 @@ public final class FlightDump {
     /** Begins to write, unless that has been done; returns at once. */
     public void begin(String reason) {
         if (begun.compareAndSet(false, true)) {
-            Thread.ofPlatform().daemon().name("flight-dump").start(() -> write(reason));
+            var _ = RuntimeThread.start("flight-dump", () -> write(reason));
         }
     }
 

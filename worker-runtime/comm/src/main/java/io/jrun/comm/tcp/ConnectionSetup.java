@@ -3,6 +3,7 @@ package io.jrun.comm.tcp;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.RuntimeThread;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -87,7 +88,7 @@ final class ConnectionSetup implements AutoCloseable {
         this.log = log;
         this.handshakeTimeout = handshakeTimeout;
         this.tls = tls;
-        this.thread = Thread.ofPlatform().daemon().name("jrun-tcp-setup").unstarted(this::loop);
+        this.thread = new RuntimeThread("jrun-tcp-setup", this::loop);
     }
 
     /**
