@@ -11,6 +11,7 @@ import java.util.Optional;
  * @param reason why it was
  * @param groups by name
  * @param operations the last ones, in the order of their calls
+ * @param isWhole whether there were no others
  */
 record Dump(
         int rank,
@@ -20,7 +21,8 @@ record Dump(
         int round,
         String reason,
         Map<String, Group> groups,
-        List<Operation> operations) {
+        List<Operation> operations,
+        boolean isWhole) {
     Dump {
         groups = Map.copyOf(groups);
         operations = List.copyOf(operations);

@@ -56,7 +56,8 @@ final class DumpReader {
                 (int) number(header, "round"),
                 text(header, "reason"),
                 groups,
-                operations);
+                operations,
+                number(header, "operations") == number(header, "kept"));
     }
 
     private void group(JsonNode node) {
@@ -78,6 +79,7 @@ final class DumpReader {
                 number(node, "count"),
                 text(node, "call"),
                 node.path("peer").asInt(-1),
+                node.path("tag").asInt(),
                 state,
                 clocked ? ended - number(node, "startedNanos") : 0);
     }

@@ -3,14 +3,15 @@ package io.jrun.launcher.flight;
 import io.jrun.launcher.flight.Finding.Kind;
 import io.jrun.launcher.flight.Finding.Place;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
 
 /**
- * Matches the sends and receives of one group: a send and the receive of the same number between the same two ranks belong
- * together. Of a receive from any source nobody is guilty in particular. Confined to one thread.
+ * Matches the sends and receives of one group: a send and the receive of the same place among those of its tag, between the same
+ * two ranks, belong together. Of a receive from any source nobody is guilty in particular. Confined to one thread.
  */
 final class MessageMatching {
     private final Map<Integer, Dump> byRank;
@@ -47,7 +48,7 @@ final class MessageMatching {
         if (theirs == null) {
             return Optional.of(late(mine, message, new Place(other, "", Optional.empty(), "left no dump")));
         }
-        Optional<Operation> answer = answer(theirs, mine.rank(), message);
+        Optional<Operation> answer = answer(mine, message, theirs);
         if (answer.isEmpty()) {
             String words = "has not called its part of it" + unfinished(theirs);
             return Optional.of(late(mine, message, new Place(other, theirs.host(), Optional.empty(), words)));
@@ -102,16 +103,41 @@ final class MessageMatching {
         return new Place(mine.rank(), mine.host(), Optional.of(message), "was in " + message.call());
     }
 
-    private Optional<Operation> answer(Dump theirs, int sender, Operation message) {
-        return theirs.operations().stream()
-                .filter(operation -> operation.isMessage()
+    /**
+     * The other end of a message. Those of one tag come in the order in which they are sent, so it has the same place among
+     * those of its tag. Where that cannot be counted, the first one that did not end may be it.
+     */
+    private Optional<Operation> answer(Dump mine, Operation message, Dump theirs) {
+        List<Operation> asked = between(mine, message.name(), theirs.rank());
+        List<Operation> answers = between(theirs, message.isSend() ? "recv" : "send", mine.rank());
+        List<Operation> sameTag = ofTag(answers, message.tag());
+        Optional<Operation> answer;
+        if (sameTag.size() == answers.size() && ofTag(asked, message.tag()).size() == asked.size()) {
+            answer = sameTag.stream()
+                    .filter(other -> other.sequence() == message.sequence())
+                    .findFirst();
+        } else if (mine.isWhole() && theirs.isWhole()) {
+            int place = ofTag(asked, message.tag()).indexOf(message);
+            answer = sameTag.stream().skip(place).findFirst();
+        } else {
+            answer = sameTag.stream().filter(Operation::isUnfinished).findFirst();
+        }
+        return answer.filter(other -> other.state() != Operation.State.QUEUED);
+    }
+
+    /** What a rank has sent to another, or received from it by name. */
+    private List<Operation> between(Dump dump, String name, int other) {
+        return dump.operations().stream()
+                .filter(operation -> operation.name().equals(name)
                         && operation.group().equals(group)
-                        && operation.sequence() == message.sequence()
-                        && !operation.name().equals(message.name())
                         && !operation.isFromAny()
-                        && ranks.get(operation.peer()) == sender
-                        && operation.state() != Operation.State.QUEUED)
-                .findFirst();
+                        && ranks.get(operation.peer()) == other)
+                .sorted(Comparator.comparingLong(Operation::sequence))
+                .toList();
+    }
+
+    private static List<Operation> ofTag(List<Operation> messages, int tag) {
+        return messages.stream().filter(message -> message.tag() == tag).toList();
     }
 
     private static String unfinished(Dump dump) {

@@ -7,6 +7,7 @@ package io.jrun.launcher.flight;
  * @param type of the elements
  * @param call with all arguments, as error messages name it
  * @param peer group rank at the other end of a message; -1 for a receive from any, and for collectives
+ * @param tag of a message; else 0
  * @param waitedNanos from its start to its end, or to the dump; 0 if it has not started, or completed without a clock
  */
 record Operation(
@@ -17,6 +18,7 @@ record Operation(
         long count,
         String call,
         int peer,
+        int tag,
         State state,
         long waitedNanos) {
     /** How far it has come. */
@@ -28,7 +30,11 @@ record Operation(
     }
 
     boolean isMessage() {
-        return name.equals("send") || name.equals("recv");
+        return isSend() || name.equals("recv");
+    }
+
+    boolean isSend() {
+        return name.equals("send");
     }
 
     /** Whether it takes a message of whoever sends one. */

@@ -18,6 +18,7 @@ class MatchingTest {
         private final int worldSize;
         private final Map<String, Dump.Group> groups = new HashMap<>();
         private final List<Operation> operations = new ArrayList<>();
+        private boolean isWhole = true;
 
         Rank(int number, int worldSize) {
             this.number = number;
@@ -35,7 +36,7 @@ class MatchingTest {
         }
 
         Rank call(String group, long sequence, String name, State state) {
-            operations.add(new Operation(group, sequence, name, "f32", 9, name + " #" + sequence, -1, state, 0));
+            operations.add(new Operation(group, sequence, name, "f32", 9, name + " #" + sequence, -1, 0, state, 0));
             if (state != State.QUEUED) {
                 groups.computeIfPresent(group, (_, before) -> new Dump.Group(group, before.ranks(), sequence + 1));
             }
@@ -43,13 +44,23 @@ class MatchingTest {
         }
 
         Rank message(String name, int peer, long sequence, long count, State state) {
-            String call = name + " #" + sequence + "(f32, " + count + ", " + peer + ")";
-            operations.add(new Operation("world", sequence, name, "f32", count, call, peer, state, 0));
+            return message(name, peer, sequence, count, 0, state);
+        }
+
+        Rank message(String name, int peer, long sequence, long count, int tag, State state) {
+            String call = name + " #" + sequence + "(f32, " + count + (tag == 0 ? "" : ", tag " + tag) + ", " + peer + ")";
+            operations.add(new Operation("world", sequence, name, "f32", count, call, peer, tag, state, 0));
+            return this;
+        }
+
+        /** Others have been before. */
+        Rank cut() {
+            isWhole = false;
             return this;
         }
 
         Dump dump() {
-            return new Dump(number, worldSize, "host", 1, 1, "why", groups, operations);
+            return new Dump(number, worldSize, "host", 1, 1, "why", groups, operations, isWhole);
         }
     }
 
@@ -134,6 +145,49 @@ class MatchingTest {
                 .allSatisfy(finding -> assertThat(finding.kind()).isEqualTo(Kind.LATE));
         assertThat(findings.get(1).text())
                 .contains("rank 1 has not entered any operation", "but was in gather #0 of group pair");
+    }
+
+    /** The receive of tag 2 is the first from rank 0, and its message the second to rank 1. */
+    @Test
+    void messagesOfSeveralTagsBelongTogetherByTagAndNotByNumber() {
+        assertThat(match(
+                        new Rank(0, 2)
+                                .message("send", 1, 0, 9, 1, State.COMPLETED)
+                                .message("send", 1, 1, 9, 2, State.STARTED),
+                        new Rank(1, 2).message("recv", 0, 0, 7, 2, State.FAILED)))
+                .singleElement()
+                .satisfies(finding -> {
+                    assertThat(finding.kind()).isEqualTo(Kind.MISMATCH);
+                    assertThat(finding.text())
+                            .contains("send #1(f32, 9, tag 2, 1)", "rank 1, which called recv #0(f32, 7, tag 2, 0)");
+                });
+    }
+
+    @Test
+    void aMessageOfAnotherTagIsNoAnswer() {
+        assertThat(match(
+                        new Rank(0, 2).message("send", 1, 0, 9, 6, State.COMPLETED),
+                        new Rank(1, 2).message("recv", 0, 0, 9, 5, State.STARTED)))
+                .singleElement()
+                .satisfies(finding -> {
+                    assertThat(finding.kind()).isEqualTo(Kind.LATE);
+                    assertThat(finding.guilty()).containsExactly(0);
+                });
+    }
+
+    @Test
+    void whereOldMessagesAreForgottenOneThatDidNotEndAnswersOneOfItsTag() {
+        assertThat(match(
+                        new Rank(0, 2)
+                                .message("send", 1, 3000, 9, 1, State.COMPLETED)
+                                .message("send", 1, 3001, 9, 2, State.STARTED)
+                                .cut(),
+                        new Rank(1, 2)
+                                .message("recv", 0, 2990, 9, 2, State.COMPLETED)
+                                .message("recv", 0, 2999, 9, 2, State.FAILED)
+                                .cut()))
+                .singleElement()
+                .satisfies(finding -> assertThat(finding.kind()).isEqualTo(Kind.STUCK));
     }
 
     @Test

@@ -175,7 +175,7 @@ public final class Messages {
     private GroupTask receiving(Request request, Posted posted) {
         return new GroupTask(
                 runtime,
-                request,
+                request.withLabel(posted.expected().label()),
                 posted.deadline(),
                 (backend, call) -> runtime.inbox().await(backend, call, posted));
     }

@@ -96,8 +96,7 @@ final class OwnerCall {
         }
         List<Integer> others = running.group().recorded().worldRanks();
         List<Integer> ranks = kind.isMessage() ? List.of(others.get(peer)) : others;
-        String operation = Fingerprint.describe(own.sequence(), own.fingerprint(), own.count()) + " on group "
-                + own.group();
+        String operation = own.describe() + " on group " + own.group();
         return Optional.of(new Awaiting(operation, own.group(), own.sequence(), kind.isMessage(), ranks));
     }
 

@@ -36,6 +36,11 @@ final class Posted implements Receipt {
         return deadline;
     }
 
+    /** What it says of the message that it waits for. */
+    Envelope expected() {
+        return new Envelope(tag, request.type(), request.count(), isObject);
+    }
+
     /** Its number among the receives from the same source. */
     long sequence() {
         return sequence;
@@ -127,7 +132,7 @@ final class Posted implements Receipt {
 
     /** How messages name the receive. */
     String describe() {
-        String amount = (isObject ? "an object" : Long.toString(request.count())) + (tag == 0 ? "" : ", tag " + tag);
+        String amount = expected().amount(OpKind.RECV);
         return Call.describe(sequence, OpKind.RECV, request.type(), ReduceOp.SUM, amount, request.root());
     }
 

@@ -9,6 +9,7 @@ import io.jrun.comm.WorkerPrograms.ReduceForever;
 import io.jrun.comm.WorkerPrograms.ReduceWithoutRankOne;
 import io.jrun.comm.record.FlightRecorder;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -137,6 +138,40 @@ class FlightDumpTest {
                 assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
             assertThat(dump(agent, 1)).first().asString().contains("IllegalStateException: out of luck");
+        }
+    }
+
+    /** Sends a message of tag 7 to rank 1, which waits for one of tag 8. */
+    public static final class WrongTag {
+        private WrongTag() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                MemorySegment one = MemorySegment.ofArray(new int[1]);
+                if (world.rank() == 0) {
+                    world.group().messages().send(one, DataType.I32, 1, 1, 7);
+                } else {
+                    world.group().messages().recv(one, DataType.I32, 1, 0, 8);
+                }
+                world.group().barrier();
+            }
+        }
+    }
+
+    @Test
+    void messagesAreDumpedWithTheirTags() throws Exception {
+        try (TestAgent agent = new TestAgent(2)) {
+            agent.setTimeoutSeconds(3);
+            for (Process process : agent.start(WrongTag.class, List.of())) {
+                assertThat(TestAgent.exitCode(process)).isEqualTo(1);
+            }
+            assertThat(dump(agent, 0))
+                    .anyMatch(line -> line.contains("\"peer\":1,\"tag\":7,\"count\":1,")
+                            && line.contains("\"call\":\"send #0(i32, 1, tag 7, to 1)\",\"state\":\"completed\""));
+            assertThat(dump(agent, 1))
+                    .anyMatch(line -> line.contains("\"peer\":0,\"tag\":8,\"count\":1,")
+                            && line.contains("\"call\":\"recv #0(i32, 1, tag 8, from 0)\",\"state\":\"failed\""));
         }
     }
 

@@ -344,6 +344,11 @@ public final class Call {
     /** How messages name this call: {@code allReduce #12(f32, 100, SUM)}. */
     public String describe() {
         Call called = asCalled();
+        if (called.kind.isMessage()) {
+            String message =
+                    Envelope.of(called.label, called.type, called.count).amount(called.kind);
+            return describe(called.sequence, called.kind, called.type, called.op, message, called.root);
+        }
         if (called.uneven == null) {
             return describe(called.sequence, called.kind, called.type, called.op, called.count, called.root);
         }

@@ -73,7 +73,12 @@ public record Envelope(int tag, DataType type, long count, boolean isObject) {
 
     /** Tag and size for messages, in the place of a count. */
     public String amount() {
-        return (isObject ? "an object of " + count + " bytes" : Long.toString(count))
-                + (tag == 0 ? "" : ", tag " + tag);
+        return amount(OpKind.SEND);
+    }
+
+    /** The same as a call of that kind knows it: a receive does not know the size of an object. */
+    public String amount(OpKind kind) {
+        String object = kind == OpKind.SEND ? "an object of " + count + " bytes" : "an object";
+        return (isObject ? object : Long.toString(count)) + (tag == 0 ? "" : ", tag " + tag);
     }
 }

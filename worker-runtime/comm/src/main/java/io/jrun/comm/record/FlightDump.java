@@ -156,10 +156,12 @@ public final class FlightDump {
         if (kind.hasRoot()) {
             text.append(kind.isMessage() ? ",\"peer\":" : ",\"root\":").append(Fingerprint.root(fingerprint));
         }
+        if (kind.isMessage()) {
+            text.append(",\"tag\":").append(operation.envelope().tag());
+        }
         text.append(",\"count\":").append(operation.count());
         text.append(",\"bytes\":").append(Call.bytes(kind, Fingerprint.type(fingerprint), operation.count()));
-        text.append(",\"call\":")
-                .append(quoted(Fingerprint.describe(operation.sequence(), fingerprint, operation.count())));
+        text.append(",\"call\":").append(quoted(operation.describe()));
         text.append(",\"state\":\"").append(operation.state().label()).append('"');
         nanos(text, "queuedNanos", operation.queuedNanos());
         nanos(text, "startedNanos", operation.startedNanos());

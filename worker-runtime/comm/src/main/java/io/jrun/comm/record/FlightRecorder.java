@@ -16,12 +16,12 @@ import org.jspecify.annotations.Nullable;
  * that is there from the start, and one look at the clock. Thread-safe: operations of different groups, and of different
  * lanes of one, are recorded at the same time, and {@link #snapshot} may be taken at any moment.
  *
- * <p>An operation has an entry of eight words, and a ticket that says which. The entry's first word is the ticket; who writes
+ * <p>An operation has an entry of nine words, and a ticket that says which. The entry's first word is the ticket; who writes
  * the rest takes it out first, so that nobody else writes or believes it meanwhile. An entry is given away again when all
  * the others have been, except that an operation that runs keeps its entry: it is what one wants to know about.
  */
 public final class FlightRecorder {
-    /** A step of training has about a hundred operations: these are the last twenty steps, in 128 KiB. A power of two. */
+    /** A step of training has about a hundred operations: these are the last twenty steps, in 144 KiB. A power of two. */
     public static final int CAPACITY = 2048;
 
     /** How many closed groups are still known. */
@@ -36,7 +36,7 @@ public final class FlightRecorder {
     /** In place of the ticket while an entry is being written. */
     private static final long BEING_WRITTEN = -1;
 
-    private static final int WORDS_PER_ENTRY = 8;
+    private static final int WORDS_PER_ENTRY = 9;
     private static final int TICKET = 0;
     private static final int SEQUENCE = 1;
     private static final int FINGERPRINT = 2;
@@ -45,6 +45,9 @@ public final class FlightRecorder {
     private static final int QUEUED_NANOS = 5;
     private static final int STARTED_NANOS = 6;
     private static final int ENDED_NANOS = 7;
+
+    /** Of messages; in other entries a word of some message before. */
+    private static final int LABEL = 8;
 
     private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
     private static final OperationState[] STATES = OperationState.values();
@@ -146,9 +149,6 @@ public final class FlightRecorder {
         return found.stream().map(Numbered::operation).toList();
     }
 
-    /** Null if its group is known no more. */
-    private @Nullable RecordedOperation read(int entry) {
-        long groupAndState = (long) WORD.getAcquire(words, entry + GROUP_AND_STATE);
     /** What runs with that ticket; null if that has ended. */
     public @Nullable RecordedOperation running(long ticket) {
         int entry = entry(ticket);
@@ -161,14 +161,20 @@ public final class FlightRecorder {
         return isIt && operation != null && operation.state() == OperationState.STARTED ? operation : null;
     }
 
+    /** Null if its group is known no more. */
+    private @Nullable RecordedOperation read(int entry) {
+        long groupAndState = (long) WORD.getAcquire(words, entry + GROUP_AND_STATE);
         RecordedGroup group = groups.get((int) (groupAndState >>> 8));
+        long fingerprint = (long) WORD.getOpaque(words, entry + FINGERPRINT);
+        boolean isMessage = Fingerprint.kind(fingerprint).isMessage();
         return group == null
                 ? null
                 : new RecordedOperation(
                         group.name(),
                         (long) WORD.getOpaque(words, entry + SEQUENCE),
-                        (long) WORD.getOpaque(words, entry + FINGERPRINT),
+                        fingerprint,
                         (long) WORD.getOpaque(words, entry + COUNT),
+                        isMessage ? (long) WORD.getOpaque(words, entry + LABEL) : 0,
                         STATES[(int) (groupAndState & 0xff)],
                         (long) WORD.getOpaque(words, entry + QUEUED_NANOS),
                         (long) WORD.getOpaque(words, entry + STARTED_NANOS),
@@ -184,6 +190,9 @@ public final class FlightRecorder {
         WORD.setOpaque(words, entry + SEQUENCE, call.sequence());
         WORD.setOpaque(words, entry + FINGERPRINT, Fingerprint.of(call));
         WORD.setOpaque(words, entry + COUNT, call.count());
+        if (call.kind().isMessage()) {
+            WORD.setOpaque(words, entry + LABEL, call.label());
+        }
         WORD.setOpaque(words, entry + QUEUED_NANOS, queuedNanos);
         WORD.setOpaque(words, entry + STARTED_NANOS, startedNanos);
         WORD.setOpaque(words, entry + ENDED_NANOS, 0L);

@@ -1,6 +1,5 @@
 package io.jrun.comm.record;
 
-import io.jrun.comm.backend.Fingerprint;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -45,7 +44,6 @@ public final class RankPlace {
     }
 
     private static String words(RecordedOperation operation) {
-        return Fingerprint.describe(operation.sequence(), operation.fingerprint(), operation.count()) + " on group "
-                + operation.group();
+        return operation.describe() + " on group " + operation.group();
     }
 }

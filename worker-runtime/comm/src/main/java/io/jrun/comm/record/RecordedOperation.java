@@ -1,6 +1,8 @@
 package io.jrun.comm.record;
 
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.Fingerprint;
+import io.jrun.comm.backend.OpKind;
 
 /**
  * One operation as the recorder has it.
@@ -9,6 +11,7 @@ import io.jrun.comm.backend.Fingerprint;
  * @param sequence as of its call
  * @param fingerprint see {@link Fingerprint}
  * @param count as of its call
+ * @param label the same
  * @param queuedNanos {@link System#nanoTime()} at which it was called
  * @param startedNanos the same for its start; 0 if it has not started
  * @param endedNanos the same for its end; 0 if it has not ended
@@ -18,7 +21,21 @@ public record RecordedOperation(
         long sequence,
         long fingerprint,
         long count,
+        long label,
         OperationState state,
         long queuedNanos,
         long startedNanos,
-        long endedNanos) {}
+        long endedNanos) {
+    /** Of a message, what it is. */
+    Envelope envelope() {
+        return Envelope.of(label, Fingerprint.type(fingerprint), count);
+    }
+
+    /** How messages name it. */
+    public String describe() {
+        OpKind kind = Fingerprint.kind(fingerprint);
+        return kind.isMessage()
+                ? Fingerprint.describe(sequence, fingerprint, envelope().amount(kind))
+                : Fingerprint.describe(sequence, fingerprint, count);
+    }
+}
