@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A worker's connection to its node's agent: frames out on the caller's thread, frames in on a daemon thread. It registers
+ * A worker's connection to its node's agent: frames out through an {@link Outbox}, frames in on a daemon thread. It registers
  * with {@link OpenChannels}, which closes it when the VM exits, since a thread in native code holds that up by 300 ms.
  */
 public final class AgentChannel implements Control {
@@ -36,7 +36,6 @@ public final class AgentChannel implements Control {
     private static final Duration LOCATING = Duration.ofSeconds(2);
 
     private final SocketChannel socket;
-    private final Object writeLock = new Object();
     private final Entrance entrance = new Entrance();
     private final Map<Long, CompletableFuture<StoreReply>> requests = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<RankLocation>> questions = new ConcurrentHashMap<>();
@@ -47,7 +46,7 @@ public final class AgentChannel implements Control {
     private final Thread reader;
     private volatile ControlListener listener;
     private volatile ControlListener nextListener;
-    private final Heartbeat heartbeat;
+    private final Outbox outbox;
 
     private AgentChannel(SocketChannel socket, int rank, ControlListener listener) {
         this.socket = socket;
@@ -67,9 +66,9 @@ public final class AgentChannel implements Control {
             SocketChannel socket = SocketChannel.open(StandardProtocolFamily.UNIX);
             socket.connect(UnixDomainSocketAddress.of(path));
             AgentChannel channel = new AgentChannel(socket, hello.rank(), listener);
-            channel.send(hello);
+            channel.write(FrameCodec.encode(hello)); // Before any sign of life.
             channel.reader.start();
-            channel.heartbeat.start();
+            channel.outbox.start();
             OpenChannels.add(channel);
             return channel;
         } catch (IOException e) {
@@ -142,7 +141,7 @@ public final class AgentChannel implements Control {
         byte[] request = FrameCodec.encode(new Frame.StoreRequest(id, command));
         requests.put(id, reply);
         try {
-            send(request);
+            outbox.add(request);
             if (!reader.isAlive()) {
                 throw new EOFException("the connection to the agent has ended");
             }
@@ -163,7 +162,12 @@ public final class AgentChannel implements Control {
         } catch (IOException e) {
             location.completeExceptionally(e);
         }
-        RankLocation unknown = new RankLocation(rank, false, "is somewhere: no agent says where", "");
+        RankLocation unknown = new RankLocation(
+                rank,
+                false,
+                "is somewhere: this node's agent has not said where within " + LOCATING.toSeconds()
+                        + " s; it may be stopped, or the launcher",
+                "");
         CompletableFuture<RankLocation> known =
                 location.completeOnTimeout(unknown, LOCATING.toMillis(), TimeUnit.MILLISECONDS);
         return known.whenComplete((_, _) -> questions.remove(id));
@@ -192,6 +196,9 @@ public final class AgentChannel implements Control {
         if (left.compareAndSet(false, true) && !closed.get()) {
             try {
                 send(new Frame.Leaving(how, listener.waits()));
+                outbox.flush(LAST_WORDS); // The connection or the process ends next.
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
             } catch (IOException e) {
                 // The agent sees the end of this connection and of this process; that says the same.
                 if (!closed.get()) { // this process's own exit may close it meanwhile
@@ -212,7 +219,7 @@ public final class AgentChannel implements Control {
             return;
         }
         OpenChannels.remove(this);
-        heartbeat.close();
+        outbox.close();
         try {
             socket.close();
             if (!Thread.currentThread().equals(reader)) {
@@ -226,15 +233,13 @@ public final class AgentChannel implements Control {
     }
 
     private void send(Frame frame) throws IOException {
-        send(FrameCodec.encode(frame));
+        outbox.add(FrameCodec.encode(frame));
     }
 
-    private void send(byte[] encoded) throws IOException {
-        ByteBuffer bytes = ByteBuffer.wrap(encoded);
-        synchronized (writeLock) {
-            while (bytes.hasRemaining()) {
-                socket.write(bytes);
-            }
+    private void write(byte[] frame) throws IOException {
+        ByteBuffer bytes = ByteBuffer.wrap(frame);
+        while (bytes.hasRemaining()) {
+            socket.write(bytes);
         }
     }
 

@@ -1,0 +1,126 @@
+package io.jrun.comm.control;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.control.Frame.Alive;
+import io.jrun.comm.control.Frame.Hello;
+import io.jrun.comm.control.Frame.StoreRequest;
+import java.io.DataInputStream;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.Channels;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** An agent that is stopped: it has accepted, and takes nothing. */
+@Timeout(60)
+class AgentChannelTest {
+    private static final Bytes VALUE = Bytes.of(new byte[FrameCodec.MAX_VALUE_BYTES]);
+
+    /** More than any socket buffer holds, and less than a worker keeps for its agent. */
+    private static final int SETS = 8;
+
+    @TempDir
+    private Path folder;
+
+    private static final class Listener implements ControlListener {
+        @Override
+        public void rankLeft(int rank, String how) {}
+
+        @Override
+        public void abort(String cause) {}
+
+        @Override
+        public void checkpointNow() {}
+
+        @Override
+        public void regroup(String why) {}
+
+        @Override
+        public RankLocation locate(String group, long sequence) {
+            return new RankLocation(0, false, "", "");
+        }
+
+        @Override
+        public List<GroupWait> waits() {
+            return List.of();
+        }
+
+        @Override
+        public Alive alive() {
+            return new Alive(0, false);
+        }
+
+        @Override
+        public void connectionLost(String why) {}
+    }
+
+    private static CompletableFuture<?> set(AgentChannel channel, int key) {
+        return channel.submit(new StoreCommand.Set("key" + key, VALUE));
+    }
+
+    @Test
+    void holdsUpNobodyAndHearsEverythingInOrderWhenItGoesOn() throws Exception {
+        Path path = folder.resolve("agent");
+        try (ServerSocketChannel agent = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+            agent.bind(UnixDomainSocketAddress.of(path));
+            AgentChannel channel = AgentChannel.connect(path, new Hello(1, "run", 0, 0, 1), new Listener());
+            try {
+                for (int key = 0; key < SETS; key++) {
+                    assertThat(set(channel, key)).isNotDone();
+                }
+                RankLocation location = channel.locate(1, "world", 7).get(10, TimeUnit.SECONDS);
+                assertThat(location.place()).contains("this node's agent has not said where within 2 s");
+
+                List<Frame> heard = hear(agent);
+                assertThat(heard.getFirst()).isInstanceOf(Hello.class);
+                assertThat(heard.stream()
+                                .filter(StoreRequest.class::isInstance)
+                                .map(frame -> ((StoreRequest) frame).id()))
+                        .containsExactly(0L, 1L, 2L, 3L, 4L, 5L, 6L, 7L);
+                // One before the buffer was full, one that waited, one after; four would have passed meanwhile.
+                assertThat(heard).filteredOn(Alive.class::isInstance).hasSizeLessThanOrEqualTo(3);
+            } finally {
+                channel.close();
+            }
+        }
+    }
+
+    @Test
+    void isToldToTheProgramWhenMoreWaitsForItThanIsKept() throws Exception {
+        Path path = folder.resolve("agent");
+        try (ServerSocketChannel agent = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+            agent.bind(UnixDomainSocketAddress.of(path));
+            AgentChannel channel = AgentChannel.connect(path, new Hello(1, "run", 0, 0, 1), new Listener());
+            try {
+                CompletableFuture<?> last = set(channel, 0);
+                for (int key = 1; !last.isDone(); key++) {
+                    last = set(channel, key);
+                }
+                assertThatThrownBy(last::get)
+                        .hasMessageContaining("this node's agent takes nothing: ")
+                        .hasMessageContaining("It may be stopped");
+            } finally {
+                channel.close();
+            }
+        }
+    }
+
+    /** What it reads until the question that the worker asked last. */
+    private static List<Frame> hear(ServerSocketChannel agent) throws Exception {
+        List<Frame> heard = new ArrayList<>();
+        DataInputStream in = new DataInputStream(Channels.newInputStream(agent.accept()));
+        while (heard.isEmpty() || !(heard.getLast() instanceof Frame.Locate)) {
+            heard.add(FrameCodec.read(in));
+        }
+        return heard;
+    }
+}
