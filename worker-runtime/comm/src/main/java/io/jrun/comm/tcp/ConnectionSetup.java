@@ -66,7 +66,7 @@ final class ConnectionSetup implements AutoCloseable {
     private volatile boolean closing;
 
     private final Map<Long, LaneDoor> doors = new HashMap<>();
-    private final Set<Long> closedLanes = new HashSet<>();
+    private final ClosedLanes closedLanes = new ClosedLanes();
     private final UnprovenCallers unproven = new UnprovenCallers(MAX_UNPROVEN);
     private final List<IncomingHandshake> parked = new ArrayList<>();
     private final Map<Dial, Integer> attempts = new HashMap<>();
