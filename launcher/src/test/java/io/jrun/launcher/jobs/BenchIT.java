@@ -105,11 +105,11 @@ class BenchIT extends RealJobs {
 
     @Test
     void tunedTableIsWrittenAndRead() throws IOException {
-        jrun.with("JRUN_TRANSPORT", "tcp");
+        jrun.with("JRUN_TRANSPORT", "Tcp"); // as jrun reads it, in any case
         Path table = folder.resolve("table.txt");
         Result result = jrun.run(
                 "bench",
-                "tune",
+                "--tune",
                 "--nproc-per-node=2",
                 "--operations=broadcast",
                 "--min-bytes=1K",

@@ -145,7 +145,7 @@ public final class CollectiveBench implements Benchmark {
                             + " size and backend, and the ratios of the times.");
             parent.addSubcommand(operation.name(), command);
         }
-        parent.addSubcommand("tune", new TuneBench());
+        parent.addSubcommand("--tune", new TuneBench());
         parent.addSubcommand("memory", new MemoryBench());
     }
 

@@ -6,6 +6,7 @@ import io.jrun.comm.Distributed;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.TransportKind;
 import io.jrun.comm.World;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.collective.Algorithm;
@@ -35,7 +36,7 @@ import picocli.CommandLine.Spec;
         showDefaultValues = true,
         description =
                 "Forces every TCP algorithm of each operation at each size and writes the table that JRUN_TUNING names:"
-                        + " jrun bench tune --hosts h1,h2 --secret-file PATH, one rank on each host.")
+                        + " jrun bench --tune --hosts h1,h2 --secret-file PATH, one rank on each host.")
 final class TuneBench implements Benchmark {
     private static final int WARM_UP_CALLS = 1000;
 
@@ -94,11 +95,12 @@ final class TuneBench implements Benchmark {
     public void run() {
         check();
         try (World world = Distributed.init()) {
-            boolean isTcp = "tcp".equals(System.getenv("JRUN_TRANSPORT"));
+            boolean isTcp = TransportKind.TCP.name().equalsIgnoreCase(System.getenv("JRUN_TRANSPORT"));
             if (world.size() < 2 || (!isTcp && world.nodeCount() < world.size())) {
                 throw new CommException(
                         ErrorCode.USAGE,
-                        "tune: the ranks must talk over TCP, but here are " + world.size() + " on " + world.nodeCount()
+                        "--tune: the ranks must talk over TCP, but here are " + world.size() + " on "
+                                + world.nodeCount()
                                 + " nodes. Name several hosts with one rank on each, or set JRUN_TRANSPORT=tcp.");
             }
             List<Rule> rules = new ArrayList<>();
@@ -175,7 +177,7 @@ final class TuneBench implements Benchmark {
         try {
             Files.writeString(output, table.render());
         } catch (IOException e) {
-            throw new CommException(ErrorCode.USAGE, "tune: cannot write --output=" + output + ": " + e, e);
+            throw new CommException(ErrorCode.USAGE, "--tune: cannot write --output=" + output + ": " + e, e);
         }
         System.out.println(
                 "written to " + output.toAbsolutePath() + "; have it on every node and set JRUN_TUNING to it");
