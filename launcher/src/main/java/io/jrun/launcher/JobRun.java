@@ -101,7 +101,11 @@ final class JobRun {
         Coordinator coordinator = new Coordinator(job, options, console, text -> console.say("jrun: " + text));
         around.signals(coordinator::signal);
         Outcome outcome;
-        try (Desk _ = Desk.open(logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask);
+        try (Desk _ = Desk.open(
+                        logs,
+                        () -> coordinator.signal(StopSignal.TERM),
+                        coordinator::ask,
+                        text -> console.say("jrun: " + text));
                 JobAgents agents = around.open(text -> console.say("jrun: " + text))) {
             outcome = coordinator.run(agents.list(), agents.late());
         } catch (UsageException | LayoutException e) {

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -78,14 +77,7 @@ public final class ControlSocket implements AutoCloseable {
     }
 
     private void accept(WorkerConnection.Events events) {
-        try {
-            while (true) {
-                SocketChannel worker = channel.accept();
-                new WorkerConnection(worker, events).start();
-            }
-        } catch (IOException e) {
-            events.acceptEnded(channel.isOpen() ? String.valueOf(e.getMessage()) : "");
-        }
+        new Acceptor(channel, events::acceptFailed).run(worker -> new WorkerConnection(worker, events).start());
     }
 
     /** Stops to accept and removes the folder. Connections live on until they are closed. */

@@ -26,8 +26,8 @@ public final class WorkerConnection {
         /** The last event; {@code problem} is empty if the worker closed in order. */
         void ended(WorkerConnection connection, String problem);
 
-        /** No more connections will come; {@code problem} is empty if the socket was closed by its owner. */
-        void acceptEnded(String problem);
+        /** A connection could not be accepted; said once, since accepting goes on. */
+        void acceptFailed(String problem);
     }
 
     /** A few hundred peer tables, or store values of the largest size: beyond that the worker is not reading. */

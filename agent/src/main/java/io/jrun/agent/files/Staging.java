@@ -93,7 +93,7 @@ public final class Staging implements AutoCloseable {
             sweep();
         } catch (StagingException e) {
             placed.completeExceptionally(e);
-        } catch (InterruptedException | IOException | RuntimeException e) {
+        } catch (InterruptedException | IOException | RuntimeException | Error e) {
             placed.completeExceptionally(new StagingException("the job's files cannot be brought here: " + words(e)));
         } finally {
             finished.complete(null);
@@ -264,7 +264,10 @@ public final class Staging implements AutoCloseable {
         return file;
     }
 
-    private static String words(Exception e) {
+    private static String words(Throwable e) {
+        if (e instanceof Error) {
+            return e.toString();
+        }
         return e instanceof FileSystemException file && file.getReason() == null
                 ? file.getClass().getSimpleName() + ": " + file.getMessage()
                 : String.valueOf(e.getMessage());

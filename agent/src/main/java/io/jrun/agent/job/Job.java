@@ -259,15 +259,12 @@ final class Job {
                 .asRuntimeException();
     }
 
-    private void fail(RuntimeException cause) {
+    private void fail(Throwable cause) {
         Status status = Status.fromThrowable(cause);
-        out.fail(
-                status.getCode() == Status.Code.UNKNOWN
-                        ? Status.INTERNAL
-                                .withDescription("the agent failed: " + cause)
-                                .withCause(cause)
-                                .asRuntimeException()
-                        : cause);
+        Status told = status.getCode() == Status.Code.UNKNOWN
+                ? Status.INTERNAL.withDescription("the agent failed: " + cause).withCause(cause)
+                : status;
+        out.fail(told.asRuntimeException());
         beginEnd();
     }
 
@@ -331,10 +328,8 @@ final class Job {
         }
 
         @Override
-        public void acceptEnded(String problem) {
-            if (!problem.isEmpty()) {
-                notices.accept("workers can no longer reach their agent: " + problem);
-            }
+        public void acceptFailed(String problem) {
+            notices.accept("workers cannot reach their agent at the moment, which tries on: " + problem);
         }
     }
 

@@ -9,10 +9,10 @@ import java.util.function.Consumer;
 /** One thread that runs a job's events in the order of their arrival. What comes after {@link #close} is dropped. */
 final class Mailbox implements AutoCloseable {
     private final ScheduledThreadPoolExecutor executor;
-    private final Consumer<RuntimeException> onFailure;
+    private final Consumer<Throwable> onFailure;
 
     /** A mailbox whose thread starts with the first event; {@code onFailure} hears, on that thread, of events that throw. */
-    Mailbox(Consumer<RuntimeException> onFailure) {
+    Mailbox(Consumer<Throwable> onFailure) {
         this.onFailure = onFailure;
         this.executor = new ScheduledThreadPoolExecutor(
                 1, task -> Thread.ofPlatform().daemon().name("jrun-agent-job").unstarted(task));
@@ -34,7 +34,7 @@ final class Mailbox implements AutoCloseable {
     private void run(Runnable event) {
         try {
             event.run();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // the executor would swallow either, and the job hang
             onFailure.accept(e);
         }
     }

@@ -25,6 +25,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -117,6 +118,19 @@ class StagingTest {
         assertThat(place()).isEqualTo(PlacedFiles.IN_PLACE);
         assertThat(asked).isEmpty();
         assertThat(cache).doesNotExist();
+    }
+
+    @Test
+    void anErrorEndsTheStagingWithItsName() {
+        job.setWorkingDir("/nowhere");
+        Staging staging = new Staging(job.build(), Map.of("XDG_CACHE_HOME", cache.toString()), _ -> {
+            throw new OutOfMemoryError("Java heap space");
+        });
+        stagings.add(staging);
+        staging.begin("h1");
+        assertThatThrownBy(() -> staging.placed().get(10, TimeUnit.SECONDS))
+                .hasMessageContaining(
+                        "the job's files cannot be brought here: java.lang.OutOfMemoryError: Java heap space");
     }
 
     @Test

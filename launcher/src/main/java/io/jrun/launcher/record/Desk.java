@@ -1,5 +1,6 @@
 package io.jrun.launcher.record;
 
+import io.jrun.agent.control.Acceptor;
 import io.jrun.launcher.coordinator.Inquiry;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -31,12 +32,14 @@ public final class Desk implements AutoCloseable {
     private final Path socket;
     private final Runnable stop;
     private final Consumer<Inquiry> ask;
+    private final Consumer<String> say;
 
-    private Desk(ServerSocketChannel channel, Path socket, Runnable stop, Consumer<Inquiry> ask) {
+    private Desk(ServerSocketChannel channel, Path socket, Runnable stop, Consumer<Inquiry> ask, Consumer<String> say) {
         this.channel = channel;
         this.socket = socket;
         this.stop = stop;
         this.ask = ask;
+        this.say = say;
     }
 
     /**
@@ -45,10 +48,12 @@ public final class Desk implements AutoCloseable {
      *
      * @param stop stops the job as a signal does, the second time at once; called from any thread
      * @param ask asks the job's workers; called from any thread
+     * @param say told once if callers cannot be heard
      */
-    public static Desk open(Path folder, Runnable stop, Consumer<Inquiry> ask) throws IOException {
+    public static Desk open(Path folder, Runnable stop, Consumer<Inquiry> ask, Consumer<String> say)
+            throws IOException {
         Desk desk = new Desk(
-                ServerSocketChannel.open(StandardProtocolFamily.UNIX), folder.resolve(DeskPath.NAME), stop, ask);
+                ServerSocketChannel.open(StandardProtocolFamily.UNIX), folder.resolve(DeskPath.NAME), stop, ask, say);
         try (DeskPath path = DeskPath.of(folder)) {
             Files.deleteIfExists(desk.socket); // of a job that was killed
             desk.channel.bind(path.address());
@@ -60,14 +65,12 @@ public final class Desk implements AutoCloseable {
     }
 
     private void accept() {
-        try {
-            while (true) {
-                SocketChannel caller = channel.accept();
-                Thread.ofPlatform().daemon().name("jrun-desk-call").start(() -> serve(caller));
-            }
-        } catch (IOException e) {
-            // closed: the job is over
-        }
+        new Acceptor(
+                        channel,
+                        problem -> say.accept(
+                                "'jrun cancel' and 'jrun stack' cannot reach this job at the moment: " + problem))
+                .run(caller ->
+                        Thread.ofPlatform().daemon().name("jrun-desk-call").start(() -> serve(caller)));
     }
 
     private void serve(SocketChannel caller) {

@@ -21,7 +21,7 @@ class DeskTest {
         Path deep = Files.createDirectories(folder.resolve("d".repeat(120)));
         for (Path place : new Path[] {folder, deep}) {
             stops.set(0);
-            try (Desk _ = Desk.open(place, stops::incrementAndGet, _ -> {})) {
+            try (Desk _ = Desk.open(place, stops::incrementAndGet, _ -> {}, _ -> {})) {
                 assertThat(DeskCall.say(place, "cancel")).isEmpty();
                 assertThat(stops).hasValue(1);
                 assertThat(DeskCall.say(place, "kill")).isEmpty();
@@ -45,7 +45,7 @@ class DeskTest {
     @Test
     void theDeskOfAKilledLauncherIsReplaced() throws IOException {
         Files.createFile(folder.resolve("desk"));
-        try (Desk _ = Desk.open(folder, stops::incrementAndGet, _ -> {})) {
+        try (Desk _ = Desk.open(folder, stops::incrementAndGet, _ -> {}, _ -> {})) {
             DeskCall.say(folder, "cancel");
             assertThat(stops).hasValue(1);
         }

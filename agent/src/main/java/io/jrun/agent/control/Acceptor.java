@@ -1,0 +1,49 @@
+package io.jrun.agent.control;
+
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/** Accepts connections until its channel is closed, also after a time in which none could be: this process had no file left. */
+public final class Acceptor {
+    /** Files are closed all the time; until then each attempt fails at once. */
+    private static final long PAUSE_MILLIS = 100;
+
+    private final ServerSocketChannel channel;
+    private final Consumer<String> say;
+    private boolean told;
+
+    /** @param say hears once that a connection could not be accepted, and why */
+    public Acceptor(ServerSocketChannel channel, Consumer<String> say) {
+        this.channel = channel;
+        this.say = say;
+    }
+
+    /** Gives each connection to {@code taker}, on the caller's thread. */
+    public void run(Consumer<SocketChannel> taker) {
+        while (channel.isOpen()) {
+            try {
+                taker.accept(channel.accept());
+            } catch (ClosedChannelException e) {
+                return;
+            } catch (IOException e) {
+                pauseAfter(e);
+            }
+        }
+    }
+
+    private void pauseAfter(IOException problem) {
+        if (!told) {
+            told = true;
+            say.accept(String.valueOf(problem.getMessage()));
+        }
+        try {
+            TimeUnit.MILLISECONDS.sleep(PAUSE_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closes the channel with the next accept
+        }
+    }
+}
