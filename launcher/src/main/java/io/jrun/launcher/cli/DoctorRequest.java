@@ -37,12 +37,12 @@ public record DoctorRequest(Optional<Cluster> cluster, boolean json) {
         if (stranger.isPresent()) {
             throw new UsageException("jrun doctor does not take '" + stranger.get() + "'; usage: " + USAGE + ".");
         }
-        Settings settings = Settings.ofCommandLine(parsed.options());
+        Settings settings = Settings.ofCommandLine(parsed);
         boolean json = settings.isOn(LaunchOption.JSON);
         if (!settings.has(LaunchOption.HOSTS) && !settings.has(LaunchOption.HOSTFILE)) {
             return new DoctorRequest(Optional.empty(), json);
         }
-        settings.add(LaunchOption.LAUNCH, new Settings.Setting(List.of("hosts"), ""));
+        settings.add(LaunchOption.LAUNCH, new Settings.Setting(List.of("hosts"), LaunchOption.LAUNCH.longName(), ""));
         settings.addEnvironment(surroundings.environment());
         return new DoctorRequest(
                 new ClusterReader(settings, surroundings, new PlacementOptions(settings)).read(), json);

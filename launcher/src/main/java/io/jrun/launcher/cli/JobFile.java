@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -30,6 +31,7 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
     /** Reads the file called {@code name}; JSON is YAML too, but a {@code .json} file is held to JSON's rules. */
     static JobFile read(String name, Path path) {
         ObjectMapper mapper = name.endsWith(".json") ? new JsonMapper() : new YAMLMapper();
+        mapper.enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION);
         try {
             return new JobFileReader(name).read(mapper.readTree(Files.readString(path)));
         } catch (NoSuchFileException e) {
@@ -75,7 +77,9 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
                 args = list(key, value);
             } else {
                 LaunchOption option = option(key, dashed);
-                options.put(option, values(option, key, value));
+                if (options.put(option, values(option, key, value)) != null) {
+                    throw new UsageException(file + ": key '" + key + "' is given twice, once under another name.");
+                }
             }
         }
 

@@ -35,7 +35,7 @@ public sealed interface JobRequest {
         if (parsed.version()) {
             return new Version();
         }
-        Settings settings = Settings.ofCommandLine(parsed.options());
+        Settings settings = Settings.ofCommandLine(parsed);
         List<String> words = new ArrayList<>(parsed.words());
         if (settings.has(LaunchOption.FILE)) {
             addFile(settings, words, surroundings);
@@ -71,7 +71,7 @@ public sealed interface JobRequest {
                     "OPERATION is missing: jrun bench OPERATION [options]; 'jrun bench --help' shows them.");
         }
         OptionScanner.Scanned parsed = OptionScanner.scan(bench.own());
-        Settings settings = Settings.ofCommandLine(parsed.options());
+        Settings settings = Settings.ofCommandLine(parsed);
         if (settings.has(LaunchOption.DETACH)) {
             throw new UsageException("--detach is for jobs; a benchmark's result is what it prints here.");
         }
@@ -84,7 +84,7 @@ public sealed interface JobRequest {
     private static void addFile(Settings settings, List<String> words, Surroundings surroundings) {
         String name = settings.text(LaunchOption.FILE, "");
         JobFile file = JobFile.read(name, surroundings.resolve(name));
-        file.options().forEach((option, values) -> settings.add(option, new Setting(values, name)));
+        file.options().forEach((option, values) -> settings.add(option, new Setting(values, option.longName(), name)));
         if (words.isEmpty() && !file.program().isEmpty()) {
             words.add(file.program());
             words.addAll(file.args());

@@ -17,13 +17,33 @@ final class OptionScanner {
     /**
      * A command line taken apart.
      *
+     * @param names how options were called that have several long names
      * @param words PROGRAM and what follows it, untouched
      */
-    record Scanned(Map<LaunchOption, List<String>> options, List<String> words, boolean help, boolean version) {}
+    record Scanned(
+            Map<LaunchOption, List<String>> options,
+            Map<LaunchOption, String> names,
+            List<String> words,
+            boolean help,
+            boolean version) {}
+
+    /** What other launchers call their options. */
+    private static final Map<String, LaunchOption> FOREIGN = Map.of(
+            "-n", LaunchOption.NPROC_PER_NODE,
+            "-np", LaunchOption.NPROC_PER_NODE,
+            "--np", LaunchOption.NPROC_PER_NODE,
+            "--nproc", LaunchOption.NPROC_PER_NODE,
+            "--ntasks-per-node", LaunchOption.NPROC_PER_NODE,
+            "-N", LaunchOption.NNODES,
+            "--nodes", LaunchOption.NNODES,
+            "-H", LaunchOption.HOSTS,
+            "--host", LaunchOption.HOSTS,
+            "-w", LaunchOption.HOSTS);
 
     private final List<String> args;
     private final Map<String, LaunchOption> byName = new HashMap<>();
     private final Map<LaunchOption, List<String>> options = new EnumMap<>(LaunchOption.class);
+    private final Map<LaunchOption, String> names = new EnumMap<>(LaunchOption.class);
     private int next;
     private boolean help;
     private boolean version;
@@ -40,7 +60,11 @@ final class OptionScanner {
         OptionScanner scanner = new OptionScanner(args);
         scanner.scanOptions();
         return new Scanned(
-                scanner.options, List.copyOf(args.subList(scanner.next, args.size())), scanner.help, scanner.version);
+                scanner.options,
+                scanner.names,
+                List.copyOf(args.subList(scanner.next, args.size())),
+                scanner.help,
+                scanner.version);
     }
 
     private void scanOptions() {
@@ -66,7 +90,7 @@ final class OptionScanner {
         String name = equals < 0 ? arg : arg.substring(0, equals);
         Optional<String> value = equals < 0 ? Optional.empty() : Optional.of(arg.substring(equals + 1));
         LaunchOption option = byName.get(dashed(name));
-        if (option == null && !arg.startsWith("--") && arg.length() > 2) {
+        if (option == null && !arg.startsWith("--") && arg.length() > 2 && !FOREIGN.containsKey(name)) {
             name = arg.substring(0, 2); // a short option with its value, as -r3
             value = Optional.of(arg.substring(arg.charAt(2) == '=' ? 3 : 2));
             option = byName.get(name);
@@ -75,6 +99,9 @@ final class OptionScanner {
             throw unknown(name);
         }
         options.computeIfAbsent(option, _ -> new ArrayList<>()).add(value(option, name, value));
+        if (name.startsWith("--")) {
+            names.put(option, dashed(name));
+        }
     }
 
     private String value(LaunchOption option, String name, Optional<String> given) {
@@ -93,15 +120,23 @@ final class OptionScanner {
                 name + " needs a value" + follows + ": " + option.longName() + "=" + option.parameter() + ".");
     }
 
+    /** One letter is near to every other. */
+    private static String hint(String name) {
+        if (FOREIGN.containsKey(name)) {
+            return " Did you mean '" + FOREIGN.get(name).longName() + "'?";
+        }
+        List<String> known = new ArrayList<>(List.of("--help", "--version"));
+        Arrays.stream(LaunchOption.values()).forEach(option -> known.addAll(option.names()));
+        return name.startsWith("--") ? Suggestion.didYouMean(name, known) : "";
+    }
+
     /** torchrun takes both spellings. */
     static String dashed(String name) {
         return name.startsWith("--") ? "--" + name.substring(2).replace('_', '-') : name;
     }
 
     private UsageException unknown(String name) {
-        List<String> known = new ArrayList<>(List.of("--help", "--version"));
-        Arrays.stream(LaunchOption.values()).forEach(option -> known.addAll(option.names()));
-        String hint = Suggestion.didYouMean(dashed(name), known);
+        String hint = hint(dashed(name));
         return new UsageException(
                 "unknown option '" + name + "'." + (hint.isEmpty() ? " 'jrun --help' lists them." : hint));
     }

@@ -16,11 +16,17 @@ final class Settings {
      * The text of one option.
      *
      * @param values one or more; the last counts unless the option is a list
+     * @param called what the option was called
      * @param source where it came from, empty for the command line
      */
-    record Setting(List<String> values, String source) {
+    record Setting(List<String> values, String called, String source) {
         Setting {
             values = List.copyOf(values);
+        }
+
+        /** For messages, with the source if that is not the command line. */
+        String name() {
+            return source.isEmpty() ? called : called + " (from " + source + ")";
         }
 
         String last() {
@@ -41,12 +47,11 @@ final class Settings {
     }
 
     private void addWorkerVariables(Setting setting) {
-        String name = name(LaunchOption.ENV, setting);
         Map<String, String> layer = new HashMap<>();
         for (String pair : setting.values()) {
             int equals = pair.indexOf('=');
             if (equals < 1) {
-                throw Values.refused(name, pair, "NAME=VALUE");
+                throw Values.refused(setting.name(), pair, "NAME=VALUE");
             }
             layer.put(pair.substring(0, equals), pair.substring(equals + 1));
         }
@@ -87,17 +92,15 @@ final class Settings {
     /** The option's name for a message, with its source if that is not the command line. */
     String name(LaunchOption option) {
         Setting setting = settings.get(option);
-        return setting == null ? option.longName() : name(option, setting);
+        return setting == null ? option.longName() : setting.name();
     }
 
-    private static String name(LaunchOption option, Setting setting) {
-        return setting.source().isEmpty() ? option.longName() : option.longName() + " (from " + setting.source() + ")";
-    }
-
-    /** The command line's layer from the parser's raw values. */
-    static Settings ofCommandLine(Map<LaunchOption, List<String>> values) {
+    /** The command line's layer. */
+    static Settings ofCommandLine(OptionScanner.Scanned line) {
         Settings settings = new Settings();
-        values.forEach((option, texts) -> settings.add(option, new Setting(texts, "")));
+        line.options()
+                .forEach((option, texts) -> settings.add(
+                        option, new Setting(texts, line.names().getOrDefault(option, option.longName()), "")));
         return settings;
     }
 
@@ -107,7 +110,7 @@ final class Settings {
             for (String variable : variables(option, environment)) {
                 String value = environment.get(variable);
                 if (value != null && !value.isEmpty()) {
-                    add(option, new Setting(values(option, value, variable), variable));
+                    add(option, new Setting(values(option, value, variable), option.longName(), variable));
                 }
             }
         }

@@ -60,9 +60,16 @@ final class Muster {
             case TimeIsUp() -> ending.giveUp(state, new TimedOut());
             case JoinTimeIsOver(int number) ->
                 number == state.round() ? joinTimeIsOver(state, ending) : Transition.to(state);
-            case LastCallIsOver(int number) ->
-                number == state.round() && succession.isEnough(state.ledger()) ? begin(state) : Transition.to(state);
-            default -> Transition.to(state);
+            case LastCallIsOver(int number) -> number == state.round() ? lastCallIsOver(state) : Transition.to(state);
+            case JobEvent.WorkerStarted _,
+                    JobEvent.WorkerElastic _,
+                    JobEvent.WorkerParked _,
+                    JobEvent.WorkerLeaving _,
+                    JobEvent.WorkerHung _,
+                    JobEvent.NodeJoined _,
+                    JobEvent.GraceIsOver _,
+                    JobEvent.ParkIsUnexplained _,
+                    JobEvent.RestartIsOld _ -> Transition.to(state);
         };
     }
 
@@ -128,6 +135,13 @@ final class Muster {
             return begin(state);
         }
         return ending.giveUp(state, state.cause().orElseGet(() -> silent(state.ledger())));
+    }
+
+    /** Who left meanwhile may have left too few: the next that makes them enough is followed by a last call of its own. */
+    private Transition lastCallIsOver(Gathering state) {
+        return succession.isEnough(state.ledger())
+                ? begin(state)
+                : Transition.to(new Gathering(state.ledger(), state.before(), state.cause(), false));
     }
 
     private StopCause silent(Ledger ledger) {

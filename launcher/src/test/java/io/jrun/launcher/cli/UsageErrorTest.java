@@ -44,8 +44,12 @@ class UsageErrorTest {
         --nproc-per-nod=2 train.jar      | unknown option '--nproc-per-nod'. Did you mean '--nproc-per-node'?
         --nproc_per_nod=2 train.jar      | unknown option '--nproc_per_nod'. Did you mean '--nproc-per-node'?
         --zzzzzzzzzz train.jar           | unknown option '--zzzzzzzzzz'. 'jrun --help' lists them.
-        -x train.jar                     | unknown option '-x'. Did you mean '-f'?
-        --nproc train.jar                | unknown option '--nproc'. 'jrun --help' lists them.
+        -x train.jar                     | unknown option '-x'. 'jrun --help' lists them.
+        -n 2 train.jar                   | unknown option '-n'. Did you mean '--nproc-per-node'?
+        -n2 train.jar                    | unknown option '-n'. Did you mean '--nproc-per-node'?
+        -np 2 train.jar                  | unknown option '-np'. Did you mean '--nproc-per-node'?
+        -N2 train.jar                    | unknown option '-N'. Did you mean '--nnodes'?
+        --nproc train.jar                | unknown option '--nproc'. Did you mean '--nproc-per-node'?
         --timeout                        | --timeout needs a value: --timeout=TIME.
         --timeout --json train.jar       | --timeout needs a value, but '--json' follows: --timeout=TIME.
         --nproc-per-node=0 train.jar     | --nproc-per-node: '0' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
@@ -102,7 +106,7 @@ class UsageErrorTest {
         --hosts=a --hostfile=b train.jar | --hosts and --hostfile both name the hosts; give one of them.
         --hosts=a,a train.jar            | --hosts: it names 'a' twice; name it once, with all its workers (a:8).
         --hosts=n[2-1] train.jar         | --hosts: 'n[2-1]': the range 2-1 goes down.
-        --nodelist=n[a-c] train.jar      | --hosts: 'n[a-c]': brackets hold decimal numbers and ranges, as [01-04,07], not 'a'.
+        --nodelist=n[a-c] train.jar      | --nodelist: 'n[a-c]': brackets hold decimal numbers and ranges, as [01-04,07], not 'a'.
         --hosts=a:0 train.jar            | --hosts: 'a:0': '0' is no number of workers from 1 to 4096.
         --hosts=, train.jar              | --hosts: it names no host.
         --hostfile=b train.jar           | --hostfile: b: no such readable text file.
@@ -138,6 +142,8 @@ class UsageErrorTest {
         args: all                        | job.yaml: key 'args' must be a list, not 'all'.
         env: {A: [1]}                    | job.yaml: key 'env.A' must be a single value, not a list.
         program:                         | job.yaml: key 'program' must be a single value, not nothing.
+        {nnodes: 1, role: a, nnodes: 2}  | job.yaml: not readable in line 1: Duplicate field 'nnodes'.
+        {max-restarts: 1, max_restarts: 2} | job.yaml: key 'max_restarts' is given twice, once under another name.
         just words                       | job.yaml: a job file is a map of option names, as 'nproc-per-node: 2'.
         timeout: never                   | --timeout (from job.yaml): 'never' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
         """)

@@ -460,6 +460,14 @@ class JobMachineTest {
     }
 
     @Test
+    void aLastCallThatFindsTooFewIsFollowedByAnother() {
+        JobMachine elastic = machine(0, 2, 4, 0, Optional.empty());
+        After lastCall = new After(new LastCallIsOver(0), 30_000);
+        JobEvent[] events = {came(0), came(1), gone(0, "reset"), new LastCallIsOver(0), came(2), new LastCallIsOver(0)};
+        assertThat(playFromStart(elastic, 4, events)).endsWith(lastCall, launch(1, 0, Map.of(), 1, 2));
+    }
+
+    @Test
     void tooFewNodesAreWaitedForAndThenTheLossIsTheCause() {
         JobMachine elastic = machine(3, 2, 3, 0, Optional.empty());
         JobEvent[] events = {came(0), came(1), gone(0, "reset"), ended(1, 2, 143), ended(1, 3, 143)};
