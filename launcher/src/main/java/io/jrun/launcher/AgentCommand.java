@@ -8,6 +8,7 @@ import io.jrun.agent.HomeComing;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.launcher.cli.AgentRequest;
 import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.process.SignalHandlers;
 import java.io.IOException;
@@ -25,9 +26,6 @@ import java.util.concurrent.atomic.AtomicReference;
  * that one's job.
  */
 final class AgentCommand {
-    private static final int EXIT_REFUSED = 2;
-    private static final int EXIT_LOST = 69;
-
     /** The launcher listens before it calls anybody; this is for a network that stutters. */
     private static final Duration HOME_PATIENCE = Duration.ofSeconds(10);
 
@@ -61,10 +59,10 @@ final class AgentCommand {
         return switch (agent.serve()) {
             case HomeComing.End.Served(String why, OptionalInt _) when why.isEmpty() -> 0;
             case HomeComing.End.Served(String why, OptionalInt _) ->
-                say(terminal, "the launcher was lost: " + why, EXIT_LOST);
-            case HomeComing.End.Refused(String why) -> say(terminal, why, EXIT_REFUSED);
+                say(terminal, "the launcher was lost: " + why, ExitCode.LOST);
+            case HomeComing.End.Refused(String why) -> say(terminal, why, ExitCode.USAGE);
             case HomeComing.End.NotReached(String why) ->
-                say(terminal, "the launcher cannot be reached: " + why, EXIT_LOST);
+                say(terminal, "the launcher cannot be reached: " + why, ExitCode.LOST);
         };
     }
 
@@ -79,7 +77,7 @@ final class AgentCommand {
         SignalHandlers.install(EnumSet.of(StopSignal.HUP, StopSignal.INT, StopSignal.TERM), end::complete);
         try (AgentServer server = listen(request, home, terminal)) {
             terminal.print("jrun agent: listening on " + withPort(request.host(), server.port()));
-            return 128 + end.join().number();
+            return ExitCode.of(end.join());
         }
     }
 

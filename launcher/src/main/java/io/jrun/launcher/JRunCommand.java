@@ -11,6 +11,7 @@ import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.SubmitRequest;
 import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.jobs.JobCommands;
@@ -39,11 +40,6 @@ public final class JRunCommand {
 
     /** Which of jrun's streams are terminals, as the wrapper has found: "out", "err", both, or neither. */
     private static final String TERMINAL_PROPERTY = "jrun.tty";
-
-    /** A command line that cannot be done. */
-    static final int EXIT_USAGE = 2;
-
-    private static final int EXIT_INTERNAL = 70;
 
     private final Surroundings surroundings;
     private final Terminal terminal;
@@ -85,12 +81,12 @@ public final class JRunCommand {
             if (!words.isEmpty()) { // one of many that srun has started by mistake; another says it
                 terminal.say(words);
             }
-            return EXIT_USAGE;
+            return ExitCode.USAGE;
         } catch (InterruptedException | IOException | RuntimeException | LinkageError e) {
             StringWriter stack = new StringWriter();
             e.printStackTrace(new PrintWriter(stack));
             terminal.say("internal error, please report it: " + stack);
-            return EXIT_INTERNAL;
+            return ExitCode.INTERNAL;
         }
     }
 
@@ -163,10 +159,11 @@ public final class JRunCommand {
 
     private int start(JobSpec job) throws IOException, InterruptedException {
         Optional<JobIndex> index = surroundings.stateFolder().map(JobIndex::in);
-        JobRun run = new JobRun(job, surroundings.home(), index, terminal);
-        return job.meeting().isPresent()
-                ? new MeetingRun(job, job.meeting().get(), surroundings.home(), terminal).run(run)
-                : run.run();
+        try (JobRun run = new JobRun(job, surroundings.home(), index, terminal)) {
+            return job.meeting().isPresent()
+                    ? new MeetingRun(job, job.meeting().get(), surroundings.home(), run).run()
+                    : run.run();
+        }
     }
 
     private static boolean help(List<String> args) {

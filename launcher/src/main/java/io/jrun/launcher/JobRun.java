@@ -9,6 +9,7 @@ import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.Straggler;
 import io.jrun.launcher.files.FileDesk;
 import io.jrun.launcher.files.JobFiles;
+import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.layout.LayoutException;
@@ -25,12 +26,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** One job from start to exit code. */
-final class JobRun {
+/** One job from start to exit code. To be closed, which shows the end of what it says. */
+final class JobRun implements AutoCloseable {
     private final JobSpec job;
     private final Path home;
     private final Optional<JobIndex> index;
     private Terminal terminal;
+    private LogMux console;
 
     /** @param index where the job is to be found by its name, empty if this user has none */
     JobRun(JobSpec job, Path home, Optional<JobIndex> index, Terminal terminal) {
@@ -38,6 +40,17 @@ final class JobRun {
         this.home = home;
         this.index = index;
         this.terminal = terminal;
+        this.console = terminal.console(job);
+    }
+
+    /** Where the output of this job's workers is shown. */
+    LogMux console() {
+        return console;
+    }
+
+    /** A sentence of jrun's own, on stderr; does not wait for the terminal. */
+    void say(String text) {
+        console.say("jrun: " + text);
     }
 
     /** What a job has around it: where its agents are, and where signals to stop it come from. */
@@ -71,8 +84,9 @@ final class JobRun {
             index.ifPresent(jobs -> enter(jobs, folder, logs));
             if (Detached.isHere()) {
                 terminal = Terminal.toFile(logs.resolve(RecordFile.CONSOLE));
+                console = terminal.console(job);
             }
-            try (Recorder recorder = Recorder.begin(logs, job, Detached.isHere(), terminal::say)) {
+            try (Recorder recorder = Recorder.begin(logs, job, Detached.isHere(), this::say)) {
                 return run(logs, recorder, around);
             }
         }
@@ -92,39 +106,46 @@ final class JobRun {
 
     private int run(Path logs, Recorder recorder, Around around) throws IOException, InterruptedException {
         long start = System.nanoTime();
-        LogMux console = terminal.console(job);
-        CoordinatorOptions options = new CoordinatorOptions(
-                Version.TEXT,
-                ByteString.copyFrom(SecretFile.random()),
-                files(text -> console.say("jrun: " + text)),
-                recorder);
-        Coordinator coordinator = new Coordinator(job, options, console, text -> console.say("jrun: " + text));
+        CoordinatorOptions options =
+                new CoordinatorOptions(Version.TEXT, ByteString.copyFrom(SecretFile.random()), files(), recorder);
+        Coordinator coordinator = new Coordinator(job, options, console, this::say);
         around.signals(coordinator::signal);
         Outcome outcome;
-        try (Desk _ = Desk.open(
-                        logs,
-                        () -> coordinator.signal(StopSignal.TERM),
-                        coordinator::ask,
-                        text -> console.say("jrun: " + text));
-                JobAgents agents = around.open(text -> console.say("jrun: " + text))) {
+        try (Desk _ = Desk.open(logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask, this::say);
+                JobAgents agents = around.open(this::say)) {
             outcome = coordinator.run(agents.list(), agents.late());
         } catch (UsageException | LayoutException e) {
-            recorder.refused(JRunCommand.EXIT_USAGE, String.valueOf(e.getMessage()));
+            recorder.refused(ExitCode.USAGE, String.valueOf(e.getMessage()));
             throw e;
         }
         double seconds = (System.nanoTime() - start) / 1e9;
         List<Straggler> stragglers = coordinator.stragglers(seconds);
-        stragglers.forEach(straggler -> terminal.say(straggler.words()));
+        stragglers.forEach(straggler -> say(straggler.words()));
         List<String> report = FailureReport.of(outcome, logs);
-        report.forEach(terminal::error);
+        report.forEach(console::say);
         if (job.json()) {
-            terminal.print(JobJson.result(job, outcome, stragglers, seconds));
+            console.print(terminal.out(), JobJson.result(job, outcome, stragglers, seconds));
         }
         recorder.finished(outcome, report);
         return outcome.exitCode();
     }
 
-    private Optional<FileDesk> files(Consumer<String> say) {
-        return job.cluster().isPresent() ? Optional.of(new FileDesk(JobFiles.of(job), say)) : Optional.empty();
+    private Optional<FileDesk> files() {
+        return job.cluster().isPresent() ? Optional.of(new FileDesk(JobFiles.of(job), this::say)) : Optional.empty();
+    }
+
+    /** Waits for the terminal; a signal ends that. */
+    @Override
+    public void close() {
+        SignalHandlers.install(job.stop().signals(), signal -> {
+            if (signal.endsJob()) {
+                console.giveUp();
+            }
+        });
+        try {
+            console.awaitSaid();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

@@ -4,6 +4,7 @@ import io.jrun.agent.HomeComing;
 import io.jrun.launcher.arrival.Arrivals;
 import io.jrun.launcher.arrival.Place;
 import io.jrun.launcher.coordinator.Agent;
+import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Meeting;
 import io.jrun.launcher.job.StopSignal;
@@ -24,8 +25,6 @@ final class MeetingHost {
     /** How this process's own agent is called, which nobody else may take the place of. */
     static final String OWN_NODE = "host";
 
-    private static final int EXIT_LOST = 69;
-
     /** Agents end with the job, in milliseconds. */
     private static final long LEAVE_MILLIS = 10_000;
 
@@ -33,7 +32,6 @@ final class MeetingHost {
     private final Meeting meeting;
     private final Arrivals arrivals;
     private final JobRun run;
-    private final Terminal terminal;
     private final List<Place> places = new ArrayList<>();
 
     /** Arrivals and signals while the nodes gather; an arrival is empty. */
@@ -43,12 +41,11 @@ final class MeetingHost {
     private volatile Consumer<StopSignal> receiver = signal -> news.add(Optional.of(signal));
     private final StopOnce stops = new StopOnce(signal -> receiver.accept(signal));
 
-    MeetingHost(JobSpec job, Meeting meeting, Arrivals arrivals, JobRun run, Terminal terminal) {
+    MeetingHost(JobSpec job, Meeting meeting, Arrivals arrivals, JobRun run) {
         this.job = job;
         this.meeting = meeting;
         this.arrivals = arrivals;
         this.run = run;
-        this.terminal = terminal;
     }
 
     /** Runs the job; returns its exit code, which all nodes have heard. */
@@ -63,7 +60,7 @@ final class MeetingHost {
             places.add(place);
         }
         Thread agent = Thread.ofPlatform().daemon().name("jrun-own-agent").start(() -> serve(own));
-        int exitCode = EXIT_LOST;
+        int exitCode = ExitCode.LOST;
         try {
             Optional<Integer> ended = gather();
             exitCode = ended.isPresent() ? ended.get() : runJob();
@@ -78,12 +75,12 @@ final class MeetingHost {
     private void serve(HomeComing own) {
         try {
             switch (own.serve()) {
-                case HomeComing.End.Refused(String why) -> terminal.say(why);
-                case HomeComing.End.NotReached(String why) -> terminal.say("this node's own agent failed: " + why);
+                case HomeComing.End.Refused(String why) -> run.say(why);
+                case HomeComing.End.NotReached(String why) -> run.say("this node's own agent failed: " + why);
                 case HomeComing.End.Served _ -> {}
             }
         } catch (IOException e) {
-            terminal.say("this node's own agent failed: " + e.getMessage());
+            run.say("this node's own agent failed: " + e.getMessage());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } finally {
@@ -119,7 +116,7 @@ final class MeetingHost {
                 deadline = now + meeting.joinTimeout().toNanos(); // the others' time begins when this node is ready
             }
             if (ownHasEnded) {
-                return Optional.of(EXIT_LOST);
+                return Optional.of(ExitCode.LOST);
             }
             long come = come();
             if (come == meeting.mostNodes()) {
@@ -140,8 +137,8 @@ final class MeetingHost {
             Optional<StopSignal> stop = Optional.ofNullable(news.poll(until - now, TimeUnit.NANOSECONDS))
                     .flatMap(signal -> signal);
             if (stop.filter(StopSignal::endsJob).isPresent()) {
-                terminal.say("stopped by SIG" + stop.get().name() + " before the job began");
-                return Optional.of(128 + stop.get().number());
+                run.say("stopped by SIG" + stop.get().name() + " before the job began");
+                return Optional.of(ExitCode.of(stop.get()));
             }
             for (int node = 0; node < places.size(); node++) {
                 Place place = places.get(node);
@@ -166,10 +163,10 @@ final class MeetingHost {
                 .filter(node -> !isHere(places.get(node)))
                 .mapToObj(MeetingHost::name)
                 .collect(Collectors.joining(", "));
-        terminal.say("only " + come + " of " + meeting.leastNodes() + " nodes have come to " + meeting.host() + ":"
+        run.say("only " + come + " of " + meeting.leastNodes() + " nodes have come to " + meeting.host() + ":"
                 + meeting.port() + " within " + meeting.joinTimeout().toSeconds() + " s; missing: node " + nodes
                 + ". Was the same command started there?");
-        return EXIT_LOST;
+        return ExitCode.LOST;
     }
 
     private int runJob() throws IOException, InterruptedException {

@@ -10,6 +10,7 @@ import io.jrun.agent.proto.LogChunk;
 import io.jrun.launcher.arrival.Arrivals;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.console.LogMux;
+import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Meeting;
 import io.jrun.launcher.job.Meeting.Hosting;
@@ -29,23 +30,21 @@ import org.jspecify.annotations.Nullable;
 
 /** One node of a job whose jruns were started one on each node: hosts the job or not, and serves it in any case. */
 final class MeetingRun {
-    private static final int EXIT_REFUSED = 2;
-    private static final int EXIT_LOST = 69;
-
     private final JobSpec job;
     private final Meeting meeting;
     private final Path home;
-    private final Terminal terminal;
+    private final JobRun hosted;
 
-    MeetingRun(JobSpec job, Meeting meeting, Path home, Terminal terminal) {
+    /** @param hosted runs the job if it is this jrun's to host */
+    MeetingRun(JobSpec job, Meeting meeting, Path home, JobRun hosted) {
         this.job = job;
         this.meeting = meeting;
         this.home = home;
-        this.terminal = terminal;
+        this.hosted = hosted;
     }
 
-    /** Meets the others and runs the job with them, as {@code hosted} if it is this jrun's to host; returns its exit code. */
-    int run(JobRun hosted) throws IOException, InterruptedException {
+    /** Meets the others and runs the job with them; returns its exit code. */
+    int run() throws IOException, InterruptedException {
         boolean loopback = isLoopback();
         AgentSecret secret = secret(loopback);
         Optional<Arrivals> arrivals = listen(loopback, secret);
@@ -54,7 +53,7 @@ final class MeetingRun {
         }
         try (Arrivals open = arrivals.get()) {
             HomeAddress here = new HomeAddress(loopback ? meeting.host() : "127.0.0.1", open.port());
-            return new MeetingHost(job, meeting, open, hosted, terminal)
+            return new MeetingHost(job, meeting, open, hosted)
                     .run(agent(here, MeetingHost.OWN_NODE, secret, Optional.empty()));
         }
     }
@@ -88,7 +87,7 @@ final class MeetingRun {
                 ? new InetSocketAddress(meeting.host(), meeting.port())
                 : new InetSocketAddress(meeting.port());
         try {
-            return Optional.of(Arrivals.listen(address, secret, Version.TEXT, meeting.job(), terminal::say));
+            return Optional.of(Arrivals.listen(address, secret, Version.TEXT, meeting.job(), hosted::say));
         } catch (IOException e) {
             if (meeting.hosting() == Hosting.WHOEVER_IS_FIRST) {
                 return Optional.empty();
@@ -110,7 +109,7 @@ final class MeetingRun {
 
     /** Serves a job that another jrun hosts, and shows what this node's workers print. */
     private int join(AgentSecret secret) throws IOException, InterruptedException {
-        LogMux console = terminal.console(job);
+        LogMux console = hosted.console();
         String host = NodeProbe.hostHere();
         HomeAddress address = new HomeAddress(meeting.host(), meeting.port());
         HomeComing agent =
@@ -149,21 +148,21 @@ final class MeetingRun {
             case End.Served(String why, OptionalInt _) ->
                 say(
                         "the jrun that hosts the job, at " + address + ", was lost" + (why.isEmpty() ? "" : ": " + why),
-                        EXIT_LOST);
-            case End.Refused(String why) -> say(why, EXIT_REFUSED);
+                        ExitCode.LOST);
+            case End.Refused(String why) -> say(why, ExitCode.USAGE);
             case End.NotReached _
             when stopped != null ->
-                say("stopped by SIG" + stopped.name() + " before the job began", 128 + stopped.number());
+                say("stopped by SIG" + stopped.name() + " before the job began", ExitCode.of(stopped));
             case End.NotReached(String why) ->
                 say(
                         "the jrun that hosts the job was not reached within "
                                 + meeting.joinTimeout().toSeconds() + " s: " + why,
-                        EXIT_LOST);
+                        ExitCode.LOST);
         };
     }
 
     private int say(String text, int exitCode) {
-        terminal.say(text);
+        hosted.say(text);
         return exitCode;
     }
 }

@@ -11,8 +11,8 @@ import java.util.Set;
 
 /**
  * Shows the workers' output. Chunks hold whole lines, so lines of different workers never mix; on a terminal also a line to
- * be painted over, see {@link LiveLine}. Thread-safe: chunks come on a network thread, {@link #say} and
- * {@link #awaitDrained} are called by the coordinator's.
+ * be painted over, see {@link LiveLine}. Thread-safe. Whoever brings chunks waits for a terminal that stands still, and with
+ * them the worker's agent; nobody waits to {@link #say} something.
  */
 public final class LogMux {
     /** One output stream of one worker in one round. */
@@ -21,11 +21,15 @@ public final class LogMux {
     /** Silence is counted in turns of this length: a stop of this process (Ctrl-Z) lengthens one of them and adds none. */
     private static final long TURN_MILLIS = 100;
 
+    /** How long a terminal may take for jrun's own last lines when the user does not want to wait for it. */
+    private static final long LAST_WORDS_MILLIS = 1_000;
+
     private final OutputStream out;
     private final OutputStream err;
     private final RankPrefix prefix;
     private final TerminalStreams terminals;
     private final LiveLine live;
+    private final OwnLines own;
     private final Object screen = new Object();
     private final Set<Source> open = new HashSet<>();
     private int writing;
@@ -39,6 +43,7 @@ public final class LogMux {
         this.prefix = prefix;
         this.terminals = terminals;
         this.live = new LiveLine(prefix);
+        this.own = new OwnLines(err, this::writeOwn);
     }
 
     /** Announces a stream that will end with a last chunk. */
@@ -69,14 +74,23 @@ public final class LogMux {
         }
     }
 
-    /** A line of jrun's own, on stderr. */
+    /** A line of jrun's own, on stderr, in the order in which they are said. Does not wait for the terminal. */
     public void say(String line) {
-        byte[] text = (line + "\n").getBytes(StandardCharsets.UTF_8);
+        print(err, line);
+    }
+
+    /** The same on {@code stream}. */
+    public void print(OutputStream stream, String line) {
+        own.add(stream, line.endsWith("\n") ? line : line + "\n");
+    }
+
+    private void writeOwn(OutputStream stream, String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         synchronized (screen) {
-            if (isTerminal(true)) {
-                aboveLiveLine(true, live.clear(), text);
+            if (stream.equals(err) && isTerminal(true)) {
+                aboveLiveLine(true, live.clear(), bytes);
             } else {
-                write(err, text);
+                write(stream, bytes);
             }
         }
     }
@@ -129,10 +143,14 @@ public final class LogMux {
         notifyAll();
     }
 
-    /** Ends {@link #awaitDrained}: the user does not want to wait for a slow terminal. */
+    /** Ends {@link #awaitDrained} and {@link #awaitSaid}: the user does not want to wait for a slow terminal. */
     public synchronized void giveUp() {
         givenUp = true;
         notifyAll();
+    }
+
+    private synchronized boolean isGivenUp() {
+        return givenUp;
     }
 
     /**
@@ -147,6 +165,16 @@ public final class LogMux {
             wait(TURN_MILLIS);
             silentTurns = chunks == seen && writing == 0 ? silentTurns + 1 : 0;
             seen = chunks;
+        }
+    }
+
+    /** Waits until the terminal has taken what jrun has said, however long that takes; when given up, for a moment more. */
+    public void awaitSaid() throws InterruptedException {
+        while (!own.awaitWritten(TURN_MILLIS)) {
+            if (isGivenUp()) {
+                own.awaitWritten(LAST_WORDS_MILLIS);
+                return;
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.launcher.coordinator;
 
+import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.StopSignal;
 
 /** Why a job stops before all its workers have ended by themselves: the first cause, by the coordinator's order. */
@@ -33,11 +34,11 @@ public sealed interface StopCause {
     default int exitCode() {
         return switch (this) {
             case WorkerFailed(WorkerEnd end) -> end.exitCode() == 0 ? 1 : end.exitCode() & 0xff;
-            case WorkerHung _, PeersLost _ -> 75;
-            case Signalled(StopSignal signal) -> 128 + signal.number();
-            case TimedOut() -> 124;
-            case NotOpened(String _, boolean refused) -> refused ? 2 : 69;
-            case NodeLost _ -> 69;
+            case WorkerHung _, PeersLost _ -> ExitCode.STALLED;
+            case Signalled(StopSignal signal) -> ExitCode.of(signal);
+            case TimedOut() -> ExitCode.TIMED_OUT;
+            case NotOpened(String _, boolean refused) -> refused ? ExitCode.USAGE : ExitCode.LOST;
+            case NodeLost _ -> ExitCode.LOST;
         };
     }
 }

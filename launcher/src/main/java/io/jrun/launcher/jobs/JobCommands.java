@@ -4,6 +4,7 @@ import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.JobsRequest.Flag;
 import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.record.DeskCall;
 import io.jrun.launcher.record.JobIndex;
 import io.jrun.launcher.record.JobIndex.Entry;
@@ -25,8 +26,6 @@ import java.util.stream.Collectors;
 /** Runs one of them. Confined to one thread. */
 public final class JobCommands {
     /** An ended job's exit code, where its launcher was killed and left none. */
-    private static final int EXIT_LOST = 69;
-
     private static final long POLL_MILLIS = 50;
 
     /** A launcher's own affairs after the last worker's end: draining a slow console, its report. */
@@ -118,7 +117,7 @@ public final class JobCommands {
     private int exitCode(Entry job, JobRecord record) {
         if (record.isLost()) {
             say.accept(job.name() + ": " + JobDescription.LOST);
-            return EXIT_LOST;
+            return ExitCode.LOST;
         }
         return record.exitCode();
     }

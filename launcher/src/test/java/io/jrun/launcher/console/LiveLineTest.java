@@ -26,10 +26,11 @@ class LiveLineTest {
     }
 
     @Test
-    void linesOfOthersComeAboveIt() {
+    void linesOfOthersComeAboveIt() throws InterruptedException {
         shown(RANK_0, "10%\r");
         assertThat(shown(RANK_1, "hello\n")).isEqualTo(CLEAR + "[1@n] hello\n" + bar("[0@n] 10%"));
         mux.say("jrun: word");
+        mux.awaitSaid();
         assertThat(err).hasToString(CLEAR + "jrun: word\n" + bar("[0@n] 10%"));
     }
 
@@ -56,11 +57,12 @@ class LiveLineTest {
     }
 
     @Test
-    void returnsGoUnchangedWhereThereIsNoTerminal() {
+    void returnsGoUnchangedWhereThereIsNoTerminal() throws InterruptedException {
         LogMux half = new LogMux(out, err, new RankPrefix(true, false, false), new TerminalStreams(true, false));
         half.show(RANK_1, "n", bytes("1%\r"), false);
         half.show(new Source(1, 0, true), "n", bytes("10%\r20%\r\n"), false);
         half.say("jrun: word");
+        half.awaitSaid();
         assertThat(err).hasToString("[0@n] 10%\r20%\r\njrun: word\n");
     }
 

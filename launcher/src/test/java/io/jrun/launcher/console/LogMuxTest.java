@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -92,6 +94,75 @@ class LogMuxTest {
         mux.show(OUT, "n", bytes("x\n"), false);
         mux.show(ERR, "n", bytes("y\n"), false);
         assertThat(err).hasToString("[3@n] y\n");
+    }
+
+    @Test
+    void whatJrunSaysWaitsForNoTerminalAndComesInOrder() throws InterruptedException {
+        StoppedTerminal terminal = new StoppedTerminal();
+        LogMux mux = new LogMux(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        Thread feeder = Thread.ofPlatform().start(() -> mux.show(OUT, "n", bytes("x\n"), false));
+        terminal.stopped.await();
+        mux.say("one");
+        mux.say("two");
+        terminal.goesOn.countDown();
+        mux.awaitSaid();
+        feeder.join();
+        assertThat(terminal.shown).hasToString("[3@n] x\none\ntwo\n");
+    }
+
+    @Test
+    void whatJrunSaysTakesBoundedMemoryAndWhatIsDroppedIsCounted() throws InterruptedException {
+        StoppedTerminal terminal = new StoppedTerminal();
+        LogMux mux = new LogMux(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        for (int line = 0; line < 100; line++) {
+            mux.say("x".repeat(100_000));
+        }
+        terminal.goesOn.countDown();
+        mux.awaitSaid();
+        mux.say("last");
+        mux.awaitSaid();
+        List<String> lines =
+                terminal.shown.toString(StandardCharsets.UTF_8).lines().toList();
+        long kept = lines.stream().filter(line -> line.startsWith("x")).count();
+        assertThat(kept).isBetween(10L, 11L);
+        assertThat(lines.subList((int) kept, lines.size()))
+                .containsExactly(
+                        "jrun: " + (100 - kept) + " lines of jrun's own were dropped here: the terminal stood still",
+                        "last");
+    }
+
+    @Test
+    void whoGivesUpDoesNotWaitForTheTerminal() throws InterruptedException {
+        StoppedTerminal terminal = new StoppedTerminal();
+        LogMux mux = new LogMux(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.say("x");
+        mux.giveUp();
+        mux.awaitSaid();
+        assertThat(terminal.shown.size()).isZero();
+        terminal.goesOn.countDown();
+    }
+
+    /** Takes nothing before it goes on, as after Ctrl-S. */
+    private static final class StoppedTerminal extends OutputStream {
+        private final CountDownLatch stopped = new CountDownLatch(1);
+        private final CountDownLatch goesOn = new CountDownLatch(1);
+        private final ByteArrayOutputStream shown = new ByteArrayOutputStream();
+
+        @Override
+        public void write(int b) throws IOException {
+            write(new byte[] {(byte) b}, 0, 1);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            stopped.countDown();
+            try {
+                goesOn.await();
+            } catch (InterruptedException e) {
+                throw new IOException(e);
+            }
+            shown.write(bytes, offset, length);
+        }
     }
 
     private static byte[] bytes(String text) {

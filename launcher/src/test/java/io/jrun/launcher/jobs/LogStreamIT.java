@@ -29,6 +29,10 @@ class LogStreamIT extends RealJobs {
     private static final List<String> SLOW_TERMINAL = List.of(
             "bash", "-c", "set -o pipefail; \"$@\" | { while [ ! -e drain ]; do sleep 0.05; done; cat; }", "bash");
 
+    /** The same for both streams; jrun has the process that is started. */
+    private static final List<String> SLOW_CONSOLE =
+            List.of("bash", "-c", "exec \"$@\" > >(while [ ! -e drain ]; do sleep 0.05; done; cat) 2>&1", "bash");
+
     @AfterEach
     void letGo() throws IOException {
         Files.writeString(folder.resolve("drain"), "");
@@ -39,7 +43,7 @@ class LogStreamIT extends RealJobs {
         String fill = "x".repeat(LINE_BYTES - "line 0123456789\n".length());
         String script = "seq -f 'line %%010.0f%s' 1 %d; : > done-$RANK".formatted(fill, LINES);
         Running job = jrun.startUnder(SLOW_TERMINAL, "--nproc-per-node=" + WORKERS, "sh", "-c", script);
-        JRun.waitFor(() -> allDone(folder), "end of workers whose console stands still");
+        JRun.waitFor(() -> allHave("done"), "end of workers whose console stands still");
         assertThat(launcherKilobytes(job)).isBetween(1L, MOST_KILOBYTES);
         Files.writeString(folder.resolve("drain"), "");
         assertThat(job.await().exitCode()).isZero();
@@ -50,9 +54,29 @@ class LogStreamIT extends RealJobs {
         }
     }
 
-    private static boolean allDone(Path folder) {
+    @Test
+    void aTerminalThatStandsStillHoldsUpNoSignal() {
+        String script = "trap ': > asked-$RANK' INT; seq 100000; : > done-$RANK; while :; do sleep 0.05; done";
+        Running job = jrun.startUnder(
+                SLOW_CONSOLE, "--nproc-per-node=" + WORKERS, "--shutdown-timeout=1000", "sh", "-c", script);
+        JRun.waitFor(() -> allHave("done"), "end of output to a console that stands still");
+        job.signal("INT");
+        JRun.waitFor(() -> allHave("asked"), "signal at the workers");
+        job.signal("INT");
+        JRun.waitFor(
+                () -> job.processesOfRank(0).isEmpty() && job.processesOfRank(7).isEmpty(), "kill of the workers");
+        JRun.waitFor(
+                () -> {
+                    job.process().destroy(); // from when on jrun only waits for its console is not to be seen
+                    return !job.process().isAlive();
+                },
+                "end of jrun");
+        assertThat(job.awaitExit().exitCode()).isEqualTo(130);
+    }
+
+    private boolean allHave(String file) {
         for (int rank = 0; rank < WORKERS; rank++) {
-            if (!Files.exists(folder.resolve("done-" + rank))) {
+            if (!Files.exists(folder.resolve(file + "-" + rank))) {
                 return false;
             }
         }
