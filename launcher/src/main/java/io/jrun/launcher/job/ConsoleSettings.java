@@ -22,15 +22,16 @@ public record ConsoleSettings(
         TerminalStreams terminals) {
     /** Whether stdout of this worker is shown. */
     public boolean showsStdout(int rank, int localRank) {
-        return isChosen(rank, localRank) && (tee.hasStdout(localRank) || !redirects.hasStdout(localRank));
+        return chooses(rank, localRank) && (tee.hasStdout(localRank) || !redirects.hasStdout(localRank));
     }
 
     /** Whether stderr of this worker is shown. */
     public boolean showsStderr(int rank, int localRank) {
-        return isChosen(rank, localRank) && (tee.hasStderr(localRank) || !redirects.hasStderr(localRank));
+        return chooses(rank, localRank) && (tee.hasStderr(localRank) || !redirects.hasStderr(localRank));
     }
 
-    private boolean isChosen(int rank, int localRank) {
+    /** Whether this worker is among those that may be shown. */
+    public boolean chooses(int rank, int localRank) {
         return ranks.map(chosen -> chosen.contains(rank)).orElse(true)
                 && localRanks.map(chosen -> chosen.contains(localRank)).orElse(true);
     }

@@ -1,5 +1,6 @@
 package io.jrun.launcher.layout;
 
+import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.GpuSubset;
 import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.WorkerCount;
@@ -39,6 +40,26 @@ public final class Layout {
             }
         }
         return new RankMap(used, placements);
+    }
+
+    /**
+     * Checks that the console is to show some rank.
+     *
+     * @throws LayoutException if its filters name none of the job
+     */
+    public static void checkShown(RankMap ranks, ConsoleSettings console) {
+        boolean any = ranks.placements().stream().anyMatch(place -> console.chooses(place.rank(), place.localRank()));
+        if (!any) {
+            int mostLocal = ranks.placements().stream()
+                    .mapToInt(Placement::localRank)
+                    .max()
+                    .orElse(0);
+            throw new LayoutException(
+                    "--ranks-filter, --local-ranks-filter: no rank of this job is among those named, so"
+                            + " nothing would be shown; it has ranks 0 to " + (ranks.worldSize() - 1)
+                            + ", and on a node local"
+                            + " ranks 0 to " + mostLocal + ".");
+        }
     }
 
     private static Placement placement(int rank, Node node, int localRank, Rules rules) {

@@ -50,6 +50,16 @@ class ConsoleIT extends RealJobs {
     }
 
     @Test
+    void filtersThatChooseNobodyAreRefused() {
+        Result result = jrun.run("--nproc-per-node=2", "--ranks-filter=2-9", "touch", "started");
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err()).hasLineCount(1).contains("--ranks-filter", "it has ranks 0 to 1");
+        assertThat(folder.resolve("started")).doesNotExist();
+        assertThat(jrun.run("--dry-run", "--local-ranks-filter=1", "true").exitCode())
+                .isEqualTo(2);
+    }
+
+    @Test
     void noLineOfEightRanksIsTornOrLost() throws IOException {
         Files.writeString(folder.resolve("write.py"), CheckedLines.WRITER);
         Running job = jrun.start("--nproc-per-node=" + RANKS, "python3", "write.py");
