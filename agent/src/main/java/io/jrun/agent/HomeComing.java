@@ -12,7 +12,6 @@ import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.HomeGrpc;
 import io.jrun.agent.proto.LogChunk;
-import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.StopAsked;
 import io.jrun.agent.proto.StreamFailed;
 import io.jrun.agent.proto.ToAgent;
@@ -44,6 +43,9 @@ public final class HomeComing {
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(20);
 
     private static final Duration PAUSE = Duration.ofMillis(200);
+
+    /** As the launcher waits for output that does not come. */
+    private static final Duration CONSOLE_IDLE = Duration.ofSeconds(5);
 
     private final Call call;
     private final AgentSecret secret;
@@ -85,6 +87,9 @@ public final class HomeComing {
          */
         record Served(String why, OptionalInt exitCode) implements End {}
 
+        /** The job does without this agent, which had served it: a sentence says why. */
+        record Dropped(String why) implements End {}
+
         /** The launcher does not want this agent. */
         record Refused(String why) implements End {}
 
@@ -111,9 +116,13 @@ public final class HomeComing {
         this.agent = agent;
     }
 
-    /** Without a launcher so far, gives up finding one. From any thread. */
+    /** Without a launcher so far, gives up finding one; after the job, gives up showing the rest of its output. From any thread. */
     public void giveUp() {
         givenUp = true;
+        Visit current = visit.get();
+        if (current != null) {
+            current.giveUp();
+        }
     }
 
     /** Tells the launcher, if it is found, that this process got this signal. From any thread. */
@@ -196,13 +205,25 @@ public final class HomeComing {
         private final HomeGrpc.HomeStub home;
         private final CompletableFuture<Status> answer = new CompletableFuture<>();
         private final CompletableFuture<Status> over = new CompletableFuture<>();
+        private final CompletableFuture<Status> roundsOver = new CompletableFuture<>();
         private final Relay<ToAgent> orders = new Relay<>();
         private final Relay<FromAgent> events = new Relay<>();
+        private final Relay<LogChunk> chunks = new Relay<>();
         private volatile String node = call.node();
+        private final Optional<ShownHere> shown;
         private volatile OptionalInt exitCode = OptionalInt.empty();
+        private volatile String dropped = "";
 
         Visit(Channel channel) {
             this.home = HomeGrpc.newStub(channel);
+            this.shown = console.map(show -> new ShownHere(show, chunks));
+        }
+
+        /** Counts only once the rounds are over: before that it is the job that is stopped. */
+        void giveUp() {
+            if (roundsOver.isDone()) {
+                shown.ifPresent(ShownHere::giveUp);
+            }
         }
 
         /** Knocks, and waits for the answer: OK is Welcome. */
@@ -230,8 +251,16 @@ public final class HomeComing {
                 tieFiles(stub);
                 AgentEvents end = new AgentEvents();
                 orders.to(stub.control(end));
+                CompletableFuture.anyOf(over, end.ended, roundsOver).join();
+                if (shown.isPresent() && roundsOver.isDone() && dropped.isEmpty()) {
+                    shown.get().awaitShown(CONSOLE_IDLE);
+                }
+                orders.onCompleted();
                 CompletableFuture.anyOf(over, end.ended).join();
                 Status status = await(over, ANSWER_LIMIT).orElse(Status.OK);
+                if (exitCode.isEmpty() && !dropped.isEmpty()) {
+                    return new End.Dropped(dropped);
+                }
                 return new End.Served(status.isOk() ? "" : words(status), exitCode);
             } finally {
                 channel.shutdownNow();
@@ -239,19 +268,10 @@ public final class HomeComing {
         }
 
         private void tieLogs(AgentGrpc.AgentStub agent) {
-            Relay<LogChunk> chunks = new Relay<>();
-            StreamObserver<LogChunk> toHome =
-                    home.logs(console.map(show -> shownHere(agent, new ShownHere(show, chunks)))
-                            .orElseGet(() -> new LateStream<>(() -> agent.logs(chunks))));
+            StreamObserver<LogChunk> toHome = home.logs(
+                    new LateStream<>(() -> shown.map(here -> here.open(agent)).orElseGet(() -> agent.logs(chunks))));
             toHome.onNext(LogChunk.newBuilder().setNode(node).build());
             chunks.to(toHome);
-        }
-
-        private static StreamObserver<LogCredit> shownHere(AgentGrpc.AgentStub agent, ShownHere shown) {
-            return new LateStream<>(() -> {
-                shown.credits().to(agent.logs(shown));
-                return shown.credits();
-            });
         }
 
         private void tieFiles(AgentGrpc.AgentStub agent) {
@@ -268,7 +288,12 @@ public final class HomeComing {
                     node = message.getWelcome().getNode();
                     answer.complete(Status.OK);
                 }
-                case ROUNDS_OVER -> orders.onCompleted();
+                case GIVEN_UP -> {
+                    dropped = "the jrun that hosts the job has given this node up: "
+                            + message.getGivenUp().getWhy();
+                    roundsOver.complete(Status.OK);
+                }
+                case ROUNDS_OVER -> roundsOver.complete(Status.OK);
                 case JOB_ENDED ->
                     exitCode = OptionalInt.of(message.getJobEnded().getExitCode());
                 default -> {
@@ -290,7 +315,6 @@ public final class HomeComing {
 
         private void end(Status status) {
             answer.complete(status.isOk() ? Status.UNAVAILABLE.withDescription("the launcher has just ended") : status);
-            orders.onCompleted();
             over.complete(status);
         }
 
@@ -307,6 +331,7 @@ public final class HomeComing {
             public void onError(Throwable error) {
                 Status status = Status.fromThrowable(error);
                 String description = status.getDescription();
+                dropped = "this node's agent failed: " + description;
                 events.onNext(FromAgent.newBuilder()
                         .setStreamFailed(StreamFailed.newBuilder()
                                 .setStatus(status.getCode().value())

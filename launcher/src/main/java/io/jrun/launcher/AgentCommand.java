@@ -60,6 +60,7 @@ final class AgentCommand {
             case HomeComing.End.Served(String why, OptionalInt _) when why.isEmpty() -> 0;
             case HomeComing.End.Served(String why, OptionalInt _) ->
                 say(terminal, "the launcher was lost: " + why, ExitCode.LOST);
+            case HomeComing.End.Dropped _ -> 0; // the launcher has said so
             case HomeComing.End.Refused(String why) -> say(terminal, why, ExitCode.USAGE);
             case HomeComing.End.NotReached(String why) ->
                 say(terminal, "the launcher cannot be reached: " + why, ExitCode.LOST);

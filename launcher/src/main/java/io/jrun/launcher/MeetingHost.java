@@ -77,6 +77,7 @@ final class MeetingHost {
             switch (own.serve()) {
                 case HomeComing.End.Refused(String why) -> run.say(why);
                 case HomeComing.End.NotReached(String why) -> run.say("this node's own agent failed: " + why);
+                case HomeComing.End.Dropped(String why) -> run.say(why);
                 case HomeComing.End.Served _ -> {}
             }
         } catch (IOException e) {

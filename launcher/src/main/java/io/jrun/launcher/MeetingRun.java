@@ -52,7 +52,7 @@ final class MeetingRun {
             return join(secret);
         }
         try (Arrivals open = arrivals.get()) {
-            HomeAddress here = new HomeAddress(loopback ? meeting.host() : "127.0.0.1", open.port());
+            HomeAddress here = new HomeAddress(meeting.host(), open.port()); // the name that a certificate has
             return new MeetingHost(job, meeting, open, hosted)
                     .run(agent(here, MeetingHost.OWN_NODE, secret, Optional.empty()));
         }
@@ -116,7 +116,8 @@ final class MeetingRun {
                 agent(address, node(meeting.nodeRank()), secret, Optional.of(chunk -> show(console, host, chunk)));
         AtomicReference<@Nullable StopSignal> stopped = new AtomicReference<>();
         SignalHandlers.install(job.stop().signals(), signal -> {
-            if (signal.endsJob() && stopped.compareAndSet(null, signal)) {
+            if (signal.endsJob()) {
+                stopped.compareAndSet(null, signal);
                 agent.giveUp();
             }
             agent.tellSignal(signal.number());
@@ -149,6 +150,7 @@ final class MeetingRun {
                 say(
                         "the jrun that hosts the job, at " + address + ", was lost" + (why.isEmpty() ? "" : ": " + why),
                         ExitCode.LOST);
+            case End.Dropped(String why) -> say(why, ExitCode.LOST);
             case End.Refused(String why) -> say(why, ExitCode.USAGE);
             case End.NotReached _
             when stopped != null ->

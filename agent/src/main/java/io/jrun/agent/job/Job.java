@@ -179,6 +179,12 @@ final class Job {
                 throw Status.INVALID_ARGUMENT
                         .withDescription("a control stream carries one job; got a second " + message.getMessageCase())
                         .asRuntimeException();
+            case GIVEN_UP -> {
+                if (log != null) {
+                    log.write("the launcher has given this node up: "
+                            + message.getGivenUp().getWhy());
+                }
+            }
             case PEER_TABLE,
                     STORE_REPLY,
                     RANK_LEFT,

@@ -165,6 +165,9 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                 job.feed().attach(out::send, out::complete);
             }
             job.feed().grant(credit.getBytes());
+            if (credit.getLastRound()) {
+                job.feed().closeWhenSent();
+            }
         }
 
         @Override

@@ -21,6 +21,7 @@ public final class ConsoleFeed implements AutoCloseable {
     private final List<Source> sources = new ArrayList<>();
     private long credit;
     private boolean changed;
+    private boolean lastRound;
     private boolean closed;
     private @Nullable Thread thread;
 
@@ -82,6 +83,12 @@ public final class ConsoleFeed implements AutoCloseable {
         thread = Thread.ofPlatform().daemon().name("jrun-console-feed").start(() -> run(reader, onClose));
     }
 
+    /** No more streams will be added: closes this feed once all has been sent. */
+    public synchronized void closeWhenSent() {
+        lastRound = true;
+        changed();
+    }
+
     /** Stops sending; what was not yet sent stays in the files. */
     @Override
     public synchronized void close() {
@@ -98,6 +105,7 @@ public final class ConsoleFeed implements AutoCloseable {
                     progress |= sendOne(source, reader);
                 }
             }
+            closeIfSent();
         }
         closeSources();
         onClose.run();
@@ -114,6 +122,10 @@ public final class ConsoleFeed implements AutoCloseable {
         }
         changed = false;
         return !closed;
+    }
+
+    private synchronized void closeIfSent() {
+        closed |= lastRound && sources.isEmpty();
     }
 
     private synchronized List<Source> openSources() {

@@ -82,8 +82,9 @@ final class AgentLink {
         return false;
     }
 
-    /** Ends the control stream; the agent kills what still runs. */
+    /** Ends the control stream, and tells why; the agent kills what still runs. */
     void breakOff(String why) {
+        send(Messages.givenUp(why));
         synchronized (this) {
             closed = true;
         }

@@ -8,6 +8,7 @@ import io.jrun.agent.proto.ErrorRecord;
 import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.FileEntry;
 import io.jrun.agent.proto.FileTree;
+import io.jrun.agent.proto.GivenUp;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
@@ -194,6 +195,10 @@ public final class Messages {
                 .setRankLeft(
                         RankLeft.newBuilder().setRound(round).addAllRanks(ranks).setHow(how))
                 .build();
+    }
+
+    static ToAgent givenUp(String why) {
+        return ToAgent.newBuilder().setGivenUp(GivenUp.newBuilder().setWhy(why)).build();
     }
 
     static ToAgent abort(int round, String cause) {

@@ -7,6 +7,7 @@ import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
@@ -36,12 +37,16 @@ class MeetingIT extends RealJobs {
     }
 
     private Running node(String nodes, String... words) {
+        return nodeUnder(List.of(), nodes, words);
+    }
+
+    private Running nodeUnder(List<String> wrapper, String nodes, String... words) {
         List<String> line = new ArrayList<>(List.of("--nnodes=" + nodes, "--rdzv-endpoint=localhost:" + port));
         if (List.of(words).stream().noneMatch(word -> word.startsWith("--rdzv-id"))) {
             line.add("--rdzv-id=meeting");
         }
         line.addAll(List.of(words));
-        return jrun.start(line.toArray(String[]::new));
+        return jrun.startUnder(wrapper, line.toArray(String[]::new));
     }
 
     @Test
@@ -98,6 +103,40 @@ class MeetingIT extends RealJobs {
         assertThat(result.exitCode()).isEqualTo(69);
         assertThat(result.err()).contains("was lost");
         assertThat(hosting.await().exitCode()).isEqualTo(137);
+    }
+
+    @Test
+    void aNodeThatIsGivenUpHearsWhy() {
+        String[] options = {"--max-restarts=1", "--node-cooldown=1", "sh", "-c", WAITING};
+        Running hosting = node("1:2", StandingAgent.join(new String[] {"--node-rank=0"}, options));
+        Running stalled = node("1:2", StandingAgent.join(new String[] {"--node-rank=1"}, options));
+        stalled.awaitOutput("rank 1 of 2").signal("STOP");
+        hosting.awaitOutput("rank 0 of 1"); // restarted without it
+        stalled.signal("CONT");
+        Result result = stalled.await();
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(69);
+        assertThat(result.err())
+                .contains("the jrun that hosts the job has given this node up: no answer to")
+                .doesNotContain("was lost");
+        hosting.signal("TERM");
+        assertThat(hosting.await().exitCode()).isEqualTo(143);
+    }
+
+    @Test
+    void eachNodeShowsAllThatItsWorkersPrintHoweverSlowItsTerminal() throws IOException {
+        int lines = 200_000;
+        String program = "[ $RANK = 0 ] || seq " + lines + "; echo done > done-$RANK";
+        List<String> slow =
+                List.of("bash", "-c", "exec \"$@\" > >(while [ ! -e drain ]; do sleep 0.05; done; cat)", "bash");
+        Running joined = nodeUnder(slow, "2", "--node-rank=1", "sh", "-c", program);
+        Running hosting = node("2", "--node-rank=0", "sh", "-c", program);
+        assertThat(hosting.await().exitCode()).isZero(); // does not wait for another node's terminal
+        Files.writeString(folder.resolve("drain"), "");
+        Result result = joined.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(joined.out().lines().map(MeetingIT::withoutPrefix))
+                .hasSize(lines)
+                .endsWith(Integer.toString(lines));
     }
 
     @Test
