@@ -12,12 +12,17 @@ import io.jrun.comm.backend.ProgressThread;
  * control block's poison and its deadline. Thread-safe.
  *
  * <p>How long it spins: while there is a core for every local rank, about a millisecond, which no other rank misses; where
- * ranks outnumber cores, or on a progress thread, whose core the computation may want, about ten microseconds.
+ * ranks outnumber cores, or on a progress thread, whose core the computation may want, about ten microseconds. Ranks that
+ * outnumber cores pass the core on to each other in an operation of few bytes, which is quicker than to sleep and be
+ * woken. In one of many bytes they sleep: the scheduler puts those that gave up their core behind those that compute.
  */
 final class Waiting {
     private static final int SHORT_SPINS = 200;
     private static final int LONG_SPINS = 20_000;
     private static final int SPINS_BETWEEN_CHECKS = 64;
+    private static final int SPINS_BEFORE_YIELDS = 20;
+    private static final int YIELDS = 20;
+    private static final int FEW_BYTES = 4096;
 
     private final GroupContext group;
     private final Poison poison;
@@ -42,13 +47,35 @@ final class Waiting {
      * @param peer group rank of the one who writes the word
      */
     boolean until(long word, long target, long waiters, int peer, Call call) {
-        for (int spin = 0; spin < SPINS_BETWEEN_CHECKS; spin++) {
+        boolean yields = passesCoreOn(call);
+        int first = yields ? SPINS_BEFORE_YIELDS : SPINS_BETWEEN_CHECKS;
+        for (int spin = 0; spin < first; spin++) {
             if (Words.acquire(word) >= target) {
                 return false;
             }
             Thread.onSpinWait();
         }
-        int spins = coreForEachRank && !(Thread.currentThread() instanceof ProgressThread) ? LONG_SPINS : SHORT_SPINS;
+        boolean reached = yields ? isAfterYields(word, target) : isAfterSpins(word, target, peer, call);
+        if (!reached) {
+            sleepUntil(word, target, waiters, peer, call);
+        }
+        return true;
+    }
+
+    @SuppressWarnings("ThreadPriorityCheck") // Whether it yields or not, the futex is what the wait relies on.
+    private static boolean isAfterYields(long word, long target) {
+        for (int yield = 0; yield < YIELDS; yield++) {
+            Thread.yield();
+            if (Words.acquire(word) >= target) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean isAfterSpins(long word, long target, int peer, Call call) {
+        boolean hasCore = coreForEachRank && !(Thread.currentThread() instanceof ProgressThread);
+        int spins = hasCore ? LONG_SPINS : SHORT_SPINS;
         for (int spin = 0; spin < spins; spin++) {
             if (Words.acquire(word) >= target) {
                 return true;
@@ -58,8 +85,14 @@ final class Waiting {
             }
             Thread.onSpinWait();
         }
-        sleepUntil(word, target, waiters, peer, call);
-        return true;
+        return false;
+    }
+
+    private boolean passesCoreOn(Call call) {
+        return !coreForEachRank
+                && !call.kind().isMessage()
+                && call.count() * call.type().sizeBytes() <= FEW_BYTES
+                && !(Thread.currentThread() instanceof ProgressThread);
     }
 
     private void sleepUntil(long word, long target, long waiters, int peer, Call call) {
