@@ -48,7 +48,8 @@ class MatchingTest {
         }
 
         Rank message(String name, int peer, long sequence, long count, int tag, State state) {
-            String call = name + " #" + sequence + "(f32, " + count + (tag == 0 ? "" : ", tag " + tag) + ", " + peer + ")";
+            String call =
+                    name + " #" + sequence + "(f32, " + count + (tag == 0 ? "" : ", tag " + tag) + ", " + peer + ")";
             operations.add(new Operation("world", sequence, name, "f32", count, call, peer, tag, state, 0));
             return this;
         }
