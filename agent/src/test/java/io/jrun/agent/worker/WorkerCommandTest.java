@@ -141,6 +141,7 @@ class WorkerCommandTest {
 
     private static Launch launch(JavaProgram.Builder program) {
         return Launches.two()
+                .setRound(1)
                 .setProgram(Program.newBuilder()
                         .setJava(program)
                         .addArgs("--out=${rank}-${local_rank}")

@@ -65,8 +65,8 @@ class WorkerEnvironmentTest {
                 .containsEntry("JRUN_AGENT_SOCKET", "/tmp/jrun-1/agent.sock")
                 .containsEntry("JRUN_HOST", "node7")
                 .containsEntry("JRUN_NODE_CORES", "8")
-                .containsEntry("JRUN_ERROR_FILE", "/logs/run/attempt-0/rank-0003/error.json")
-                .containsEntry("JRUN_LOG_DIR", "/logs/run/attempt-0/rank-0003");
+                .containsEntry("JRUN_ERROR_FILE", "/logs/run/attempt-2/rank-0003/error.json")
+                .containsEntry("JRUN_LOG_DIR", "/logs/run/attempt-2/rank-0003");
     }
 
     @Test

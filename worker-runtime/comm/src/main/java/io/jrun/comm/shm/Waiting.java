@@ -119,7 +119,8 @@ final class Waiting {
     private void check(long word, long target, int peer, Call call) {
         // First the cause that a peer has left here: it may have left its main because of that.
         CommException failure = poison.read();
-        if (failure != null) {
+        // Read after the cause is known: who left it had published all that it did before.
+        if (failure != null && Words.acquire(word) < target) {
             throw failure;
         }
         if (group.health().isImpaired()) {
