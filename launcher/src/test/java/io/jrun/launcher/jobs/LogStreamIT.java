@@ -30,8 +30,8 @@ class LogStreamIT extends RealJobs {
             "bash", "-c", "set -o pipefail; \"$@\" | { while [ ! -e drain ]; do sleep 0.05; done; cat; }", "bash");
 
     /** The same for both streams; jrun has the process that is started. */
-    private static final List<String> SLOW_CONSOLE =
-            List.of("bash", "-c", "exec \"$@\" > >(while [ ! -e drain ]; do sleep 0.05; done; cat) 2>&1", "bash");
+    private static final List<String> SLOW_CONSOLE = List.of(
+            "bash", "-c", "exec \"$@\" > >(while [ ! -e drain ]; do sleep 0.05; done; cat; : > drained) 2>&1", "bash");
 
     @AfterEach
     void letGo() throws IOException {
@@ -55,7 +55,7 @@ class LogStreamIT extends RealJobs {
     }
 
     @Test
-    void aTerminalThatStandsStillHoldsUpNoSignal() {
+    void aTerminalThatStandsStillHoldsUpNoSignal() throws IOException {
         String script = "trap ': > asked-$RANK' INT; seq 100000; : > done-$RANK; while :; do sleep 0.05; done";
         Running job = jrun.startUnder(
                 SLOW_CONSOLE, "--nproc-per-node=" + WORKERS, "--shutdown-timeout=1000", "sh", "-c", script);
@@ -72,6 +72,8 @@ class LogStreamIT extends RealJobs {
                 },
                 "end of jrun");
         assertThat(job.awaitExit().exitCode()).isEqualTo(130);
+        Files.writeString(folder.resolve("drain"), "");
+        JRun.waitFor(() -> Files.exists(folder.resolve("drained")), "end of the console");
     }
 
     private boolean allHave(String file) {

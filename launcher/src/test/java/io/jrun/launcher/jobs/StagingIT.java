@@ -134,7 +134,9 @@ class StagingIT extends RealJobs {
         assertThat(result.exitCode()).isEqualTo(130);
         assertThat(result.out()).isEmpty();
         JRun.waitFor(() -> list(cache("h2").resolve("jrun/files")).isEmpty(), "removal of the part that had come");
-        JRun.waitFor(() -> list(cache("h2").resolve("jrun/jobs")).isEmpty(), "removal of the job's folder");
+        Path jobs = cache("h2").resolve("jrun/jobs");
+        Path placed = jobs.resolve(".placed"); // for the files of agents that are killed
+        JRun.waitFor(() -> list(jobs).equals(List.of(placed)) && list(placed).isEmpty(), "removal of the job's folder");
     }
 
     @Test
