@@ -7,6 +7,7 @@ import io.jrun.comm.control.Frame.Alive;
 import io.jrun.comm.control.Frame.Hello;
 import io.jrun.comm.control.Frame.StoreRequest;
 import java.io.DataInputStream;
+import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.Channels;
@@ -16,6 +17,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,6 +33,9 @@ class AgentChannelTest {
 
     @TempDir
     private Path folder;
+
+    private ServerSocketChannel agent;
+    private AgentChannel channel;
 
     private static final class Listener implements ControlListener {
         @Override
@@ -63,59 +69,52 @@ class AgentChannelTest {
         public void connectionLost(String why) {}
     }
 
-    private static CompletableFuture<?> set(AgentChannel channel, int key) {
+    private CompletableFuture<?> set(int key) {
         return channel.submit(new StoreCommand.Set("key" + key, VALUE));
+    }
+
+    @BeforeEach
+    void connect() throws IOException {
+        Path path = folder.resolve("agent");
+        agent = ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(UnixDomainSocketAddress.of(path));
+        channel = AgentChannel.connect(path, new Hello(1, "run", 0, 0, 1), new Listener());
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        channel.close();
+        agent.close();
     }
 
     @Test
     void holdsUpNobodyAndHearsEverythingInOrderWhenItGoesOn() throws Exception {
-        Path path = folder.resolve("agent");
-        try (ServerSocketChannel agent = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
-            agent.bind(UnixDomainSocketAddress.of(path));
-            AgentChannel channel = AgentChannel.connect(path, new Hello(1, "run", 0, 0, 1), new Listener());
-            try {
-                for (int key = 0; key < SETS; key++) {
-                    assertThat(set(channel, key)).isNotDone();
-                }
-                RankLocation location = channel.locate(1, "world", 7).get(10, TimeUnit.SECONDS);
-                assertThat(location.place()).contains("this node's agent has not said where within 2 s");
-
-                List<Frame> heard = hear(agent);
-                assertThat(heard.getFirst()).isInstanceOf(Hello.class);
-                assertThat(heard.stream()
-                                .filter(StoreRequest.class::isInstance)
-                                .map(frame -> ((StoreRequest) frame).id()))
-                        .containsExactly(0L, 1L, 2L, 3L, 4L, 5L, 6L, 7L);
-                // One before the buffer was full, one that waited, one after; four would have passed meanwhile.
-                assertThat(heard).filteredOn(Alive.class::isInstance).hasSizeLessThanOrEqualTo(3);
-            } finally {
-                channel.close();
-            }
+        for (int key = 0; key < SETS; key++) {
+            assertThat(set(key)).isNotDone();
         }
+        RankLocation location = channel.locate(1, "world", 7).get(10, TimeUnit.SECONDS);
+        assertThat(location.place()).contains("this node's agent has not said where within 2 s");
+
+        List<Frame> heard = hear();
+        assertThat(heard.getFirst()).isInstanceOf(Hello.class);
+        assertThat(heard.stream().filter(StoreRequest.class::isInstance).map(frame -> ((StoreRequest) frame).id()))
+                .containsExactly(0L, 1L, 2L, 3L, 4L, 5L, 6L, 7L);
+        // One before the buffer was full, one that waited, one after; four would have passed meanwhile.
+        assertThat(heard).filteredOn(Alive.class::isInstance).hasSizeLessThanOrEqualTo(3);
     }
 
     @Test
-    void isToldToTheProgramWhenMoreWaitsForItThanIsKept() throws Exception {
-        Path path = folder.resolve("agent");
-        try (ServerSocketChannel agent = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
-            agent.bind(UnixDomainSocketAddress.of(path));
-            AgentChannel channel = AgentChannel.connect(path, new Hello(1, "run", 0, 0, 1), new Listener());
-            try {
-                CompletableFuture<?> last = set(channel, 0);
-                for (int key = 1; !last.isDone(); key++) {
-                    last = set(channel, key);
-                }
-                assertThatThrownBy(last::get)
-                        .hasMessageContaining("this node's agent takes nothing: ")
-                        .hasMessageContaining("It may be stopped");
-            } finally {
-                channel.close();
-            }
+    void isToldToTheProgramWhenMoreWaitsForItThanIsKept() {
+        CompletableFuture<?> last = set(0);
+        for (int key = 1; !last.isDone(); key++) {
+            last = set(key);
         }
+        assertThatThrownBy(last::get)
+                .hasMessageContaining("this node's agent takes nothing: ")
+                .hasMessageContaining("It may be stopped");
     }
 
     /** What it reads until the question that the worker asked last. */
-    private static List<Frame> hear(ServerSocketChannel agent) throws Exception {
+    private List<Frame> hear() throws Exception {
         List<Frame> heard = new ArrayList<>();
         DataInputStream in = new DataInputStream(Channels.newInputStream(agent.accept()));
         while (heard.isEmpty() || !(heard.getLast() instanceof Frame.Locate)) {
