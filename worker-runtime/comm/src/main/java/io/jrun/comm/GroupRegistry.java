@@ -9,6 +9,7 @@ import io.jrun.comm.backend.GroupHealth;
 import io.jrun.comm.backend.Rendezvous;
 import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.Control;
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
@@ -72,6 +73,7 @@ final class GroupRegistry implements ControlListener {
     private @Nullable WorldContext context;
     private @Nullable CircleWatch circles;
     private @Nullable Rendezvous rendezvous;
+    private @Nullable Control control;
     private final Map<String, BackendFactory> factories = new LinkedHashMap<>();
 
     /**
@@ -102,8 +104,10 @@ final class GroupRegistry implements ControlListener {
     }
 
     /** The first group; sets the context of all that follow. */
-    synchronized ProcessGroup openWorld(WorldContext worldContext, Rendezvous meetingPlace, GroupOptions options) {
+    synchronized ProcessGroup openWorld(
+            WorldContext worldContext, Control coordinator, Rendezvous meetingPlace, GroupOptions options) {
         context = worldContext;
+        control = coordinator;
         rendezvous = meetingPlace;
         logFolder.map(folder -> new FlightDump(recorder, worldContext, folder)).ifPresent(made -> {
             OpenDumps.add(made);
@@ -183,6 +187,11 @@ final class GroupRegistry implements ControlListener {
         return backend.equals(GroupOptions.OWN_BACKEND)
                 ? source.create(world)
                 : Backends.require(backend).create(world, Objects.requireNonNull(rendezvous));
+    }
+
+    /** The connection to whoever coordinates the world. */
+    synchronized Control control() {
+        return Objects.requireNonNull(control);
     }
 
     /** A group of this rank has failed. */

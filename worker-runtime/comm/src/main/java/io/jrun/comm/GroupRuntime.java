@@ -26,6 +26,7 @@ final class GroupRuntime {
     private final @Nullable GroupRuntime parent;
     private final FlightRecorder recorder;
     private final RecordedGroup recorded;
+    private final CommonCause commonCause;
     private final Turn turn = new Turn(this);
     private final Lane collectives;
     private final Call collective = Call.blank();
@@ -58,6 +59,7 @@ final class GroupRuntime {
         this.parent = parent;
         this.recorder = registry.recorder();
         this.recorded = recorded;
+        this.commonCause = parent == null ? new CommonCause(context, registry.control()) : parent.commonCause;
         this.collectives = new Lane("group " + context.name());
         this.inbox = new Inbox(context, this::fail);
     }
@@ -202,7 +204,7 @@ final class GroupRuntime {
     /** An operation has failed; returns the cause that all ranks report, for which the group has. */
     CommException fail(CommException failure) {
         Backend current = backend;
-        CommException told = current == null ? failure : current.settle(failure);
+        CommException told = commonCause.of(current == null ? failure : current.settle(failure));
         poison(told);
         boolean isOwn = String.valueOf(told.getMessage()).equals(failure.getMessage());
         return isOwn ? failure : new CommException(told.code(), String.valueOf(told.getMessage()), failure);

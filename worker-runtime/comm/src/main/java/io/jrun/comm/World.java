@@ -32,7 +32,7 @@ public final class World implements AutoCloseable {
         this.control = control;
         this.registry = registry;
         this.store = new StoreClient(control);
-        this.group = registry.openWorld(context, rendezvous, options);
+        this.group = registry.openWorld(context, control, rendezvous, options);
     }
 
     /** This rank's number in the job, 0 to size-1. */

@@ -34,6 +34,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -76,9 +77,14 @@ final class TestAgent implements AutoCloseable {
                 transport);
     }
 
+    /** Ranks on nodes that share this machine, as many on each as {@code nodeSizes} says. */
+    TestAgent(List<Integer> nodeSizes) throws IOException {
+        this(places(nodeSizes, _ -> "127.0.0.1", _ -> List.of()), nodeSizes.size(), TransportKind.AUTO);
+    }
+
     /** Ranks on hosts of their own, as many on each as {@code nodeSizes} says. */
     TestAgent(List<Integer> nodeSizes, NetworkHosts hosts, TransportKind transport) throws IOException {
-        this(places(nodeSizes, hosts), nodeSizes.size(), transport);
+        this(places(nodeSizes, hosts::address, hosts::command), nodeSizes.size(), transport);
     }
 
     private TestAgent(List<Place> places, int nodeCount, TransportKind transport) throws IOException {
@@ -188,7 +194,8 @@ final class TestAgent implements AutoCloseable {
         }
     }
 
-    private static List<Place> places(List<Integer> nodeSizes, NetworkHosts hosts) {
+    private static List<Place> places(
+            List<Integer> nodeSizes, IntFunction<String> address, IntFunction<List<String>> commandPrefix) {
         List<Place> places = new ArrayList<>();
         for (int node = 0; node < nodeSizes.size(); node++) {
             for (int localRank = 0; localRank < nodeSizes.get(node); localRank++) {
@@ -197,8 +204,8 @@ final class TestAgent implements AutoCloseable {
                         localRank,
                         nodeSizes.get(node),
                         "testhost" + node,
-                        hosts.address(node),
-                        hosts.command(node)));
+                        address.apply(node),
+                        commandPrefix.apply(node)));
             }
         }
         return places;

@@ -102,6 +102,24 @@ final class WorkerPrograms {
         }
     }
 
+    /** After a barrier rank 1 sends nothing, and each of the others receives another count from it. */
+    public static final class RankOneSendsNothing {
+        private RankOneSendsNothing() {}
+
+        /** Entry point. */
+        public static void main(String[] args) throws InterruptedException {
+            try (World world = Distributed.init()) {
+                world.group().barrier();
+                System.out.println("has begun");
+                if (world.rank() == 1) {
+                    new CountDownLatch(1).await();
+                }
+                int count = world.rank() + 1;
+                world.group().recv(MemorySegment.ofArray(new int[count]), DataType.I32, count, 1);
+            }
+        }
+    }
+
     /** After a barrier rank 1 waits for something else in a method of a telling name, the others in a second barrier. */
     public static final class RankOneReadsItsData {
         private RankOneReadsItsData() {}

@@ -1,0 +1,64 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Control;
+import io.jrun.comm.control.Frame.StoreReply;
+import io.jrun.comm.control.StoreCommand;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The cause that all members of a failed group report: the first that one of them has put in the job's store. So a member
+ * that was too slow to hear what the others told each other, or heard of nobody in time, reports what they do. Thread-safe.
+ */
+final class CommonCause {
+    /** The store answers in a millisecond, a few hundred times that where ten threads want each core. */
+    private static final long PATIENCE_MILLIS = 2000;
+
+    private final GroupContext group;
+    private final Control control;
+    private @Nullable CommException agreed;
+
+    CommonCause(GroupContext group, Control control) {
+        this.group = group;
+        this.control = control;
+    }
+
+    /** The same on all members, whatever each has {@code found}; that where the store does not answer. */
+    synchronized CommException of(CommException found) {
+        CommException known = agreed;
+        if (known == null) {
+            known = group.size() == 1 ? found : ask(found);
+            agreed = known;
+        }
+        return known;
+    }
+
+    private CommException ask(CommException found) {
+        String key = "jrun/cause/" + group.world().round() + "/" + group.name();
+        Bytes mine = Bytes.ofUtf8(found.code() + "\n" + found.getMessage());
+        CompletableFuture<StoreReply> reply =
+                control.submit(new StoreCommand.CompareAndSet(key, Optional.empty(), mine));
+        try {
+            return reply.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)
+                    .value()
+                    .map(CommonCause::read)
+                    .orElse(found);
+        } catch (InterruptedException _) {
+            Thread.currentThread().interrupt();
+            return found;
+        } catch (ExecutionException | TimeoutException _) {
+            return found;
+        }
+    }
+
+    private static CommException read(Bytes told) {
+        String[] codeAndMessage = told.utf8().split("\n", 2);
+        return new CommException(ErrorCode.valueOf(codeAndMessage[0]), codeAndMessage[1]);
+    }
+}
