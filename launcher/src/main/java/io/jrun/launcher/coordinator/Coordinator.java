@@ -29,6 +29,9 @@ public final class Coordinator {
     /** How long the console waits for output that agents have not sent although its worker is gone. */
     private static final Duration DRAIN_IDLE = Duration.ofSeconds(5);
 
+    /** Within which every node that is there is to have heard of a failure. */
+    private static final long RECEIPT_NANOS = 1_000_000_000;
+
     /** Bounds how late a store wait fails, and how long this thread may stand still without {@link ListeningTime}'s notice. */
     private static final long TICK_NANOS = 100_000_000;
 
@@ -120,10 +123,23 @@ public final class Coordinator {
             transition.actions().forEach(this::perform);
             if (transition.state() instanceof JobState.Finished(Ledger _, Outcome outcome)) {
                 finished = true;
+                awaitReceipts();
                 console.awaitDrained(DRAIN_IDLE);
                 return outcome.cause().isEmpty() ? outcome : outcome.withTold(news.told());
             }
             transition = machine.next(transition.state(), await());
+        }
+    }
+
+    /** The last worker may have ended before its node could say that it knows of the failure. */
+    private void awaitReceipts() throws InterruptedException {
+        long end = nanoTime.getAsLong() + RECEIPT_NANOS;
+        while (news.awaitsReceipts()) {
+            Mail mail = mailbox.poll(end - nanoTime.getAsLong(), TimeUnit.NANOSECONDS);
+            if (mail == null) {
+                return;
+            }
+            Optional<JobEvent> _ = event(mail); // The machine has ended.
         }
     }
 

@@ -12,6 +12,7 @@ import io.jrun.agent.proto.WorkerParked;
 import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -57,14 +58,17 @@ final class News {
 
     /** Its workers are about to be told that it has failed. */
     void abort(int number) {
+        telling.begin(number, openHosts());
+    }
+
+    private List<String> openHosts() {
         Lineup current = lineup;
-        if (current != null) {
-            List<String> hosts = current.ids().stream()
-                    .filter(id -> links.get(id).isOpen())
-                    .map(id -> host(current, id))
-                    .toList();
-            telling.begin(number, hosts);
-        }
+        return current == null
+                ? List.of()
+                : current.ids().stream()
+                        .filter(id -> links.get(id).isOpen())
+                        .map(id -> host(current, id))
+                        .toList();
     }
 
     /** Asks workers where they are. */
@@ -83,6 +87,13 @@ final class News {
     /** When the nodes knew of the latest failure. */
     Optional<Told> told() {
         return telling.told();
+    }
+
+    /** Whether a node that is there has yet to confirm that it knows of the latest failure. */
+    boolean awaitsReceipts() {
+        return told().map(Told::silent)
+                .filter(silent -> !Collections.disjoint(silent, openHosts()))
+                .isPresent();
     }
 
     /** How long the workers of the last round have waited for each other, as those tell that did not fail. */
