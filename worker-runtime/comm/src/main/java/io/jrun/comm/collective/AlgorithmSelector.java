@@ -30,7 +30,9 @@ public final class AlgorithmSelector {
     static final long MEDIUM_BYTES = 64 * 1024;
     /** The same for two ranks, between which doubling sends no more than anything else does. */
     static final long MEDIUM_BYTES_OF_TWO = 1024 * 1024;
-    /** From here on a pipeline of segments pays. */
+    /** From here on what goes from one rank to the next in segments is sooner everywhere than whole messages down a tree. */
+    static final long SEGMENTS_BYTES = 256 * 1024;
+    /** From here on a ring of segments costs an all-reduce less than fewer steps do. */
     static final long LARGE_BYTES = 512 * 1024;
     /** Beyond this many ranks, one message to everybody costs more than log2(N) steps. */
     static final int MANY_RANKS = 16;
@@ -107,16 +109,17 @@ public final class AlgorithmSelector {
 
     private static Algorithm bySize(OpKind kind, long bytes, int size) {
         boolean small = bytes <= SMALL_BYTES;
-        boolean large = bytes >= LARGE_BYTES;
+        boolean inSegments = bytes >= SEGMENTS_BYTES && size > 2;
         return switch (kind) {
             case ALL_REDUCE ->
                 bytes <= (size == 2 ? MEDIUM_BYTES_OF_TWO : MEDIUM_BYTES)
                         ? RECURSIVE_DOUBLING
-                        : large ? RING : HALVING_DOUBLING;
-            case REDUCE -> large && size > 2 ? RING : TREE;
-            case BROADCAST -> large && size > 2 ? CHAIN : TREE;
+                        : bytes >= LARGE_BYTES ? RING : HALVING_DOUBLING;
+            case REDUCE -> inSegments ? RING : TREE;
+            case BROADCAST -> inSegments ? CHAIN : TREE;
             case REDUCE_SCATTER, ALL_GATHER -> small && size <= MANY_RANKS ? DIRECT : RING;
-            case GATHER, SCATTER -> small ? TREE : DIRECT;
+            case GATHER -> small && size > MANY_RANKS ? TREE : DIRECT;
+            case SCATTER -> small ? TREE : DIRECT;
             case ALL_TO_ALL -> PAIRWISE;
             case SEND, RECV -> DIRECT;
             case BARRIER, ALLOCATE -> DISSEMINATION;
