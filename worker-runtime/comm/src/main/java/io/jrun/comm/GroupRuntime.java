@@ -1,14 +1,17 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.Scratch;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.record.FlightRecorder;
 import io.jrun.comm.record.RecordedGroup;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -114,19 +117,38 @@ final class GroupRuntime {
         return turn;
     }
 
-    /** Runs a collective after everything called before it, and returns when it is done. */
-    void run(Request request, Duration timeout, BiConsumer<Backend, Call> body) {
+    /**
+     * Runs a collective after everything called before it, and returns when it is done. Where nothing is before it, it leaves
+     * nothing to the garbage collector.
+     */
+    void run(
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            @Nullable Blocks uneven,
+            @Nullable Blocks unevenIncoming,
+            Duration timeout) {
         long sequence = collectives.enter();
         if (sequence == Lane.OCCUPIED) {
-            submit(request, timeout, body).await();
+            Request request = Request.of(kind, type, op, count, root, input, output, uneven, unevenIncoming);
+            submit(request, timeout, Backend::run).await();
             return;
         }
         try {
-            request.becomes(collective, sequence, timeout);
-            turn.run(collective, FlightRecorder.NO_TICKET, body);
+            collective.become(sequence, kind, type, op, count, root, input, output, timeout, uneven, unevenIncoming);
+            turn.run(collective, FlightRecorder.NO_TICKET, Backend::run);
         } finally {
             collectives.leave();
         }
+    }
+
+    /** The same where {@code body} is how it runs. */
+    void run(Request request, Duration timeout, BiConsumer<Backend, Call> body) {
+        collectives.run(new GroupTask(this, request, timeout, body));
     }
 
     /** Queues a collective after everything called before it. */

@@ -120,7 +120,7 @@ final class Inbox implements Queue {
                 }
                 if (mine.source() != Messages.ANY_SOURCE) {
                     if (!read(backend, call, mine, mine.source(), false)) {
-                        long _ = changed.awaitNanos(call.deadline().remainingNanos());
+                        long _ = changed.awaitNanos(call.remainingNanos());
                     }
                 } else if (readAny(backend, call, mine)) {
                     turns.restart();

@@ -39,6 +39,8 @@ public final class ProcessGroup implements AutoCloseable {
     private final GroupOptions options;
     private final CallOptions callOptions;
     private final Requests requests;
+    private final Requests.Handler<@Nullable Void> now = this::run;
+    private final Requests.Handler<Work> later = this::submit;
 
     /** The group as it was opened. */
     ProcessGroup(GroupRuntime runtime, GroupOptions options) {
@@ -155,32 +157,32 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Copies the root's first {@code count} elements to every rank's buffer. */
     public void broadcast(MemorySegment buffer, DataType type, long count, int root) {
-        run(requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root));
+        requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root, now);
     }
 
     /** Asynchronous {@link #broadcast}. */
     public Work broadcastAsync(MemorySegment buffer, DataType type, long count, int root) {
-        return submit(requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root));
+        return requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root, later);
     }
 
     /** Replaces every rank's elements by their reduction over all ranks; the results have equal bits on all ranks. */
     public void allReduce(MemorySegment buffer, DataType type, long count, ReduceOp op) {
-        run(requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0));
+        requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0, now);
     }
 
     /** Asynchronous {@link #allReduce}. */
     public Work allReduceAsync(MemorySegment buffer, DataType type, long count, ReduceOp op) {
-        return submit(requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0));
+        return requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0, later);
     }
 
     /** Replaces the root's elements by their reduction over all ranks; the other ranks' buffers stay as they are. */
     public void reduce(MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
-        run(requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root));
+        requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root, now);
     }
 
     /** Asynchronous {@link #reduce}. */
     public Work reduceAsync(MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
-        return submit(requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root));
+        return requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root, later);
     }
 
     /**
@@ -189,12 +191,12 @@ public final class ProcessGroup implements AutoCloseable {
      * @param output {@code size() * count} elements; {@code input} may be this rank's own block of it
      */
     public void allGather(MemorySegment input, MemorySegment output, DataType type, long count) {
-        run(requests.allGather(input, output, type, count));
+        requests.allGather(input, output, type, count, now);
     }
 
     /** Asynchronous {@link #allGather}. */
     public Work allGatherAsync(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return submit(requests.allGather(input, output, type, count));
+        return requests.allGather(input, output, type, count, later);
     }
 
     /**
@@ -204,12 +206,12 @@ public final class ProcessGroup implements AutoCloseable {
      * @param output as many elements as there are in all; {@code input} may be this rank's own block of it
      */
     public void allGatherV(MemorySegment input, MemorySegment output, DataType type, long... counts) {
-        run(requests.allGather(input, output, type, counts));
+        requests.allGather(input, output, type, counts, now);
     }
 
     /** Asynchronous {@link #allGatherV}. */
     public Work allGatherVAsync(MemorySegment input, MemorySegment output, DataType type, long... counts) {
-        return submit(requests.allGather(input, output, type, counts));
+        return requests.allGather(input, output, type, counts, later);
     }
 
     /**
@@ -218,12 +220,12 @@ public final class ProcessGroup implements AutoCloseable {
      * @param input {@code size() * count} elements; {@code output} may be this rank's own block of it
      */
     public void reduceScatter(MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
-        run(requests.reduceScatter(input, output, type, count, op));
+        requests.reduceScatter(input, output, type, count, op, now);
     }
 
     /** Asynchronous {@link #reduceScatter}. */
     public Work reduceScatterAsync(MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
-        return submit(requests.reduceScatter(input, output, type, count, op));
+        return requests.reduceScatter(input, output, type, count, op, later);
     }
 
     /**
@@ -233,13 +235,13 @@ public final class ProcessGroup implements AutoCloseable {
      * @param input as many elements as there are in all; {@code output} may be this rank's own block of it
      */
     public void reduceScatterV(MemorySegment input, MemorySegment output, DataType type, ReduceOp op, long... counts) {
-        run(requests.reduceScatter(input, output, type, counts, op));
+        requests.reduceScatter(input, output, type, counts, op, now);
     }
 
     /** Asynchronous {@link #reduceScatterV}. */
     public Work reduceScatterVAsync(
             MemorySegment input, MemorySegment output, DataType type, ReduceOp op, long... counts) {
-        return submit(requests.reduceScatter(input, output, type, counts, op));
+        return requests.reduceScatter(input, output, type, counts, op, later);
     }
 
     /**
@@ -248,12 +250,12 @@ public final class ProcessGroup implements AutoCloseable {
      * @param output {@code size() * count} elements at the root; ignored elsewhere
      */
     public void gather(MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
-        run(requests.gather(input, output, type, count, root));
+        requests.gather(input, output, type, count, root, now);
     }
 
     /** Asynchronous {@link #gather}. */
     public Work gatherAsync(MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
-        return submit(requests.gather(input, output, type, count, root));
+        return requests.gather(input, output, type, count, root, later);
     }
 
     /**
@@ -263,13 +265,13 @@ public final class ProcessGroup implements AutoCloseable {
      * @param output as many elements as there are in all at the root; ignored elsewhere
      */
     public void gatherV(MemorySegment input, @Nullable MemorySegment output, DataType type, int root, long... counts) {
-        run(requests.gather(input, output, type, counts, root));
+        requests.gather(input, output, type, counts, root, now);
     }
 
     /** Asynchronous {@link #gatherV}. */
     public Work gatherVAsync(
             MemorySegment input, @Nullable MemorySegment output, DataType type, int root, long... counts) {
-        return submit(requests.gather(input, output, type, counts, root));
+        return requests.gather(input, output, type, counts, root, later);
     }
 
     /**
@@ -278,12 +280,12 @@ public final class ProcessGroup implements AutoCloseable {
      * @param input {@code size() * count} elements at the root; ignored elsewhere
      */
     public void scatter(@Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
-        run(requests.scatter(input, output, type, count, root));
+        requests.scatter(input, output, type, count, root, now);
     }
 
     /** Asynchronous {@link #scatter}. */
     public Work scatterAsync(@Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
-        return submit(requests.scatter(input, output, type, count, root));
+        return requests.scatter(input, output, type, count, root, later);
     }
 
     /**
@@ -293,23 +295,23 @@ public final class ProcessGroup implements AutoCloseable {
      * @param input as many elements as there are in all at the root; ignored elsewhere
      */
     public void scatterV(@Nullable MemorySegment input, MemorySegment output, DataType type, int root, long... counts) {
-        run(requests.scatter(input, output, type, counts, root));
+        requests.scatter(input, output, type, counts, root, now);
     }
 
     /** Asynchronous {@link #scatterV}. */
     public Work scatterVAsync(
             @Nullable MemorySegment input, MemorySegment output, DataType type, int root, long... counts) {
-        return submit(requests.scatter(input, output, type, counts, root));
+        return requests.scatter(input, output, type, counts, root, later);
     }
 
     /** Gives rank r everybody's r-th block of {@code count} elements, in rank order; buffers must not overlap. */
     public void allToAll(MemorySegment input, MemorySegment output, DataType type, long count) {
-        run(requests.allToAll(input, output, type, count));
+        requests.allToAll(input, output, type, count, now);
     }
 
     /** Asynchronous {@link #allToAll}. */
     public Work allToAllAsync(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return submit(requests.allToAll(input, output, type, count));
+        return requests.allToAll(input, output, type, count, later);
     }
 
     /**
@@ -320,13 +322,13 @@ public final class ProcessGroup implements AutoCloseable {
      *     for this one. A difference is a COLLECTIVE_MISMATCH that names both.
      */
     public void allToAllV(MemorySegment input, long[] outgoing, MemorySegment output, long[] incoming, DataType type) {
-        run(requests.allToAll(input, outgoing, output, incoming, type));
+        requests.allToAll(input, outgoing, output, incoming, type, now);
     }
 
     /** Asynchronous {@link #allToAllV}. */
     public Work allToAllVAsync(
             MemorySegment input, long[] outgoing, MemorySegment output, long[] incoming, DataType type) {
-        return submit(requests.allToAll(input, outgoing, output, incoming, type));
+        return requests.allToAll(input, outgoing, output, incoming, type, later);
     }
 
     /**
@@ -355,12 +357,12 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Returns when every rank has called it. */
     public void barrier() {
-        run(Request.of(OpKind.BARRIER, 0));
+        requests.empty(OpKind.BARRIER, 0, now);
     }
 
     /** Asynchronous {@link #barrier}. */
     public Work barrierAsync() {
-        return submit(Request.of(OpKind.BARRIER, 0));
+        return requests.empty(OpKind.BARRIER, 0, later);
     }
 
     /**
@@ -372,7 +374,7 @@ public final class ProcessGroup implements AutoCloseable {
             throw new CommException(ErrorCode.USAGE, "allocate: " + bytes + " bytes (expected 0 or more)");
         }
         AtomicReference<MemorySegment> memory = new AtomicReference<>(MemorySegment.NULL);
-        run(Request.of(OpKind.ALLOCATE, bytes), (backend, call) -> memory.set(backend.allocate(call)));
+        run(requests.empty(OpKind.ALLOCATE, bytes, Request::of), (backend, call) -> memory.set(backend.allocate(call)));
         return memory.get();
     }
 
@@ -449,15 +451,36 @@ public final class ProcessGroup implements AutoCloseable {
         runtime.close(grace);
     }
 
-    private void run(Request request) {
+    private @Nullable Void run(
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            @Nullable Blocks uneven,
+            @Nullable Blocks unevenIncoming) {
         if (callOptions.isPlain()) {
-            run(request, Backend::run);
+            runtime.run(kind, type, op, count, root, input, output, uneven, unevenIncoming, callOptions.timeout());
         } else {
+            Request request = Request.of(kind, type, op, count, root, input, output, uneven, unevenIncoming);
             run(wireRequest(request), body(request));
         }
+        return null;
     }
 
-    private Work submit(Request request) {
+    private Work submit(
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            @Nullable Blocks uneven,
+            @Nullable Blocks unevenIncoming) {
+        Request request = Request.of(kind, type, op, count, root, input, output, uneven, unevenIncoming);
         return submit(wireRequest(request), body(request));
     }
 

@@ -5,7 +5,6 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -22,15 +21,18 @@ record Request(
         @Nullable Blocks unevenIncoming,
         long label) {
 
-    /** A request whose blocks, if it has any, are equal. */
+    /** A request without a label. */
     static Request of(
-            OpKind kind, DataType type, ReduceOp op, long count, int root, MemorySegment input, MemorySegment output) {
-        return new Request(kind, type, op, count, root, input, output, null, null, 0);
-    }
-
-    /** A request that moves no data. */
-    static Request of(OpKind kind, long count) {
-        return of(kind, DataType.I64, ReduceOp.SUM, count, 0, MemorySegment.NULL, MemorySegment.NULL);
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            @Nullable Blocks uneven,
+            @Nullable Blocks unevenIncoming) {
+        return new Request(kind, type, op, count, root, input, output, uneven, unevenIncoming, 0);
     }
 
     /** A request for buffers of {@code counts} elements each as one, which differs from one for others. */
@@ -38,7 +40,7 @@ record Request(
         long checksum =
                 Blocks.of(counts.stream().mapToLong(Long::longValue).toArray()).checksum();
         int root = (int) (checksum & Integer.MAX_VALUE);
-        return of(kind, type, op, total, root, MemorySegment.NULL, MemorySegment.NULL);
+        return of(kind, type, op, total, root, MemorySegment.NULL, MemorySegment.NULL, null, null);
     }
 
     /** The same for elements of another type. */
@@ -49,11 +51,6 @@ record Request(
     /** The same message with a tag, or one that is an object. */
     Request withLabel(long newLabel) {
         return new Request(kind, type, op, count, root, input, output, uneven, unevenIncoming, newLabel);
-    }
-
-    /** Makes {@code call} this request's, of that number. */
-    void becomes(Call call, long sequence, Duration timeout) {
-        call.become(sequence, kind, type, op, count, root, input, output, timeout, uneven, unevenIncoming, label);
     }
 
     Call numbered(long sequence, Deadline deadline) {

@@ -6,13 +6,31 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks what callers pass and makes requests of it. What is wrong is a USAGE error before anything is sent, so that the
- * group stays usable.
+ * Checks what callers pass and hands it on. What is wrong is a USAGE error before anything is sent, so that the group stays
+ * usable.
  *
  * @param rank of the caller in its group
  * @param size of the group
  */
 record Requests(int rank, int size) {
+    /**
+     * What becomes of a collective that has been checked. It gets the parts of a {@link Request}, which makes one only if it
+     * has to keep it: a call that runs at once leaves nothing to the garbage collector.
+     */
+    @FunctionalInterface
+    interface Handler<R extends @Nullable Object> {
+        R handle(
+                OpKind kind,
+                DataType type,
+                ReduceOp op,
+                long count,
+                int root,
+                MemorySegment input,
+                MemorySegment output,
+                @Nullable Blocks uneven,
+                @Nullable Blocks unevenIncoming);
+    }
+
     /** How a buffer is divided, and what a request says of it. */
     private record Division(
             DataType type,
@@ -27,8 +45,9 @@ record Requests(int rank, int size) {
             return blocks.total() * type.sizeBytes();
         }
 
-        Request request(OpKind kind, ReduceOp op, int root, MemorySegment input, MemorySegment output) {
-            return new Request(kind, type, op, count, root, input, output, uneven, null, 0);
+        <R extends @Nullable Object> R handOn(
+                OpKind kind, ReduceOp op, int root, MemorySegment input, MemorySegment output, Handler<R> handler) {
+            return handler.handle(kind, type, op, count, root, input, output, uneven, null);
         }
     }
 
@@ -42,11 +61,18 @@ record Requests(int rank, int size) {
         return new Division(type, blocks.total(), blocks, blocks);
     }
 
-    Request inPlace(OpKind kind, MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
+    <R extends @Nullable Object> R inPlace(
+            OpKind kind, MemorySegment buffer, DataType type, long count, ReduceOp op, int root, Handler<R> handler) {
         Arguments.rank(kind, "root", root, size);
         Arguments.reducible(kind, type, op);
         Arguments.writable(kind, "data", buffer, Arguments.blockBytes(kind, type, count, 1));
-        return Request.of(kind, type, op, count, root, buffer, buffer);
+        return handler.handle(kind, type, op, count, root, buffer, buffer, null, null);
+    }
+
+    /** What moves no data, for {@code count} of whatever it is about. */
+    <R extends @Nullable Object> R empty(OpKind kind, long count, Handler<R> handler) {
+        return handler.handle(
+                kind, DataType.I64, ReduceOp.SUM, count, 0, MemorySegment.NULL, MemorySegment.NULL, null, null);
     }
 
     /** @param peer of a receive, also {@link Messages#ANY_SOURCE} */
@@ -64,51 +90,70 @@ record Requests(int rank, int size) {
         } else {
             Arguments.writable(kind, "data", buffer, bytes);
         }
-        return Request.of(kind, type, ReduceOp.SUM, count, peer, buffer, buffer);
+        return Request.of(kind, type, ReduceOp.SUM, count, peer, buffer, buffer, null, null);
     }
 
-    Request allGather(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return allGather(input, output, equal(OpKind.ALL_GATHER, type, count));
+    <R extends @Nullable Object> R allGather(
+            MemorySegment input, MemorySegment output, DataType type, long count, Handler<R> handler) {
+        return allGather(input, output, equal(OpKind.ALL_GATHER, type, count), handler);
     }
 
-    Request allGather(MemorySegment input, MemorySegment output, DataType type, long[] counts) {
-        return allGather(input, output, uneven(OpKind.ALL_GATHER, type, counts));
+    <R extends @Nullable Object> R allGather(
+            MemorySegment input, MemorySegment output, DataType type, long[] counts, Handler<R> handler) {
+        return allGather(input, output, uneven(OpKind.ALL_GATHER, type, counts), handler);
     }
 
-    private Request allGather(MemorySegment input, MemorySegment output, Division division) {
+    private <R extends @Nullable Object> R allGather(
+            MemorySegment input, MemorySegment output, Division division, Handler<R> handler) {
         OpKind kind = OpKind.ALL_GATHER;
         Arguments.readable(kind, "input", input, division.bytes(rank));
         Arguments.writable(kind, "output", output, division.totalBytes());
         apartOrInPlace(kind, output, input, division);
-        return division.request(kind, ReduceOp.SUM, 0, input, output);
+        return division.handOn(kind, ReduceOp.SUM, 0, input, output, handler);
     }
 
-    Request reduceScatter(MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
-        return reduceScatter(input, output, op, equal(OpKind.REDUCE_SCATTER, type, count));
+    <R extends @Nullable Object> R reduceScatter(
+            MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op, Handler<R> handler) {
+        return reduceScatter(input, output, op, equal(OpKind.REDUCE_SCATTER, type, count), handler);
     }
 
-    Request reduceScatter(MemorySegment input, MemorySegment output, DataType type, long[] counts, ReduceOp op) {
-        return reduceScatter(input, output, op, uneven(OpKind.REDUCE_SCATTER, type, counts));
+    <R extends @Nullable Object> R reduceScatter(
+            MemorySegment input, MemorySegment output, DataType type, long[] counts, ReduceOp op, Handler<R> handler) {
+        return reduceScatter(input, output, op, uneven(OpKind.REDUCE_SCATTER, type, counts), handler);
     }
 
-    private Request reduceScatter(MemorySegment input, MemorySegment output, ReduceOp op, Division division) {
+    private <R extends @Nullable Object> R reduceScatter(
+            MemorySegment input, MemorySegment output, ReduceOp op, Division division, Handler<R> handler) {
         OpKind kind = OpKind.REDUCE_SCATTER;
         Arguments.reducible(kind, division.type(), op);
         Arguments.readable(kind, "input", input, division.totalBytes());
         Arguments.writable(kind, "output", output, division.bytes(rank));
         apartOrInPlace(kind, input, output, division);
-        return division.request(kind, op, 0, input, output);
+        return division.handOn(kind, op, 0, input, output, handler);
     }
 
-    Request gather(MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
-        return gather(input, output, root, equal(OpKind.GATHER, type, count));
+    <R extends @Nullable Object> R gather(
+            MemorySegment input,
+            @Nullable MemorySegment output,
+            DataType type,
+            long count,
+            int root,
+            Handler<R> handler) {
+        return gather(input, output, root, equal(OpKind.GATHER, type, count), handler);
     }
 
-    Request gather(MemorySegment input, @Nullable MemorySegment output, DataType type, long[] counts, int root) {
-        return gather(input, output, root, uneven(OpKind.GATHER, type, counts));
+    <R extends @Nullable Object> R gather(
+            MemorySegment input,
+            @Nullable MemorySegment output,
+            DataType type,
+            long[] counts,
+            int root,
+            Handler<R> handler) {
+        return gather(input, output, root, uneven(OpKind.GATHER, type, counts), handler);
     }
 
-    private Request gather(MemorySegment input, @Nullable MemorySegment output, int root, Division division) {
+    private <R extends @Nullable Object> R gather(
+            MemorySegment input, @Nullable MemorySegment output, int root, Division division, Handler<R> handler) {
         OpKind kind = OpKind.GATHER;
         Arguments.rank(kind, "root", root, size);
         Arguments.readable(kind, "input", input, division.bytes(rank));
@@ -118,18 +163,31 @@ record Requests(int rank, int size) {
             Arguments.writable(kind, "output", target, division.totalBytes());
             apartOrInPlace(kind, target, input, division);
         }
-        return division.request(kind, ReduceOp.SUM, root, input, target);
+        return division.handOn(kind, ReduceOp.SUM, root, input, target, handler);
     }
 
-    Request scatter(@Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
-        return scatter(input, output, root, equal(OpKind.SCATTER, type, count));
+    <R extends @Nullable Object> R scatter(
+            @Nullable MemorySegment input,
+            MemorySegment output,
+            DataType type,
+            long count,
+            int root,
+            Handler<R> handler) {
+        return scatter(input, output, root, equal(OpKind.SCATTER, type, count), handler);
     }
 
-    Request scatter(@Nullable MemorySegment input, MemorySegment output, DataType type, long[] counts, int root) {
-        return scatter(input, output, root, uneven(OpKind.SCATTER, type, counts));
+    <R extends @Nullable Object> R scatter(
+            @Nullable MemorySegment input,
+            MemorySegment output,
+            DataType type,
+            long[] counts,
+            int root,
+            Handler<R> handler) {
+        return scatter(input, output, root, uneven(OpKind.SCATTER, type, counts), handler);
     }
 
-    private Request scatter(@Nullable MemorySegment input, MemorySegment output, int root, Division division) {
+    private <R extends @Nullable Object> R scatter(
+            @Nullable MemorySegment input, MemorySegment output, int root, Division division, Handler<R> handler) {
         OpKind kind = OpKind.SCATTER;
         Arguments.rank(kind, "root", root, size);
         Arguments.writable(kind, "output", output, division.bytes(rank));
@@ -139,16 +197,23 @@ record Requests(int rank, int size) {
             Arguments.readable(kind, "input", source, division.totalBytes());
             apartOrInPlace(kind, source, output, division);
         }
-        return division.request(kind, ReduceOp.SUM, root, source, output);
+        return division.handOn(kind, ReduceOp.SUM, root, source, output, handler);
     }
 
-    Request allToAll(MemorySegment input, MemorySegment output, DataType type, long count) {
+    <R extends @Nullable Object> R allToAll(
+            MemorySegment input, MemorySegment output, DataType type, long count, Handler<R> handler) {
         Division division = equal(OpKind.ALL_TO_ALL, type, count);
         checkAllToAll(input, division, output, division);
-        return division.request(OpKind.ALL_TO_ALL, ReduceOp.SUM, 0, input, output);
+        return division.handOn(OpKind.ALL_TO_ALL, ReduceOp.SUM, 0, input, output, handler);
     }
 
-    Request allToAll(MemorySegment input, long[] outgoing, MemorySegment output, long[] incoming, DataType type) {
+    <R extends @Nullable Object> R allToAll(
+            MemorySegment input,
+            long[] outgoing,
+            MemorySegment output,
+            long[] incoming,
+            DataType type,
+            Handler<R> handler) {
         OpKind kind = OpKind.ALL_TO_ALL;
         Division sent = uneven(kind, type, outgoing);
         Division received = uneven(kind, type, incoming);
@@ -159,7 +224,7 @@ record Requests(int rank, int size) {
                             + " elements to itself but expects " + incoming[rank]);
         }
         checkAllToAll(input, sent, output, received);
-        return new Request(kind, type, ReduceOp.SUM, 0, 0, input, output, sent.blocks(), received.blocks(), 0);
+        return handler.handle(kind, type, ReduceOp.SUM, 0, 0, input, output, sent.blocks(), received.blocks());
     }
 
     private static void checkAllToAll(MemorySegment input, Division sent, MemorySegment output, Division received) {

@@ -34,7 +34,8 @@ class AnySourceWaitTest {
 
     private static Posted receive() {
         MemorySegment one = MemorySegment.ofArray(new int[1]);
-        Request request = Request.of(OpKind.RECV, DataType.I32, ReduceOp.SUM, 1, Messages.ANY_SOURCE, one, one);
+        Request request =
+                Request.of(OpKind.RECV, DataType.I32, ReduceOp.SUM, 1, Messages.ANY_SOURCE, one, one, null, null);
         return new Posted(request, 7, false, 0, Deadline.after(Duration.ofMinutes(1)));
     }
 

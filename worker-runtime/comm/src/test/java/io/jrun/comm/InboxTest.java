@@ -74,7 +74,7 @@ class InboxTest {
     }
 
     private static Request request() {
-        return Request.of(OpKind.RECV, DataType.I32, ReduceOp.SUM, 1, 1, ints(), ints());
+        return Request.of(OpKind.RECV, DataType.I32, ReduceOp.SUM, 1, 1, ints(), ints(), null, null);
     }
 
     private Posted post(int tag, Duration timeout) {

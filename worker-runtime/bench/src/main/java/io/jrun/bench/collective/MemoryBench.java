@@ -25,7 +25,7 @@ import picocli.CommandLine.Option;
                 "What allReduce on registered memory takes besides its buffers, of the rank that takes most, as a JSON"
                         + " object: allocatedBytesPerCall of Java heap, and extraBytes by which the process grows over the calls.")
 final class MemoryBench implements Benchmark {
-    private static final int WARM_UP_CALLS = 20_000;
+    private static final int WARM_UP_CALLS = 500_000;
     private static final long WARM_UP_COUNT = 1024;
     private static final int HEX = 16;
 

@@ -32,7 +32,7 @@ public final class Call {
     private Duration timeout;
     private @Nullable Blocks uneven;
     private @Nullable Blocks unevenIncoming;
-    private long label;
+    private final long label;
     private final @Nullable Call whole;
 
     /**
@@ -111,8 +111,7 @@ public final class Call {
             MemorySegment newOutput,
             Duration newTimeout,
             @Nullable Blocks newUneven,
-            @Nullable Blocks newUnevenIncoming,
-            long newLabel) {
+            @Nullable Blocks newUnevenIncoming) {
         sequence = newSequence;
         kind = newKind;
         type = newType;
@@ -125,7 +124,6 @@ public final class Call {
         timeout = newTimeout;
         uneven = newUneven;
         unevenIncoming = newUnevenIncoming;
-        label = newLabel;
     }
 
     /** Number of this operation among the group's collectives, from 0; of a message, among those of its direction and peer. */
@@ -177,6 +175,21 @@ public final class Call {
     /** When it fails if it has not ended. */
     public Deadline deadline() {
         return new Deadline(endNanos, timeout);
+    }
+
+    /** As {@link Deadline#remainingNanos}. */
+    public long remainingNanos() {
+        return endNanos - System.nanoTime();
+    }
+
+    /** The value of {@link System#nanoTime()} at which its time began. */
+    public long startNanoTime() {
+        return endNanos - timeout.toNanos();
+    }
+
+    /** How long it may take. */
+    public Duration timeout() {
+        return timeout;
     }
 
     /**

@@ -20,11 +20,6 @@ public record Deadline(long nanoTime, Duration timeout) {
         return other.nanoTime - nanoTime < 0 ? other : this;
     }
 
-    /** The value of {@link System#nanoTime()} at which it was made. */
-    public long startNanoTime() {
-        return nanoTime - timeout.toNanos();
-    }
-
     /** Nanoseconds left; zero or negative once it has passed. */
     public long remainingNanos() {
         return nanoTime - System.nanoTime();

@@ -58,7 +58,7 @@ public final class LateWatch {
 
     /** Whether {@link #look} has anything to do from now on: false for almost every turn. */
     public boolean isTime(Call call, long leftNanos) {
-        long timeout = call.deadline().timeout().toNanos();
+        long timeout = call.timeout().toNanos();
         return timeout - leftNanos >= Math.min(afterNanos, timeout - beforeEnd(timeout));
     }
 
@@ -68,7 +68,7 @@ public final class LateWatch {
      * @param leftNanos until the call's deadline
      */
     public void look(Call call, long leftNanos, Awaited awaited) {
-        long timeout = call.deadline().timeout().toNanos();
+        long timeout = call.timeout().toNanos();
         long waited = timeout - leftNanos;
         if (waited >= afterNanos && isFirst(call)) {
             warn(call, awaited);
@@ -80,7 +80,7 @@ public final class LateWatch {
 
     /** Nanoseconds until there is something to do, the end of the operation included. */
     public long untilNextNanos(Call call, long leftNanos) {
-        long timeout = call.deadline().timeout().toNanos();
+        long timeout = call.timeout().toNanos();
         long untilWarning = afterNanos - (timeout - leftNanos);
         long untilAsking = leftNanos - beforeEnd(timeout);
         long next = leftNanos;
@@ -138,7 +138,7 @@ public final class LateWatch {
     private void warn(Call call, Awaited awaited) {
         String who = "jrun: rank " + group.world().rank() + ": " + call.describe() + " on group " + group.name();
         System.err.println(who + " has waited " + group.lateWarning().toSeconds() + " s (it fails after "
-                + call.deadline().timeout().toSeconds() + " s) for " + awaited.words());
+                + call.timeout().toSeconds() + " s) for " + awaited.words());
         LateRanks answers = new LateRanks(group, call, awaited.ranks());
         answers.whenAnswered(() -> {
             String text = answers.text(MAX_WARNING_CHARS);

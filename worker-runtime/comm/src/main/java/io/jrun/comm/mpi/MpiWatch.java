@@ -87,9 +87,7 @@ final class MpiWatch implements AutoCloseable {
                 endProcess(call, String.valueOf(cause.getMessage()));
             } else if (call.deadline().passed()) {
                 endProcess(
-                        call,
-                        "it has passed its deadline of "
-                                + call.deadline().timeout().toSeconds() + " s");
+                        call, "it has passed its deadline of " + call.timeout().toSeconds() + " s");
             }
         }
 

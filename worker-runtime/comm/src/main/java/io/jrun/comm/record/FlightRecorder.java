@@ -95,7 +95,7 @@ public final class FlightRecorder {
 
     /** An operation waits for its turn; returns its ticket. */
     public long queued(RecordedGroup group, Call call) {
-        return write(group, call, OperationState.QUEUED, call.deadline().startNanoTime(), 0);
+        return write(group, call, OperationState.QUEUED, call.startNanoTime(), 0);
     }
 
     /**
@@ -106,7 +106,7 @@ public final class FlightRecorder {
      */
     public long started(RecordedGroup group, long ticket, Call call) {
         group.started(call);
-        long now = call.deadline().startNanoTime();
+        long now = call.startNanoTime();
         int entry = entry(ticket);
         if (ticket == NO_TICKET || !WORD.compareAndSet(words, entry + TICKET, ticket, BEING_WRITTEN)) {
             return write(group, call, OperationState.STARTED, now, now);

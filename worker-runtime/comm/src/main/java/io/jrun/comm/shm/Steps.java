@@ -37,7 +37,7 @@ final class Steps {
      */
     void enter(Call call, long location, long inlineBytes) {
         // Of a part, the deadline does not tell when it began.
-        long begunNanos = call.whole() == null ? call.deadline().startNanoTime() : System.nanoTime();
+        long begunNanos = call.whole() == null ? call.startNanoTime() : System.nanoTime();
         long sequence = call.sequence();
         long entry = block.entry(self, sequence);
         Words.plain(ControlBlock.fingerprint(entry), Fingerprint.of(call, group));

@@ -134,7 +134,7 @@ final class Waiting {
         if (!call.kind().isMessage()) {
             mismatch.compareEntered(call);
         }
-        long left = call.deadline().remainingNanos();
+        long left = call.remainingNanos();
         if (late.isTime(call, left)) {
             late.look(call, left, positions.awaiting(call, peer));
         }
@@ -142,7 +142,7 @@ final class Waiting {
             throw new CommException(
                     ErrorCode.COLLECTIVE_TIMEOUT,
                     call.describe() + " on group " + group.name() + " timed out after "
-                            + call.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
+                            + call.timeout().toSeconds() + " s: " + group.describe(group.rank())
                             + " still waits for " + positions.awaited(call, peer)
                             + ". A rank may be slow, stopped, or somewhere else in its program."
                             + late.places(call, positions.wanted(call, peer)));

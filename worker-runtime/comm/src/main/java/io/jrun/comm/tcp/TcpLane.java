@@ -314,7 +314,7 @@ final class TcpLane implements Links, AutoCloseable {
     }
 
     private void sleep(Pair pair) {
-        long left = currentCall().deadline().remainingNanos();
+        long left = currentCall().remainingNanos();
         if (left <= 0) {
             throw timedOut();
         }
@@ -384,7 +384,7 @@ final class TcpLane implements Links, AutoCloseable {
         return new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 where() + group.describe(rank()) + " has waited "
-                        + currentCall().deadline().timeout().toSeconds() + " s for " + awaited()
+                        + currentCall().timeout().toSeconds() + " s for " + awaited()
                         + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout."
                         + late.places(currentCall(), wanted()));
     }
