@@ -54,7 +54,14 @@ public final class ControlSocket implements AutoCloseable {
 
     private static Path createFolder(Path temp) throws IOException {
         String name = "jrun-" + ProcessHandle.current().pid() + "-" + Long.toHexString(System.nanoTime());
-        return Files.createDirectory(temp.resolve(name), OWNER_ONLY); // fails if somebody was there before
+        try {
+            return Files.createDirectory(temp.resolve(name), OWNER_ONLY); // fails if somebody was there before
+        } catch (IOException e) {
+            throw new IOException(
+                    "workers talk to their agent through a socket in " + temp + ", which cannot be made there ("
+                            + e.getMessage() + "); make " + temp + " writable on that host",
+                    e);
+        }
     }
 
     private static Path socketIn(Path folder) {

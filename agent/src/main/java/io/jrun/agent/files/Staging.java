@@ -107,14 +107,13 @@ public final class Staging implements AutoCloseable {
         if (lacking.isEmpty() && !absent) {
             return PlacedFiles.IN_PLACE;
         }
-        Path cacheHome = cacheHome();
-        cache = new FileCache(cacheHome.resolve("files"), CACHE_BYTES);
-        folder = JobFolder.create(jobs(), request.getRunId());
+        openCache();
         boolean ownWorkingDir =
                 absent || lacking.stream().anyMatch(tree -> !tree.getPlace().isEmpty());
-        Path work = folder.path().resolve("work");
+        JobFolder own = Objects.requireNonNull(folder);
+        Path work = own.path().resolve("work");
         if (ownWorkingDir) {
-            folder.makeFolder(work);
+            own.makeFolder(work);
         }
         Map<String, Path> moved = new HashMap<>();
         int first = 0;
@@ -123,7 +122,7 @@ public final class Staging implements AutoCloseable {
             if (isPlaced ? ownWorkingDir : lacking.contains(tree)) {
                 Path root = isPlaced
                         ? work.resolve(tree.getPlace()).normalize()
-                        : folder.path().resolve("program/" + first).resolve(name(tree));
+                        : own.path().resolve("program/" + first).resolve(name(tree));
                 bring(tree, first, root);
                 if (!isPlaced) {
                     moved.put(tree.getPath(), root);
@@ -140,6 +139,17 @@ public final class Staging implements AutoCloseable {
                                 + work
                         : "not all staged files are in " + workingDir + " on " + host + "; workers start in " + work);
         return new PlacedFiles(moved, Optional.of(work));
+    }
+
+    private void openCache() throws StagingException {
+        try {
+            cache = new FileCache(cacheHome().resolve("files"), CACHE_BYTES);
+            folder = JobFolder.create(jobs(), request.getRunId());
+        } catch (IOException e) {
+            throw new StagingException("the job's files cannot be brought here: " + words(e)
+                    + "; set XDG_CACHE_HOME for the agent there to a folder that it can write to,"
+                    + " or keep the files where all nodes see them");
+        }
     }
 
     private static Path name(FileTree tree) {

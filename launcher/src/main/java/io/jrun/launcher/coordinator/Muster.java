@@ -29,6 +29,9 @@ import java.util.TreeMap;
 
 /** The part of {@link JobMachine} that waits for nodes and begins a round with them. */
 final class Muster {
+    /** Hosts that cannot be reached mostly say so at the same time, and the user wants to know of all of them. */
+    static final long OTHERS_MILLIS = 1_000;
+
     private final Succession succession;
     private final NodePolicy nodes;
     private final StopPolicy policy;
@@ -124,10 +127,22 @@ final class Muster {
                 ? why
                 : "the agent at " + where + (refused ? " refuses it: " : " cannot be reached: ") + why;
         Ledger ledger = without.ledger();
-        if (ledger.present().size() + ledger.awaited().size() < nodes.min()) {
-            return ending.giveUp(without, new NotOpened(text, refused));
+        return ledger.present().size() + ledger.awaited().size() < nodes.min()
+                ? tooFew(without, text, refused, ending)
+                : beginIfComplete(without).after(new Say("going on without " + text));
+    }
+
+    /** The first reason is the job's; it waits a moment for others to be told with it. */
+    private static Transition tooFew(Gathering state, String text, boolean refused, Ending ending) {
+        StopCause cause = state.cause().orElseGet(() -> new NotOpened(text, refused));
+        JobAction[] told = state.cause().isPresent() ? new JobAction[] {new Say(text)} : new JobAction[0];
+        if (state.ledger().awaited().isEmpty()) {
+            return ending.giveUp(state, cause).after(told);
         }
-        return beginIfComplete(without).after(new Say("going on without " + text));
+        Gathering waiting = new Gathering(state.ledger(), state.before(), Optional.of(cause), state.lastCall());
+        return state.cause().isPresent()
+                ? Transition.to(waiting, told)
+                : Transition.to(waiting, new After(new JoinTimeIsOver(waiting.round()), OTHERS_MILLIS));
     }
 
     private Transition joinTimeIsOver(Gathering state, Ending ending) {

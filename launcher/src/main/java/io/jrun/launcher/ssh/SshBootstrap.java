@@ -20,7 +20,7 @@ public final class SshBootstrap implements Bootstrap {
     private static final String SCRIPT = "jrun=$1 home=$2; shift 2; "
             + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec \"$jrun\" \"$@\"; fi; "
             + "if command -v jrun > /dev/null; then exec jrun \"$@\"; fi; "
-            + "echo \"$jrun is not there, and there is no jrun on the PATH\"; exit 127";
+            + "echo \"$jrun is no program there, and there is no jrun on the PATH\"; exit 127";
 
     private static final int NOT_FOUND = 127;
     private static final int SSH_FAILED = 255;
@@ -74,7 +74,7 @@ public final class SshBootstrap implements Bootstrap {
                 .map(line -> line.replaceFirst("^(ssh|jrun): ", "").replaceFirst("[.\r]+$", ""))
                 .collect(Collectors.joining("; "));
         return switch (ended.exitCode()) {
-            case SSH_FAILED -> "ssh: " + words + "; " + advice(words, start.name());
+            case SSH_FAILED -> failure(words, start.name());
             case NOT_FOUND -> words + "; install jrun there, or give its path as --remote-jrun";
             default ->
                 words.isEmpty()
@@ -82,6 +82,14 @@ public final class SshBootstrap implements Bootstrap {
                                 + " and no word, before it had reached jrun"
                         : words;
         };
+    }
+
+    private static String failure(String words, String host) {
+        if (words.contains("has changed")) { // ssh prints a page of it, of which these are the last lines
+            return "ssh: its host key is not the one in known_hosts; if the host was set up anew, 'ssh-keygen -R "
+                    + host + "' forgets the old key, else another machine answers in its place";
+        }
+        return "ssh: " + words + "; " + advice(words, host);
     }
 
     private static String advice(String words, String host) {

@@ -460,6 +460,22 @@ class JobMachineTest {
     }
 
     @Test
+    void hostsThatCannotBeReachedAreToldTogether() {
+        JobMachine four = machine(0, 4, 4, 0, Optional.empty());
+        JobEvent[] two = {came(1), gone(2, "refused"), gone(0, "no such host")};
+        String others = "the agent at node1:29600 cannot be reached: no such host";
+        StopCause first = new StopCause.NotOpened("the agent at node3:29600 cannot be reached: refused", false);
+        After wait = new After(new JoinTimeIsOver(0), 1_000);
+        assertThat(playFromStart(four, 4, two)).endsWith(wait, new Say(others));
+        assertThat(state).isInstanceOf(JobState.Gathering.class);
+        playFromStart(four, 4, concat(two, new JoinTimeIsOver(0))); // the fourth says nothing
+        assertThat(outcome().cause()).contains(first);
+        assertThat(playFromStart(four, 4, concat(two, gone(3, "refused"))))
+                .endsWith(new Say("the agent at node4:29600 cannot be reached: refused"));
+        assertThat(outcome().cause()).contains(first);
+    }
+
+    @Test
     void aLastCallThatFindsTooFewIsFollowedByAnother() {
         JobMachine elastic = machine(0, 2, 4, 0, Optional.empty());
         After lastCall = new After(new LastCallIsOver(0), 30_000);

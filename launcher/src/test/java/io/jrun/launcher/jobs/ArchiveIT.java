@@ -3,16 +3,10 @@ package io.jrun.launcher.jobs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.net.URI;
-import java.nio.file.FileSystem;
-import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -20,7 +14,7 @@ import org.junit.jupiter.api.Test;
 class ArchiveIT extends RealJobs {
     @Test
     void changedClassesRunAfterARebuild() throws IOException {
-        Path home = copyOfHome();
+        Path home = Homes.copy(folder.resolve("my home"));
         Jars.program(
                 folder.resolve("hello.jar"),
                 "Hello",
@@ -36,12 +30,12 @@ class ArchiveIT extends RealJobs {
 
         Path elsewhere = Files.writeString(cache().resolve("jrun/launcher-7.jsa"), "");
         Files.writeString(elsewhere.resolveSibling("launcher-7.owner"), "/another/installation\n/jdk\n");
-        replaceClass(
+        Homes.replaceClass(
                 home.resolve("lib/launcher"),
                 "jrun-launcher",
                 "io.jrun.launcher.Version",
                 "package io.jrun.launcher; final class Version { static final String TEXT = \"changed\"; }");
-        replaceClass(home.resolve("lib/runtime"), "jrun-comm", "io.jrun.comm.worker.WorkerMain", """
+        Homes.replaceClass(home.resolve("lib/runtime"), "jrun-comm", "io.jrun.comm.worker.WorkerMain", """
                 package io.jrun.comm.worker;
                 public class WorkerMain {
                     public static void main(String[] args) { System.out.println("changed"); }
@@ -66,40 +60,6 @@ class ArchiveIT extends RealJobs {
                 .run("version");
         assertThat(result.exitCode()).isZero();
         assertThat(result.err()).isEmpty();
-    }
-
-    private Path copyOfHome() throws IOException {
-        Path source = Path.of(Objects.requireNonNull(System.getProperty("jrun.home")));
-        Path target = folder.resolve("my home");
-        for (String part : new String[] {"lib/launcher", "lib/runtime"}) {
-            Files.createDirectories(target.resolve(part));
-            try (Stream<Path> jars = Files.list(source.resolve(part))) {
-                for (Path jar : jars.toList()) {
-                    if (jar.getFileName().toString().startsWith("jrun-")) {
-                        Files.copy(
-                                jar,
-                                target.resolve(part).resolve(jar.getFileName()),
-                                StandardCopyOption.COPY_ATTRIBUTES);
-                    } else {
-                        Files.createSymbolicLink(target.resolve(part).resolve(jar.getFileName()), jar);
-                    }
-                }
-            }
-        }
-        return target;
-    }
-
-    private void replaceClass(Path jars, String jarName, String className, String source) throws IOException {
-        Path classes = Jars.compile(folder.resolve(className), className, source);
-        try (Stream<Path> files = Files.list(jars)) {
-            Path jar = files.filter(file -> file.getFileName().toString().startsWith(jarName))
-                    .findFirst()
-                    .orElseThrow();
-            try (FileSystem inside = FileSystems.newFileSystem(URI.create("jar:" + jar.toUri()), Map.of())) {
-                String name = className.replace('.', '/') + ".class";
-                Files.copy(classes.resolve(name), inside.getPath(name), StandardCopyOption.REPLACE_EXISTING);
-            }
-        }
     }
 
     private Path cache() {

@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -31,13 +33,14 @@ class SshIT extends RealJobs {
     @BeforeAll
     static void bringUp() throws IOException, InterruptedException {
         assumeTrue(Files.isExecutable(Path.of(SSHD)), "skipped: no " + SSHD + "; install openssh-server");
-        hosts = TestHosts.up(2);
+        hosts = TestHosts.up(3); // the third has no sshd
         Files.createDirectories(Path.of("/run/sshd")); // where it locks itself in before a login
         key("host");
         key("user");
         key("stranger");
         String hostKey = Files.readString(ssh.resolve("host.pub"));
         Files.writeString(ssh.resolve("known"), "h1 " + hostKey + "h2 " + hostKey);
+        Files.writeString(ssh.resolve("changed"), "h1 " + Files.readString(ssh.resolve("stranger.pub")));
         for (String host : List.of("h1", "h2")) {
             DAEMONS.add(sshd(host));
         }
@@ -107,8 +110,12 @@ class SshIT extends RealJobs {
     }
 
     private Running start(String key, String... job) {
-        String options = "-F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile=" + ssh.resolve("known")
-                + " -o StrictHostKeyChecking=yes -i " + ssh.resolve(key);
+        return start(key, "known", job);
+    }
+
+    private Running start(String key, String known, String[] job) {
+        String options = "-F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile=" + ssh.resolve(known)
+                + " -o StrictHostKeyChecking=yes -o ConnectTimeout=2 -i " + ssh.resolve(key);
         return jrun.startUnder(
                 hosts.on("head"),
                 Stream.concat(Stream.of("--launch=ssh", "--ssh-options=" + options), Stream.of(job))
@@ -185,9 +192,93 @@ class SshIT extends RealJobs {
                 run("--hosts=h1,h9", "true"), "the agent at h9 cannot be reached: ssh: Could not resolve hostname h9");
         assertRefusal(start("stranger", "--hosts=h1", "true").await(), "Permission denied", "'ssh h1 true' must work");
         assertRefusal(
+                start("user", "changed", new String[] {"--hosts=h1", "true"}).await(),
+                "the agent at h1 cannot be reached: ssh: its host key is not the one in known_hosts;",
+                "ssh-keygen -R h1");
+        assertRefusal(
+                start("user", "changed", new String[] {"--hosts=h2", "true"}).await(),
+                "the agent at h2 cannot be reached: ssh: No ED25519 host key is known for h2",
+                "run 'ssh h2' once by hand");
+        assertRefusal(
                 run("--hosts=h2", "--remote-jrun=/nowhere/jrun", "true"),
-                "the agent at h2 cannot be reached: /nowhere/jrun is not there",
+                "the agent at h2 cannot be reached: /nowhere/jrun is no program there",
                 "--remote-jrun");
+        hosts.unplug("h2");
+        assertRefusal(
+                run("--hosts=h1,h2", "true"), "the agent at h2 cannot be reached: ssh: connect to host h2 port 22: ");
+        hosts.plugIn("h2");
+    }
+
+    @Test
+    void allHostsThatFailAreTold() {
+        Result result = run("--hosts=h1,h3,h9", "true");
+        assertThat(result.exitCode()).isEqualTo(69);
+        assertThat(result.err())
+                .hasLineCount(2)
+                .contains("the agent at h3 cannot be reached: ssh: connect to host h3 port 22: Connection refused;")
+                .contains("the agent at h9 cannot be reached: ssh: Could not resolve hostname h9");
+    }
+
+    @Test
+    void aHostWithoutAJdkSaysSo() {
+        Path jrun = onHost("""
+                unshare -m sh -c 'for d in /usr/lib/jvm /opt/java; do [ ! -d $d ] || mount -t tmpfs none $d; done; exec "$@"' \
+                    sh env -u JAVA_HOME -u JRUN_JAVA_HOME PATH=/usr/bin:/bin""");
+        assertRefusal(
+                run("--hosts=h1", "--remote-jrun=" + jrun, "true"),
+                "the agent at h1 cannot be reached: no JDK 25 or newer found; install one");
+    }
+
+    @Test
+    void anotherVersionIsRefusedAndBothAreNamed() throws IOException {
+        Path home = Homes.copy(folder.resolve("other"));
+        Homes.replaceClass(
+                home.resolve("lib/launcher"),
+                "jrun-launcher",
+                "io.jrun.launcher.Version",
+                "package io.jrun.launcher; final class Version { static final String TEXT = \"0.0.9\"; }");
+        Result result = run("--hosts=h1", "--remote-jrun=" + onHost("env JRUN_HOME=" + home), "true");
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(2);
+        assertThat(result.err())
+                .hasLineCount(1)
+                .containsPattern(
+                        "the agent at h1 refuses it: it is jrun 0.0.9, this is jrun \\d\\S+; install the same");
+    }
+
+    @Test
+    void aHomeThatIsMissingOrCannotBeWrittenDoesNoHarmUnlessFilesMustComeThere() throws IOException {
+        Files.createDirectory(folder.resolve("home"));
+        String readOnly =
+                "unshare -m sh -c 'mount --bind -o ro %1$s/home %1$s/home; mount -t tmpfs none %1$s/proj; exec \"$@\"' sh env HOME=%1$s/home"
+                        .formatted(folder);
+        Files.createDirectory(folder.resolve("proj"));
+        assertThat(run("--hosts=h1", "--remote-jrun=" + onHost("env HOME=/nonexistent"), "echo", "here")
+                        .out())
+                .isEqualTo("[0@h1] here\n");
+        Path jrun = onHost(readOnly);
+        assertThat(run("--hosts=h1", "--remote-jrun=" + jrun, "echo", "here").out())
+                .isEqualTo("[0@h1] here\n");
+        Jars.program(
+                folder.resolve("proj/none.jar"),
+                "None",
+                "public class None { public static void main(String[] a) {} }");
+        Result result = run("--hosts=h1", "--remote-jrun=" + jrun, "proj/none.jar");
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(127);
+        assertThat(result.err())
+                .contains("the job's files cannot be brought here: " + folder + "/home/.cache: Read-only file system;")
+                .contains("set XDG_CACHE_HOME");
+    }
+
+    /** A jrun as a host may have it: what {@code wrapper} makes of the checkout's. */
+    private Path onHost(String wrapper) {
+        try {
+            Path script = Files.createTempFile(folder, "jrun-", ".sh");
+            Files.writeString(script, "#!/bin/sh\nexec " + wrapper + " " + JRun.SCRIPTS.resolve("jrun") + " \"$@\"\n");
+            Files.setPosixFilePermissions(script, PosixFilePermissions.fromString("rwxr-xr-x"));
+            return script;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private static void assertRefusal(Result result, String... words) {
