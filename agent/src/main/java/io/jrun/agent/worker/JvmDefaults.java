@@ -61,9 +61,14 @@ public final class JvmDefaults {
         return options;
     }
 
-    /** An archive that does not fit makes a slower start, not a message; the JVM's other warnings go to stderr. */
+    /**
+     * An archive that does not fit makes a slower start, not a message; the JVM's other warnings go to stderr. Mapped where it
+     * was made for, its pages are shared by all workers and none of its pointers has to be changed.
+     */
     private static List<String> archiveOptions(Path archive) {
         return List.of(
+                "-XX:+UnlockDiagnosticVMOptions",
+                "-XX:ArchiveRelocationMode=0",
                 "-XX:SharedArchiveFile=" + archive,
                 "-Xlog:disable",
                 "-Xlog:all=warning:stderr",

@@ -2,6 +2,7 @@ package io.jrun.agent.worker;
 
 import io.jrun.agent.AgentOptions;
 import io.jrun.comm.Distributed;
+import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.World;
 import java.io.File;
 import java.io.IOException;
@@ -21,6 +22,10 @@ import java.util.stream.Collectors;
  */
 public final class WorkerArchive {
     private static final long STEP_SECONDS = 120;
+
+    /** The runtime's: what {@code WorkerMain} does in the rehearsal in place of {@link JvmDefaults#NATIVE_SETUP}. */
+    private static final String TRAINING = "-D" + WorkerSetup.PROPERTY + "=io.jrun.train.elastic.TrainingRehearsal";
+
     private static final Set<String> KEPT_VARIABLES = Set.of("PATH", "HOME", "TMPDIR", "LC_ALL", "LANG");
 
     private WorkerArchive() {}
@@ -38,7 +43,7 @@ public final class WorkerArchive {
         String runtime =
                 options.runtimeClassPath().stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
         try {
-            List<String> rehearsal = java("-XX:DumpLoadedClassList=" + classes);
+            List<String> rehearsal = java("-XX:DumpLoadedClassList=" + classes, TRAINING);
             rehearsal.addAll(List.of("-cp", runtime + File.pathSeparator + System.getProperty("java.class.path")));
             rehearsal.addAll(List.of(WorkerCommand.WORKER_MAIN, Rehearsal.class.getName()));
             run(rehearsal);
@@ -59,7 +64,6 @@ public final class WorkerArchive {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("-XX:+UseSerialGC");
         command.add("-Xlog:disable");
-        command.add(JvmDefaults.NATIVE_SETUP);
         command.addAll(JvmDefaults.MODULE_OPTIONS);
         command.addAll(List.of(options));
         return command;
@@ -81,7 +85,7 @@ public final class WorkerArchive {
         }
     }
 
-    /** What the archive is made of: the classes that every worker needs. */
+    /** What the archive is made of, beside the training: the classes that every worker needs. */
     public static final class Rehearsal {
         private Rehearsal() {}
 

@@ -52,6 +52,20 @@ class ArchiveIT extends RealJobs {
         JRun.waitFor(() -> names("").stream().noneMatch(name -> name.contains(".jsa.")), "the end of the archiving");
     }
 
+    /** Also where the native libraries were unpacked long before the archive was made. */
+    @Test
+    void theWorkersArchiveHoldsTheClassesOfLibtorch() throws IOException {
+        Jars.program(folder.resolve("names.jar"), "Names", """
+                public class Names {
+                    public static void main(String[] args) throws Exception {
+                        Class.forName("org.bytedeco.pytorch.Tensor", false, Names.class.getClassLoader());
+                    }
+                }
+                """);
+        assertThat(jrun.run("--jvm-opts=-Xlog:class+load:stdout", "names.jar").out())
+                .contains("org.bytedeco.pytorch.Tensor source: shared objects file");
+    }
+
     @Test
     void unwritableCacheOnlyMakesItSlower() throws IOException {
         Files.writeString(folder.resolve("file"), "");

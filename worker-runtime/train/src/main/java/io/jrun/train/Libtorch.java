@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.openblas.global.openblas;
 import org.bytedeco.pytorch.global.torch;
@@ -30,6 +31,8 @@ import org.bytedeco.pytorch.global.torch;
  */
 public final class Libtorch {
     private static final String CACHE_PROPERTY = "org.bytedeco.javacpp.cachedir";
+    private static final String EXTENSION_PROPERTY = "org.bytedeco.javacpp.platform.extension";
+    private static final String GPU_BUILD_SUFFIX = "-gpu.jar";
     /** Unpacking takes about 2 s; a full disk or a stopped neighbour must not hold a worker for ever. */
     private static final Duration LOCK_DEADLINE = Duration.ofMinutes(5);
 
@@ -75,7 +78,7 @@ public final class Libtorch {
     }
 
     /**
-     * Makes any later use of libtorch find this node's cache, filled. Costs a look at one file when it is.
+     * Makes any later use of libtorch find this node's cache, filled, and quickly. Costs a look at one file when it is.
      *
      * @throws UncheckedIOException if the cache cannot be written; the message names it
      */
@@ -111,7 +114,23 @@ public final class Libtorch {
         String chosen = System.getProperty(CACHE_PROPERTY);
         Path directory = chosen == null ? NativeCache.defaultDirectory() : Path.of(chosen);
         System.setProperty(CACHE_PROPERTY, directory.toString());
+        seekNoGpuBuilds();
         return NativeCache.open(directory);
+    }
+
+    /**
+     * Where nothing is chosen the presets seek the GPU build of each library first, and some thirty libraries of CUDA, in
+     * every jar and folder: half a second of each start. Nothing chosen but something set means the plain builds.
+     */
+    private static void seekNoGpuBuilds() {
+        if (System.getProperty(EXTENSION_PROPERTY) == null
+                && classPath().noneMatch(entry -> entry.endsWith(GPU_BUILD_SUFFIX))) {
+            System.setProperty(EXTENSION_PROPERTY, "");
+        }
+    }
+
+    private static Stream<String> classPath() {
+        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator, -1));
     }
 
     private static void unpackAndOpen() {
@@ -143,7 +162,7 @@ public final class Libtorch {
      * known by its name, which does not start the presets' loader.
      */
     private static Path libraryArchive() {
-        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator, -1))
+        return classPath()
                 .filter(entry -> entry.endsWith(ARCHIVE_SUFFIX)
                         && entry.substring(entry.lastIndexOf('/') + 1).startsWith("pytorch-"))
                 .findFirst()

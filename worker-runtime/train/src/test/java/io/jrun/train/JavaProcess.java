@@ -27,9 +27,9 @@ public final class JavaProcess {
         command.add("--enable-native-access=ALL-UNNAMED");
         command.add("--sun-misc-unsafe-memory-access=allow");
         command.add("--add-modules=jdk.incubator.vector");
-        command.addAll(options);
         command.add("-cp");
         command.add(System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")));
+        command.addAll(options); // a second -cp wins
         command.add(main.getName());
         command.addAll(List.of(arguments));
         Path output = Files.createTempFile(folder, "output", ".txt");

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.worker.WorkerMain;
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -71,6 +72,24 @@ class LibtorchTest {
         Libtorch.load();
         Libtorch.load();
         assertThat(torch.ones(2).sum().item_float()).isEqualTo(2f);
+    }
+
+    /** They are sought in every jar and folder, which takes longer than all the rest of loading. */
+    @Test
+    void librariesOfGpuBuildsAreSoughtOnlyWhereOneIsOnTheClassPathOrChosen() throws IOException, InterruptedException {
+        Libtorch.load();
+        String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+        assertThat(librariesOpened()).contains("libtorch_cpu.so").doesNotContain("cudnn");
+        assertThat(librariesOpened("-cp", classPath + File.pathSeparator + folder.resolve("opencv-gpu.jar")))
+                .contains("libtorch_cpu.so", "cudnn");
+        assertThat(librariesOpened("-Dorg.bytedeco.javacpp.platform.extension=-gpu"))
+                .contains("libtorch_cpu.so", "cudnn");
+    }
+
+    private String librariesOpened(String... options) throws IOException, InterruptedException {
+        List<String> all = new ArrayList<>(List.of("-Xlog:library=info"));
+        all.addAll(List.of(options));
+        return JavaProcess.start(folder, Libtorch.class, all, Map.of()).join(300);
     }
 
     @Test
