@@ -15,6 +15,7 @@ import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.ExamineRequest;
 import io.jrun.agent.proto.MeasureRequest;
 import io.jrun.agent.proto.Measurement;
+import io.jrun.agent.worker.StartTools;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 
@@ -36,6 +37,14 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
 
     @Override
     public void examine(ExamineRequest request, StreamObserver<Examination> reply) {
+        StartTools.Found tools;
+        try {
+            tools = StartTools.look(System.getenv());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            reply.onError(Status.CANCELLED.withCause(e).asRuntimeException());
+            return;
+        }
         Node node = NodeProbe.probeHere();
         HostFacts.Space shm = HostFacts.sharedMemory();
         String reachedAt = ReachedAt.current().orElse("");
@@ -53,6 +62,8 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
                 .setShmBytes(shm.total())
                 .setOpenFiles(HostFacts.openFiles())
                 .addAllUnknownNames(HostFacts.unknown(request.getNamesList()))
+                .setTools(tools.versions())
+                .setMissingTools(tools.missing())
                 .setClockMillis(System.currentTimeMillis())
                 .build());
         reply.onCompleted();

@@ -16,7 +16,7 @@ final class DoctorCommand {
     /** Prints what is found; returns the exit code. */
     static int run(DoctorRequest request, Path home, Terminal terminal) throws InterruptedException {
         Optional<HostsCheck> hosts = request.cluster().map(DoctorCommand::check);
-        Doctor doctor = Doctor.examine(home, hosts);
+        Doctor doctor = Doctor.examine(home, Version.TEXT, hosts);
         terminal.print(request.json() ? doctor.json() : String.join("\n", doctor.lines()));
         return doctor.exitCode();
     }

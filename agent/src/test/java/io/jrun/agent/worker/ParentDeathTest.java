@@ -42,6 +42,17 @@ class ParentDeathTest {
     }
 
     @Test
+    void whatIsMissingIsToldWithWhatIsThere() throws IOException, InterruptedException {
+        StartTools.Found here = StartTools.look(Map.of());
+        assertThat(here.versions()).matches("util-linux \\d[0-9.]+, coreutils \\d[0-9.]+");
+        assertThat(here.missing()).isEmpty();
+        Map<String, String> old = Map.of("PATH", with("env", "\177ELF --chdir").get("PATH"));
+        assertThat(StartTools.look(old).missing())
+                .as("Slurm's jobs need it")
+                .endsWith("install coreutils 8.31 or newer");
+    }
+
+    @Test
     void aScriptInFrontOfAProgramIsBelieved() throws IOException {
         Map<String, String> script = with("setpriv", "#!/bin/sh\nexec /opt/bin/setpriv \"$@\"\n");
         assertThat(ParentDeath.find(script).wrap(List.of()))

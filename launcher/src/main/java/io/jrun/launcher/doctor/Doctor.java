@@ -2,6 +2,7 @@ package io.jrun.launcher.doctor;
 
 import io.jrun.agent.node.Node;
 import io.jrun.agent.node.NodeProbe;
+import io.jrun.agent.worker.StartTools;
 import io.jrun.launcher.report.JsonLine;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -20,15 +21,17 @@ public final class Doctor {
     }
 
     /** Looks at this machine, and at the hosts, or without any at the installation in {@code home}. */
-    public static Doctor examine(Path home, Optional<HostsCheck> hosts) throws InterruptedException {
+    public static Doctor examine(Path home, String version, Optional<HostsCheck> hosts) throws InterruptedException {
         Node node = NodeProbe.probeHere();
+        StartTools.Found tools = StartTools.look(System.getenv());
         List<Check> checks = new ArrayList<>();
+        checks.add(() -> MachineChecks.jrun(version, home));
         checks.add(MachineChecks::jdk);
         checks.add(() -> MachineChecks.cores(node));
         checks.add(() -> MachineChecks.gpus(node));
         checks.add(() -> MachineChecks.sharedMemory(Path.of("/dev/shm")));
         checks.add(() -> MachineChecks.openFiles(Path.of("/proc/self/limits")));
-        checks.add(() -> MachineChecks.starter(System.getenv()));
+        checks.add(() -> List.of(MachineChecks.startTools("tools", tools.versions(), tools.missing())));
         checks.add(() -> MachineChecks.tools(System.getenv()));
         checks.add(hosts.isPresent() ? hosts.get() : new BackendsCheck(home));
         return examine(checks);

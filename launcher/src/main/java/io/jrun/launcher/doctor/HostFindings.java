@@ -3,6 +3,7 @@ package io.jrun.launcher.doctor;
 import io.grpc.Status;
 import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.Measurement;
+import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -35,8 +36,12 @@ final class HostFindings {
         while (cause != null && cause.getCause() != null) {
             cause = cause.getCause();
         }
+        String what = host + " agent";
+        if (cause instanceof UnknownHostException) {
+            return Finding.problem(what, cause.getMessage() + "; is its name right?");
+        }
         return Finding.problem(
-                host + " agent",
+                what,
                 (cause == null ? status.getDescription() : cause.getMessage())
                         + "; is 'jrun agent --listen 0.0.0.0' running there, and port " + port + " open?");
     }
@@ -50,6 +55,7 @@ final class HostFindings {
     List<Finding> of(String host, Examination facts, double clockSeconds, double roundTripSeconds) {
         List<Finding> found = new ArrayList<>();
         found.add(agent(host, facts));
+        found.add(MachineChecks.startTools(host + " tools", facts.getTools(), facts.getMissingTools()));
         found.add(clock(host + " clock", clockSeconds, roundTripSeconds));
         found.add(
                 facts.getUnknownNamesList().isEmpty()

@@ -1,7 +1,6 @@
 package io.jrun.launcher.doctor;
 
 import io.jrun.agent.node.Node;
-import io.jrun.agent.worker.ParentDeath;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -25,6 +24,10 @@ final class MachineChecks {
     private static final Pattern OPEN_FILES = Pattern.compile("Max open files +(\\S+)");
 
     private MachineChecks() {}
+
+    static List<Finding> jrun(String version, Path home) {
+        return List.of(Finding.ok("jrun", version + " in " + home));
+    }
 
     static List<Finding> jdk() {
         int version = Runtime.version().feature();
@@ -91,16 +94,13 @@ final class MachineChecks {
                 : Finding.problem(what, "at most " + limit + " in a process; raise it: ulimit -n 65536");
     }
 
-    /** What each worker is started through. */
-    static List<Finding> starter(Map<String, String> environment) {
-        try {
-            return List.of(Finding.ok(
-                    "workers",
-                    "start through "
-                            + String.join(" ", ParentDeath.find(environment).wrap(List.of()))));
-        } catch (IOException e) {
-            return List.of(Finding.problem("workers", String.valueOf(e.getMessage())));
-        }
+    /**
+     * What each worker is started through.
+     *
+     * @param missing empty if nothing is
+     */
+    static Finding startTools(String what, String versions, String missing) {
+        return missing.isEmpty() ? Finding.ok(what, versions) : Finding.problem(what, missing);
     }
 
     /** What starts jobs elsewhere. */

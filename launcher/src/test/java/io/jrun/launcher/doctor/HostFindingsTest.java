@@ -7,6 +7,7 @@ import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.Measurement;
 import io.jrun.launcher.doctor.Finding.State;
 import java.net.ConnectException;
+import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -24,7 +25,8 @@ class HostFindingsTest {
                 .setCores(8)
                 .setShmFreeBytes(4L << 30)
                 .setShmBytes(8L << 30)
-                .setOpenFiles("65536");
+                .setOpenFiles("65536")
+                .setTools("util-linux 2.38.1, coreutils 9.1");
     }
 
     private List<String> problems(Examination facts, double clockSeconds) {
@@ -60,6 +62,16 @@ class HostFindingsTest {
                 .singleElement()
                 .asString()
                 .contains("ulimit");
+        assertThat(problems(
+                        healthy()
+                                .setMissingTools("setpriv is too old; install util-linux 2.33")
+                                .build(),
+                        0))
+                .containsExactly("h1 tools: setpriv is too old; install util-linux 2.33");
+        assertThat(findings.unreachable(
+                                "h9", 29600, Status.UNAVAILABLE.withCause(new UnknownHostException("h9: unknown")))
+                        .text())
+                .isEqualTo("h9: unknown; is its name right?");
         Status refused = Status.UNAVAILABLE
                 .withDescription("io exception")
                 .withCause(new ConnectException("Connection refused"));

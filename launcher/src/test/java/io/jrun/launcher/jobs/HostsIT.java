@@ -302,6 +302,7 @@ class HostsIT extends RealJobs {
         assertThat(lines)
                 .anySatisfy(
                         line -> assertThat(line).matches("ok h1 agent jrun .* on h1, reached at 10.99.0.1 \\(net0, .*"))
+                .anySatisfy(line -> assertThat(line).matches("ok h2 tools util-linux \\d[0-9.]+, coreutils \\d[0-9.]+"))
                 .anySatisfy(line -> assertThat(line).startsWith("ok h2 clock "))
                 .anySatisfy(line -> assertThat(line).startsWith("problem h1 names does not know h9; "))
                 .anySatisfy(line -> assertThat(line).startsWith("problem h9 agent "))
