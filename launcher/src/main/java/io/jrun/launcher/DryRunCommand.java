@@ -54,9 +54,7 @@ final class DryRunCommand {
                     job.workers().masterPort()));
         }
         RankMap ranks = Layout.place(nodes, Rules.withoutGpus(job));
-        if (!job.nodes().isElastic()) {
-            Layout.checkShown(ranks, job.console());
-        }
+        Layout.checkShown(ranks, job);
         if (job.json()) {
             return List.of(JobJson.rankMap(ranks.placements(), shortCommands(job, ranks)));
         }
@@ -80,7 +78,7 @@ final class DryRunCommand {
                 here.gpus(),
                 job.workers().masterPort());
         RankMap ranks = Layout.place(List.of(node), Rules.of(job));
-        Layout.checkShown(ranks, job.console());
+        Layout.checkShown(ranks, job);
         return job.json()
                 ? List.of(JobJson.rankMap(ranks.placements(), commands(job, home, here, ranks)))
                 : DryRun.table(ranks.placements(), shortCommands(job, ranks));

@@ -216,9 +216,7 @@ public final class Coordinator {
 
     private void launch(int round, int restartCount, Lineup lineup) {
         if (round == 1) {
-            if (!job.nodes().isElastic()) { // else the ranks meant may come later
-                Layout.checkShown(lineup.ranks(), job.console());
-            }
+            Layout.checkShown(lineup.ranks(), job);
             Layout.sharedDevices(lineup.ranks(), job.workers().gpuVisibility()).forEach(say);
         }
         news.begin(round, restartCount, lineup);

@@ -30,6 +30,15 @@ public record ConsoleSettings(
         return chooses(rank, localRank) && (tee.hasStderr(localRank) || !redirects.hasStderr(localRank));
     }
 
+    /** Whether such a worker may be among ranks below {@code worldSize}, with local ranks below {@code mostLocal}. */
+    public boolean choosesBelow(int worldSize, int mostLocal) {
+        return ranks.map(chosen -> chosen.stream().anyMatch(rank -> rank < worldSize))
+                        .orElse(true)
+                && localRanks
+                        .map(chosen -> chosen.stream().anyMatch(localRank -> localRank < mostLocal))
+                        .orElse(true);
+    }
+
     /** Whether this worker is among those that may be shown. */
     public boolean chooses(int rank, int localRank) {
         return ranks.map(chosen -> chosen.contains(rank)).orElse(true)

@@ -1,13 +1,16 @@
 package io.jrun.launcher.layout;
 
-import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.GpuSubset;
+import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /** Places ranks on nodes: in node order each node's local ranks together, or one on each node in turn. Pure. */
 public final class Layout {
@@ -43,23 +46,54 @@ public final class Layout {
     }
 
     /**
-     * Checks that the console is to show some rank.
+     * Checks that the console is to show some rank: of those in {@code ranks}, or, where nodes come and go, of those that may come.
      *
      * @throws LayoutException if its filters name none of the job
      */
-    public static void checkShown(RankMap ranks, ConsoleSettings console) {
-        boolean any = ranks.placements().stream().anyMatch(place -> console.chooses(place.rank(), place.localRank()));
+    public static void checkShown(RankMap ranks, JobSpec job) {
+        if (job.nodes().isElastic()) {
+            checkShownAtSomeSize(job);
+            return;
+        }
+        boolean any =
+                ranks.placements().stream().anyMatch(place -> job.console().chooses(place.rank(), place.localRank()));
         if (!any) {
             int mostLocal = ranks.placements().stream()
                     .mapToInt(Placement::localRank)
                     .max()
                     .orElse(0);
-            throw new LayoutException(
-                    "--ranks-filter, --local-ranks-filter: no rank of this job is among those named, so"
-                            + " nothing would be shown; it has ranks 0 to " + (ranks.worldSize() - 1)
-                            + ", and on a node local"
-                            + " ranks 0 to " + mostLocal + ".");
+            throw nothingShown("it has", ranks.worldSize(), mostLocal + 1);
         }
+    }
+
+    /** The largest world is that of the nodes with the most workers. */
+    private static void checkShownAtSomeSize(JobSpec job) {
+        int nodes = job.cluster()
+                .map(named -> named.hosts().size())
+                .orElse(job.nodes().max());
+        List<Integer> counts = IntStream.range(0, nodes)
+                .mapToObj(job::workersOn)
+                .flatMap(count -> count instanceof WorkerCount.Exactly(int exactly) ? Stream.of(exactly) : Stream.of())
+                .sorted(Comparator.reverseOrder())
+                .toList();
+        if (counts.size() < nodes) {
+            return; // only the nodes themselves know how many they have
+        }
+        int worldSize = counts.stream()
+                .limit(job.nodes().max())
+                .mapToInt(Integer::intValue)
+                .sum();
+        if (!job.console().choosesBelow(worldSize, counts.getFirst())) {
+            throw nothingShown("with all of its nodes it has", worldSize, counts.getFirst());
+        }
+    }
+
+    private static LayoutException nothingShown(String itHas, int worldSize, int mostLocal) {
+        return new LayoutException(
+                "--ranks-filter, --local-ranks-filter: no rank of this job is among those named, so nothing would be shown; "
+                        + itHas + " ranks 0 to " + (worldSize - 1) + ", and on a node local ranks 0 to "
+                        + (mostLocal - 1)
+                        + ".");
     }
 
     private static Placement placement(int rank, Node node, int localRank, Rules rules) {

@@ -60,6 +60,25 @@ class ConsoleIT extends RealJobs {
     }
 
     @Test
+    void filtersOfAnElasticJobMayNameRanksThatComeLaterAndNoOthers() {
+        String[] elastic = {"--dry-run", "--nnodes=1:2", "--hosts=a:1,b:3,c:2", "--local-ranks-filter=2,7", "true"};
+        assertThat(jrun.run(StandingAgent.join(new String[] {"--ranks-filter=4"}, elastic))
+                        .exitCode())
+                .as("the largest world is that of b and c")
+                .isZero();
+        Result result = jrun.run(StandingAgent.join(new String[] {"--ranks-filter=5-9"}, elastic));
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err())
+                .hasLineCount(1)
+                .contains(
+                        "--ranks-filter",
+                        "with all of its nodes it has ranks 0 to 4, and on a node local ranks 0 to 2");
+        assertThat(jrun.run("--dry-run", "--nnodes=1:2", "--hosts=a,b", "--local-ranks-filter=1", "true")
+                        .exitCode())
+                .isEqualTo(2);
+    }
+
+    @Test
     void noLineOfEightRanksIsTornOrLost() throws IOException {
         Files.writeString(folder.resolve("write.py"), CheckedLines.WRITER);
         Running job = jrun.start("--nproc-per-node=" + RANKS, "python3", "write.py");
