@@ -51,7 +51,39 @@ final class TestCluster implements AutoCloseable {
     String slurm(String... words) {
         List<String> command = new ArrayList<>(List.of("exec", "--id", ID));
         command.addAll(List.of(words));
-        Ended ended = run(command.toArray(String[]::new));
+        return check(command.toArray(String[]::new));
+    }
+
+    /** Runs a command on {@code node}, among its processes, to its end, which must be a good one; returns what it printed. */
+    String on(String node, String... words) {
+        return check(StandingAgent.join(new String[] {"on", "--id", ID, node}, words));
+    }
+
+    /** Powers a node off; nobody is left to remove its agents' sockets, so this does. */
+    void crash(String node) {
+        String sockets = on(
+                node,
+                "sh",
+                "-c",
+                "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | sed -n 's/^JRUN_AGENT_SOCKET=//p' | sort -u");
+        check("crash", "--id", ID, node);
+        try {
+            for (String socket : sockets.lines().toList()) {
+                Files.deleteIfExists(Path.of(socket));
+                Files.deleteIfExists(Path.of(socket).getParent());
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** And on again. */
+    void boot(String node) {
+        check("boot", "--id", ID, node);
+    }
+
+    private static String check(String... words) {
+        Ended ended = run(words);
         assertThat(ended.exitCode()).as(ended.output()).isZero();
         return ended.output();
     }
