@@ -12,10 +12,10 @@ import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Jobs over two hosts with addresses, names and a network of their own; jrun itself runs on a third, "head". */
 class HostsIT extends RealJobs {
@@ -25,44 +25,37 @@ class HostsIT extends RealJobs {
     /** The same with a child that has left its session: only the end of launcher or agent without warning kills that too. */
     private static final String DAEMON = "setsid sleep 1000 & " + STUBBORN;
 
-    private static TestHosts hosts;
+    @TempDir
+    private static Path ofClass;
 
-    private Path secret;
-    private Running first;
-    private Running second;
+    private static TestHosts hosts;
+    private static HostAgents agents;
 
     @BeforeAll
     static void bringUp() {
         hosts = TestHosts.up(2);
+        agents = new HostAgents(hosts, ofClass);
     }
 
     @AfterAll
     static void takeDown() {
         if (hosts != null) {
+            agents.close();
             hosts.close();
         }
     }
 
+    /** They stand from test to test; one that a test has killed is started again. */
     @BeforeEach
     void startAgents() {
-        secret = folder.resolve("secret");
-        first = agent(hosts.on("h1"));
-        second = agent(hosts.on("h2"));
+        agents.start(List.of("h1", "h2"));
     }
 
-    @AfterEach
-    void stopAgents() {
-        for (Running agent : List.of(first, second)) {
-            if (agent.process().isAlive()) {
-                agent.signal("TERM");
-            }
-            agent.await();
-        }
-    }
-
-    private Running agent(List<String> where) {
-        return jrun.startUnder(where, "agent", "--secret-file=" + secret, "--listen=0.0.0.0")
-                .awaitOutput("jrun agent: listening on 0.0.0.0:29600\n");
+    /** The agent of {@code host}, started anew: an agent tells of the first caller that it refuses. */
+    private static Running newAgent(String host) {
+        agents.stop(host);
+        agents.start(List.of(host));
+        return agents.on(host);
     }
 
     private Running start(String... job) {
@@ -70,7 +63,8 @@ class HostsIT extends RealJobs {
     }
 
     private Running startOn(String host, String... job) {
-        return jrun.startUnder(hosts.on(host), StandingAgent.join(new String[] {"--secret-file=" + secret}, job));
+        return jrun.startUnder(
+                hosts.on(host), StandingAgent.join(new String[] {"--secret-file=" + agents.secret()}, job));
     }
 
     private Result run(String... job) {
@@ -118,7 +112,11 @@ class HostsIT extends RealJobs {
 
     private Running meet(String host, String... words) {
         String[] meeting = {
-            "--nnodes=2", "--nproc-per-node=2", "--rdzv-endpoint=h1:29400", "--rdzv-id=here", "--secret-file=" + secret
+            "--nnodes=2",
+            "--nproc-per-node=2",
+            "--rdzv-endpoint=h1:29400",
+            "--rdzv-id=here",
+            "--secret-file=" + agents.secret()
         };
         return jrun.startUnder(hosts.on(host), StandingAgent.join(meeting, words));
     }
@@ -184,8 +182,10 @@ class HostsIT extends RealJobs {
     @Test
     void killedAgentIsNamedAndTakesItsWorkersWithIt() {
         Running job = startUp(STUBBORN);
-        second.signal("KILL");
+        Running agent = agents.on("h2");
+        agent.signal("KILL");
         Result result = job.await();
+        assertThat(agent.await().exitCode()).isEqualTo(137);
         assertThat(result.exitCode()).isEqualTo(69);
         assertThat(result.err()).contains("jrun: lost the agent of h2: ").doesNotContain("first failure");
     }
@@ -235,6 +235,7 @@ class HostsIT extends RealJobs {
     void wrongSecretIsRefusedByNameAndChangesNothing() throws IOException {
         Path wrong = Files.writeString(folder.resolve("wrong"), "another secret of 32 characters.\n");
         Files.setPosixFilePermissions(wrong, PosixFilePermissions.fromString("rw-------"));
+        Running agent = newAgent("h2");
         Running job = startUp(STUBBORN);
         Result refused = jrun.startUnder(
                         hosts.on("head"),
@@ -254,18 +255,19 @@ class HostsIT extends RealJobs {
                 .contains("the job could not be started: the agent at h2:29600 refuses it: it was started with another"
                         + " secret");
         assertThat(folder.resolve("started")).doesNotExist();
-        JRun.waitFor(() -> !second.err().isEmpty(), "the agent's line about it");
-        assertThat(second.err()).hasLineCount(1).contains("refused a caller without this agent's secret");
+        JRun.waitFor(() -> !agent.err().isEmpty(), "the agent's line about it");
+        assertThat(agent.err()).hasLineCount(1).contains("refused a caller without this agent's secret");
     }
 
     @Test
     void garbageChangesNothing() {
+        Running agent = newAgent("h1");
         for (int i = 0; i < 3; i++) {
             hosts.shell("head", "head -c 100000 /dev/urandom > /dev/tcp/h1/29600 || true");
         }
-        JRun.waitFor(() -> !first.err().isEmpty(), "the agent's line about it");
+        JRun.waitFor(() -> !agent.err().isEmpty(), "the agent's line about it");
         assertThat(run("--hosts=h1,h2", "sh", "-c", "exit 0").exitCode()).isZero();
-        assertThat(first.err()).hasLineCount(1).contains("further ones are refused silently");
+        assertThat(agent.err()).hasLineCount(1).contains("further ones are refused silently");
     }
 
     @Test
@@ -294,7 +296,8 @@ class HostsIT extends RealJobs {
 
     @Test
     void doctorAsksEveryHostAndHasThemMeasureTheWaysBetweenThem() {
-        Result result = jrun.startUnder(hosts.on("head"), "doctor", "--hosts=h1,h2,h9", "--secret-file=" + secret)
+        Result result = jrun.startUnder(
+                        hosts.on("head"), "doctor", "--hosts=h1,h2,h9", "--secret-file=" + agents.secret())
                 .await();
         assertThat(result.exitCode()).as(result.err()).isEqualTo(1);
         List<String> lines =

@@ -42,14 +42,22 @@ final class Leftovers {
     /** One line for each thing that is left at this moment. */
     List<String> find() {
         List<String> found = new ArrayList<>();
-        processesWith(OWNER_VARIABLE + "=" + OWNER)
-                .forEach(pid -> found.add("process " + pid + ": " + text(pid, "cmdline")));
+        processes().forEach(pid -> found.add("process " + pid + ": " + text(pid, "cmdline")));
         list(SHARED_MEMORY, name -> name.matches("jrun-\\d+-" + JRun.RUN_ID_START + ".*"))
                 .forEach(file -> found.add(file.toString()));
         socketFolders().stream()
                 .filter(folder -> !earlierFolders.contains(folder))
                 .forEach(folder -> found.add(folder.toString()));
         return found;
+    }
+
+    private static List<String> processes() {
+        return processesWith(OWNER_VARIABLE + "=" + OWNER);
+    }
+
+    /** Ends the processes that are left. */
+    static void endProcesses() {
+        processes().forEach(pid -> ProcessHandle.of(Long.parseLong(pid)).ifPresent(ProcessHandle::destroyForcibly));
     }
 
     /** The living processes whose environment has all of these {@code settings}. */

@@ -20,7 +20,12 @@ final class NothingLeft implements BeforeAllCallback, AfterAllCallback {
 
     @Override
     public void afterAll(ExtensionContext context) {
-        check(context.getStore(NAMESPACE).get(context.getUniqueId(), Leftovers.class), PATIENCE);
+        Leftovers leftovers = context.getStore(NAMESPACE).get(context.getUniqueId(), Leftovers.class);
+        try {
+            check(leftovers, PATIENCE);
+        } finally {
+            Leftovers.endProcesses(); // or the next class fails as well
+        }
     }
 
     static void check(Leftovers leftovers, Duration patience) {

@@ -7,21 +7,23 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The check that nothing is left, held against things that are. */
+@Tag("alone") // others sweep shared memory
 class NothingLeftIT {
     private final Leftovers leftovers = Leftovers.sinceNow();
 
     @Test
-    void processIsFound() throws Exception {
+    void processIsFoundAndEnded() throws Exception {
         ProcessBuilder builder = new ProcessBuilder("setsid", "sleep", "1000");
         builder.environment().put(Leftovers.OWNER_VARIABLE, Leftovers.OWNER);
         Process process = builder.start();
         try {
             assertFound("process " + process.pid());
         } finally {
-            process.destroyForcibly().waitFor();
+            Leftovers.endProcesses();
         }
         assertNothingFound();
     }

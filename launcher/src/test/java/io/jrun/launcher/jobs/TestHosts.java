@@ -63,9 +63,10 @@ final class TestHosts implements AutoCloseable {
 
     @Override
     public void close() {
-        assertThat(list()).isNotEmpty().allMatch(line -> line.endsWith(" 0 processes"));
+        List<String> last = list();
         run("down", "--id", ID);
         assertThat(list()).isEmpty();
+        assertThat(last).isNotEmpty().allMatch(line -> line.endsWith(" 0 processes"));
     }
 
     /** Of this testbed alone: others' tests may be running. */
