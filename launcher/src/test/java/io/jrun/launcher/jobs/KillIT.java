@@ -9,10 +9,12 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Whatever is killed, and however: the job ends and nothing of it stays. Soak, twenty times each: -Djrun.soak=true. */
+@Tag("alone") // holds a promise about time
 class KillIT extends RealJobs {
     /** A promise to users, not a measure of speed: SIGKILL is delivered at once, and the guard looks twice within a second. */
     private static final Duration PROMISE = Duration.ofSeconds(2);

@@ -3,12 +3,14 @@ package io.jrun.launcher.jobs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Many nodes of eight workers: the real launcher, the real protocol over a TLS connection for each node; the workers are
  * simulated. 60 nodes, or 1,000 with -Djrun.soak=true.
  */
+@Tag("alone") // keeps all cores busy
 class ScaleIT extends RealJobs {
     private static final int NODES = Boolean.getBoolean("jrun.soak") ? 1000 : 60;
 
