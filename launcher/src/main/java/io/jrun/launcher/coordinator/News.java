@@ -13,9 +13,11 @@ import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.coordinator.JobEvent.Endpoint;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
@@ -26,6 +28,9 @@ import org.jspecify.annotations.Nullable;
  * the coordinator's thread.
  */
 final class News {
+    /** Sentences that are remembered as said; a job has a handful. */
+    private static final int NOTICES = 1000;
+
     private final Links links;
     private final JobStore store;
     private final Telling telling;
@@ -33,6 +38,7 @@ final class News {
     private final Consumer<String> say;
     private final JobWatch watch;
     private final Inquiries inquiries = new Inquiries();
+    private final Set<String> said = new HashSet<>();
     private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
     private @Nullable Lineup lineup;
     private int round;
@@ -69,6 +75,13 @@ final class News {
                         .filter(id -> links.get(id).isOpen())
                         .map(id -> host(current, id))
                         .toList();
+    }
+
+    /** What is so on many nodes is said once. */
+    private void notice(String text) {
+        if (said.size() >= NOTICES || said.add(text)) {
+            say.accept(text);
+        }
     }
 
     /** Asks workers where they are. */
@@ -136,7 +149,7 @@ final class News {
                     toNodeOf(message.getLocation().getAsker(), Messages.location(message.getLocation()));
                 }
             }
-            case NOTICE -> say.accept(message.getNotice().getText());
+            case NOTICE -> notice(message.getNotice().getText());
             case ABORT_HEARD -> {
                 Lineup current = lineup;
                 if (current != null && current.has(id)) {
