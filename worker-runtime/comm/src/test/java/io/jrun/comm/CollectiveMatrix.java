@@ -87,6 +87,8 @@ final class CollectiveMatrix {
             matrix.reduce(elements, count, group.size() - 1);
             matrix.reduce(elements, count, 0);
             matrix.broadcast(elements, count, group.size() - 1);
+            // Of 2+1 and 4+2 an extra rank, whose column does not reach the other node.
+            matrix.broadcast(elements, count, group.size() / 2);
             matrix.allGather(elements, count);
         }
     }
