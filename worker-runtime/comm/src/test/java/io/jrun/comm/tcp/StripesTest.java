@@ -14,8 +14,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -58,6 +61,39 @@ class StripesTest {
                     assertThat(reduced.getAtIndex(ValueLayout.JAVA_FLOAT, at)).isEqualTo(rank.rank() == 0 ? sum : own);
                 }
             });
+        }
+    }
+
+    /** The first connection is held up, so that only the other one's end can tell. */
+    @Test
+    void theEndOfOneConnectionIsToldToTheSliceOnTheOther() throws Exception {
+        AtomicBoolean isFirstOpen = new AtomicBoolean();
+        List<FaultyProxy> proxies = new ArrayList<>();
+        List<TcpOptions> options = Collections.nCopies(2, TcpOptions.DEFAULT.withConnections(2));
+        try (TcpRanks world = TcpRanks.start(options, false, (_, port) -> {
+            FaultyProxy proxy = new FaultyProxy(port, _ -> {
+                Fault fault = new Fault(isFirstOpen.get() ? Fault.Kind.RESET : Fault.Kind.SILENT, 100_000, 0);
+                return Map.of(Fault.Direction.TO_CALLED, fault, Fault.Direction.TO_CALLER, fault);
+            });
+            proxies.add(proxy);
+            return proxy.port();
+        })) {
+            world.run(rank -> rank.backend().run(Calls.barrier(0)));
+            isFirstOpen.set(true);
+            assertThat(world.outcomes(rank -> {
+                        Call call = call(1, OpKind.ALL_REDUCE, filled(rank.rank()));
+                        try {
+                            rank.backend().run(call);
+                        } finally {
+                            assertThat(call.deadline().passed()).isFalse();
+                        }
+                    }))
+                    .allSatisfy(outcome -> assertThat(((CommException) outcome.orElseThrow()).code())
+                            .isEqualTo(ErrorCode.PEER_LOST));
+        } finally {
+            for (FaultyProxy proxy : proxies) {
+                proxy.close();
+            }
         }
     }
 

@@ -47,7 +47,7 @@ final class TcpRanks implements AutoCloseable {
 
     /** What stands before a rank's listener. */
     interface Front {
-        int portBefore(int rank, int listenerPort);
+        int portBefore(int rank, int listenerPort) throws IOException;
     }
 
     /** One rank: its place, its backend, the health that a process group would keep for it, and its lane. */
@@ -92,7 +92,7 @@ final class TcpRanks implements AutoCloseable {
         return start(Collections.nCopies(size, options), deterministic, front);
     }
 
-    private static TcpRanks start(List<TcpOptions> options, boolean deterministic, Front front) {
+    static TcpRanks start(List<TcpOptions> options, boolean deterministic, Front front) {
         int size = options.size();
         TcpRanks world = new TcpRanks();
         try {
