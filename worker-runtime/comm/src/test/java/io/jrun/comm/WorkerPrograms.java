@@ -127,7 +127,7 @@ final class WorkerPrograms {
         /** Entry point. */
         public static void main(String[] args) throws InterruptedException {
             try (World world = Distributed.init()) {
-                world.group().barrier();
+                world.group().withTimeout(Duration.ofSeconds(60)).barrier();
                 if (world.rank() == 1) {
                     readData();
                 }
@@ -147,7 +147,7 @@ final class WorkerPrograms {
         /** Entry point. */
         public static void main(String[] args) throws InterruptedException {
             try (World world = Distributed.init()) {
-                world.group().barrier();
+                world.group().withTimeout(Duration.ofSeconds(60)).barrier();
                 switch (world.rank()) {
                     case 0 -> world.group().barrier();
                     case 1 ->
