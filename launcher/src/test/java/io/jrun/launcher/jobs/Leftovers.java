@@ -71,10 +71,26 @@ final class Leftovers {
 
     /** Folders of agents that are gone; those of the living, ours or not, are in use. */
     private static List<Path> socketFolders() {
-        return list(TEMP, name -> {
-            Matcher matcher = SOCKET_FOLDER.matcher(name);
-            return matcher.matches() && !Files.exists(Path.of("/proc", matcher.group(1)));
-        });
+        List<Path> folders = list(TEMP, name -> SOCKET_FOLDER.matcher(name).matches());
+        Set<String> living = new HashSet<>();
+        list(Path.of("/proc"), name -> name.matches("\\d+"))
+                .forEach(process -> living.addAll(numbers(process.getFileName().toString())));
+        return folders.stream()
+                .filter(folder -> {
+                    Matcher matcher = SOCKET_FOLDER.matcher(folder.getFileName().toString());
+                    return matcher.matches() && !living.contains(matcher.group(1));
+                })
+                .toList();
+    }
+
+    /** What a process is called here, and on the Slurm node whose process it is. */
+    private static List<String> numbers(String pid) {
+        return text(pid, "status")
+                .lines()
+                .filter(line -> line.startsWith("NSpid:"))
+                .flatMap(line ->
+                        Stream.of(line.substring("NSpid:".length()).strip().split("\\s+", -1)))
+                .toList();
     }
 
     private static String text(String pid, String file) {
