@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Runs a small job in the way a real one goes, and one on a standing agent, so that the JVM can archive the classes that a start of jrun loads. The
- * jobs' workers run this class too. Asked for by scripts/jrun-archive.
+ * Runs a small job in the way a real one goes, and one on a standing agent, so that the JVM can archive the classes that a
+ * start of jrun loads. The jobs' workers run this class too. Asked for by scripts/jrun-archive.
  */
 final class Rehearsal {
     /** Set to a folder for logs, makes {@link JRunCommand} rehearse instead of run. */
