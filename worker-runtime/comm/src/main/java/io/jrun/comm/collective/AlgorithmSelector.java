@@ -118,8 +118,7 @@ public final class AlgorithmSelector {
             case REDUCE -> inSegments ? RING : TREE;
             case BROADCAST -> inSegments ? CHAIN : TREE;
             case REDUCE_SCATTER, ALL_GATHER -> small && size <= MANY_RANKS ? DIRECT : RING;
-            case GATHER -> small && size > MANY_RANKS ? TREE : DIRECT;
-            case SCATTER -> small ? TREE : DIRECT;
+            case GATHER, SCATTER -> small ? TREE : DIRECT;
             case ALL_TO_ALL -> PAIRWISE;
             case SEND, RECV -> DIRECT;
             case BARRIER, ALLOCATE -> DISSEMINATION;
