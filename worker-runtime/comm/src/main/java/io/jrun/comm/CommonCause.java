@@ -5,6 +5,7 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.StoreReply;
 import io.jrun.comm.control.StoreCommand;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CommonCause {
     /** The store answers in a millisecond, a few hundred times that where ten threads want each core. */
-    private static final long PATIENCE_MILLIS = 2000;
+    private static final long PATIENCE_MILLIS = 1000;
 
     private final GroupContext group;
     private final Control control;
@@ -47,7 +48,7 @@ final class CommonCause {
         try {
             return reply.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)
                     .value()
-                    .map(CommonCause::read)
+                    .flatMap(CommonCause::read)
                     .orElse(found);
         } catch (InterruptedException _) {
             Thread.currentThread().interrupt();
@@ -57,8 +58,12 @@ final class CommonCause {
         }
     }
 
-    private static CommException read(Bytes told) {
-        String[] codeAndMessage = told.utf8().split("\n", 2);
-        return new CommException(ErrorCode.valueOf(codeAndMessage[0]), codeAndMessage[1]);
+    /** Empty where a program has put something else there. */
+    private static Optional<CommException> read(Bytes told) {
+        String text = told.utf8();
+        return Arrays.stream(ErrorCode.values())
+                .filter(code -> text.startsWith(code + "\n"))
+                .findFirst()
+                .map(code -> new CommException(code, text.substring(code.name().length() + 1)));
     }
 }

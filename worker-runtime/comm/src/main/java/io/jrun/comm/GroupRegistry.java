@@ -74,6 +74,7 @@ final class GroupRegistry implements ControlListener {
     private @Nullable CircleWatch circles;
     private @Nullable Rendezvous rendezvous;
     private @Nullable Control control;
+    private volatile boolean aborted;
     private final Map<String, BackendFactory> factories = new LinkedHashMap<>();
 
     /**
@@ -189,6 +190,11 @@ final class GroupRegistry implements ControlListener {
                 : Backends.require(backend).create(world, Objects.requireNonNull(rendezvous));
     }
 
+    /** Whether the job is stopping: of that all ranks have heard from the one that coordinates them. */
+    boolean isAborted() {
+        return aborted;
+    }
+
     /** The connection to whoever coordinates the world. */
     synchronized Control control() {
         return Objects.requireNonNull(control);
@@ -266,6 +272,7 @@ final class GroupRegistry implements ControlListener {
 
     @Override
     public void abort(String why) {
+        aborted = true;
         poison(new CommException(ErrorCode.ABORTED, "the job is stopping: " + why));
     }
 

@@ -118,8 +118,8 @@ final class GroupRuntime {
     }
 
     /**
-     * Runs a collective after everything called before it, and returns when it is done. Where nothing is before it, it leaves
-     * nothing to the garbage collector.
+     * Runs a collective after everything called before it, and returns when it is done. Where nothing is before it, no object
+     * is made for it.
      */
     void run(
             OpKind kind,
@@ -226,7 +226,8 @@ final class GroupRuntime {
     /** An operation has failed; returns the cause that all ranks report, for which the group has. */
     CommException fail(CommException failure) {
         Backend current = backend;
-        CommException told = commonCause.of(current == null ? failure : current.settle(failure));
+        CommException settled = current == null ? failure : current.settle(failure);
+        CommException told = registry.isAborted() ? settled : commonCause.of(settled);
         poison(told);
         boolean isOwn = String.valueOf(told.getMessage()).equals(failure.getMessage());
         return isOwn ? failure : new CommException(told.code(), String.valueOf(told.getMessage()), failure);

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  */
 record Requests(int rank, int size) {
     /**
-     * What becomes of a collective that has been checked. It gets the parts of a {@link Request}, which makes one only if it
-     * has to keep it: a call that runs at once leaves nothing to the garbage collector.
+     * What becomes of a collective that has been checked. It gets the parts of a {@link Request}, and makes one only if it
+     * has to keep it: a call that runs at once does without.
      */
     @FunctionalInterface
     interface Handler<R extends @Nullable Object> {

@@ -1,9 +1,11 @@
 package io.jrun.comm.tcp;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.control.Frame.Peer;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
@@ -24,16 +26,17 @@ final class Farewell {
      * With a peer that is alive the exchange takes about a millisecond, a hundred times that where ten threads want each core; one
      * that is not may hold up the failing rank for less than a second.
      */
-    private static final long PATIENCE_MILLIS = 900;
+    private static final Duration PATIENCE = Duration.ofMillis(900);
 
     private final GroupContext group;
     private final long lane;
     private final Consumer<CommException> onAnswer;
     private final Set<Integer> neighbours;
     private final CountDownLatch answers;
+    private final Deadline end = Deadline.after(PATIENCE);
 
     /**
-     * Says nothing yet.
+     * To be said at once: its time has begun.
      *
      * @param lane any that the others have open
      * @param neighbours group ranks that are told
@@ -64,10 +67,10 @@ final class Farewell {
                 neighbour -> setup.dial(new NoticeDial(group.members().get(neighbour))));
     }
 
-    /** Waits until every neighbour knows, cannot be reached, or takes too long. */
+    /** Waits until every neighbour knows, cannot be reached, or has taken too long: of many calls only the first ones wait. */
     void await() {
         try {
-            boolean _ = answers.await(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+            boolean _ = answers.await(end.remainingNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException _) {
             Thread.currentThread().interrupt();
         }

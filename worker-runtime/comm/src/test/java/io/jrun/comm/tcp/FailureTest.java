@@ -1,6 +1,7 @@
 package io.jrun.comm.tcp;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assertions.assertTimeout;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
@@ -11,6 +12,8 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.tcp.TcpRanks.Rank;
 import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -64,6 +67,20 @@ class FailureTest {
 
             assertThat(failure.code()).isEqualTo(ErrorCode.PEER_LOST);
             assertThat(failure).hasMessageContaining("rank 1").hasMessageContaining("returned from main");
+        }
+    }
+
+    /** As one that is stopped: its kernel accepts, and nobody reads. Twenty waits in a row would take twice as long. */
+    @Test
+    void aRankThatDoesNotAnswerHoldsUpTheFirstOfManyFailingCallsOnly() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+                TcpRanks world = TcpRanks.start(2, (rank, port) -> rank == 1 ? silent.getLocalPort() : port)) {
+            CommException lost = new CommException(ErrorCode.PEER_LOST, "rank 1 does not answer");
+            assertTimeout(Duration.ofSeconds(9), () -> {
+                for (int call = 0; call < 20; call++) {
+                    assertThat(world.rank(0).backend().settle(lost)).isSameAs(lost);
+                }
+            });
         }
     }
 
