@@ -126,8 +126,12 @@ final class Nccl {
     /** Several calls that run as one. */
     void together(Runnable calls) {
         check(call(groupStart), "ncclGroupStart");
-        calls.run();
-        int code = call(groupEnd);
+        int code = SUCCESS;
+        try {
+            calls.run();
+        } finally {
+            code = call(groupEnd); // or every later call of this thread waits for it
+        }
         if (code != IN_PROGRESS) {
             check(code, "ncclGroupEnd");
         }

@@ -49,6 +49,8 @@ final class NcclChannel implements AutoCloseable {
             DeviceBuffers staged = DeviceBuffers.of(cuda, buffers, queue);
             try {
                 launch(call, staged, type, op, comm, queue);
+                awaitState(
+                        comm, call); // before that it may not be on the stream yet, and what follows would overtake it
                 staged.bringBack();
                 await(comm, queue, call);
             } finally {
@@ -140,7 +142,6 @@ final class NcclChannel implements AutoCloseable {
     }
 
     private void await(MemorySegment comm, MemorySegment queue, Call call) {
-        awaitState(comm, call);
         while (!cuda.isDone(queue)) {
             pause(comm, call);
             int state = nccl.state(comm);
