@@ -76,9 +76,10 @@ final class Report {
                 .skip(1)
                 .map(other -> other.peer().equals(result.peer())
                         ? "%12s".formatted("")
-                        : "%11.2fx"
-                                .formatted(other.samples().medianNanos()
-                                        / result.samples().medianNanos()))
+                        : String.format(
+                                Locale.ROOT,
+                                "%11.2fx",
+                                other.samples().medianNanos() / result.samples().medianNanos()))
                 .collect(Collectors.joining(" "));
         return String.format(
                         Locale.ROOT,
