@@ -71,6 +71,20 @@ class JRunCommandTest {
                         "jrun: OPERATION is missing: jrun bench OPERATION [options]; 'jrun bench --help' shows them.\n");
     }
 
+    @Test
+    void aSubmittedJobThatOutlivesNodesHasRoomForItsSparesAndOutlivesThemInSlurm() {
+        assertThat(run("submit", "--print", "--nnodes=2:3", "--spares=1", "train.jar"))
+                .isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8)).contains("#SBATCH --nodes=2-4\n", "#SBATCH --no-kill\n");
+        out.reset();
+        assertThat(run("submit", "--print", "--nnodes=2", "train.jar")).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8))
+                .contains("#SBATCH --nodes=2\n")
+                .doesNotContain("--no-kill");
+        assertThat(run("submit", "--print", "--nnodes=many", "train.jar")).isEqualTo(2);
+        assertThat(err.toString(StandardCharsets.UTF_8)).contains("'many' is not a number");
+    }
+
     private int run(String... args) {
         Surroundings surroundings =
                 new Surroundings(Map.of("HOME", folder.toString()), folder, folder, folder, TerminalStreams.NONE);

@@ -56,7 +56,8 @@ public record SubmitRequest(BatchScript script, boolean print) {
             "--tmp",
             "--wckey");
 
-    private static final Set<String> SBATCH_SWITCHES = Set.of("--exclusive", "--hold", "--no-requeue", "--requeue");
+    private static final Set<String> SBATCH_SWITCHES =
+            Set.of("--exclusive", "--hold", "--no-kill", "--no-requeue", "--requeue");
 
     /**
      * Reads the words after {@code submit}.
@@ -130,9 +131,31 @@ public record SubmitRequest(BatchScript script, boolean print) {
         addIfMissing(options, "--open-mode", "append"); // a job that is requeued goes on in the same file
         List<String> nodes = jrun.options().get(LaunchOption.NNODES);
         if (nodes != null) {
-            addIfMissing(options, "--nodes", nodes.getLast().replace(':', '-'));
+            int spares = number(jrun.options()
+                    .getOrDefault(LaunchOption.SPARES, List.of("0"))
+                    .getLast());
+            addIfMissing(options, "--nodes", withSpares(nodes.getLast(), spares));
+            boolean outlivesNodes = nodes.getLast().contains(":") || spares > 0;
+            if (outlivesNodes && !options.contains("--no-kill")) {
+                options.add("--no-kill"); // or Slurm ends the job with its first lost node
+            }
         }
         return options;
+    }
+
+    /** As many nodes as --nnodes asks for, and those that stand by: as sbatch's --nodes. */
+    private static String withSpares(String nnodes, int spares) {
+        List<String> bounds = new ArrayList<>(List.of(nnodes.split(":", -1)));
+        bounds.set(bounds.size() - 1, Integer.toString(number(bounds.getLast()) + spares));
+        return String.join("-", bounds);
+    }
+
+    private static int number(String text) {
+        try {
+            return Integer.parseInt(text);
+        } catch (NumberFormatException e) {
+            throw new UsageException("--nnodes, --spares: '" + text + "' is not a number; usage: " + USAGE + ".");
+        }
     }
 
     private static void addIfMissing(List<String> options, String name, String value) {

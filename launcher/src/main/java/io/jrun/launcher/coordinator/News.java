@@ -60,6 +60,7 @@ final class News {
         inquiries.startRound(number);
         watch.launched(restartCount, next.ranks());
         waits.clear();
+        telling.clear();
     }
 
     /** Its workers are about to be told that it has failed. */

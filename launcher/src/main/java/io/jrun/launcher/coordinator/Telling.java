@@ -19,6 +19,12 @@ final class Telling {
         this.nanoTime = nanoTime;
     }
 
+    /** A round begins, of which nothing is wrong yet. */
+    void clear() {
+        hosts = List.of();
+        millis.clear();
+    }
+
     /** The abort of {@code number} has been sent to these. */
     void begin(int number, List<String> to) {
         round = number;

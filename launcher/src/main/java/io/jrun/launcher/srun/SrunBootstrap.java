@@ -76,8 +76,8 @@ public final class SrunBootstrap implements Bootstrap {
     }
 
     /**
-     * In a session of its own: a Ctrl-C is for jrun. No signal is sent to srun ever, which would kill agents and workers at
-     * once; it ends after its agents.
+     * In a session of its own: a Ctrl-C is for jrun. A signal would make srun kill agents and workers at once: one of which
+     * agents have come gets none, and ends after them.
      */
     private List<String> command(List<String> group, List<Integer> members, List<String> hosts, Invitation invitation) {
         List<String> names = members.stream().map(hosts::get).toList();
