@@ -38,7 +38,7 @@ class AttackIT extends RealJobs {
     @AfterEach
     void stopAgent() throws IOException {
         Files.writeString(folder.resolve("go"), "");
-        agent.stop();
+        agent.close();
     }
 
     @Test

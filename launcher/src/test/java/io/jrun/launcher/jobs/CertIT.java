@@ -29,22 +29,22 @@ class CertIT extends RealJobs {
         assertThat(twice.exitCode()).isEqualTo(2);
         assertThat(twice.err()).hasLineCount(1).contains(alice + " is there already");
 
-        StandingAgent agent = StandingAgent.startWith(jrun, folder.resolve("ca/127.0.0.1.pem"));
-        Result served = jrun.run(StandingAgent.join(agent.optionsWithSecret(alice), "echo", "served"));
-        assertThat(served.exitCode()).as(served.err()).isZero();
-        assertThat(served.out()).endsWith("] served\n");
-        Result stranger = jrun.run(
-                StandingAgent.join(agent.optionsWithSecret(folder.resolve("other/mallory.pem")), "touch", "started"));
-        assertThat(stranger.exitCode()).isEqualTo(2);
-        assertThat(stranger.err()).contains("its certificate is not accepted here");
-        assertThat(folder.resolve("started")).doesNotExist();
-        agent.stop();
+        try (StandingAgent agent = StandingAgent.startWith(jrun, folder.resolve("ca/127.0.0.1.pem"))) {
+            Result served = jrun.run(StandingAgent.join(agent.optionsWithSecret(alice), "echo", "served"));
+            assertThat(served.exitCode()).as(served.err()).isZero();
+            assertThat(served.out()).endsWith("] served\n");
+            Path mallory = folder.resolve("other/mallory.pem");
+            Result stranger = jrun.run(StandingAgent.join(agent.optionsWithSecret(mallory), "touch", "started"));
+            assertThat(stranger.exitCode()).isEqualTo(2);
+            assertThat(stranger.err()).contains("its certificate is not accepted here");
+            assertThat(folder.resolve("started")).doesNotExist();
+        }
 
-        StandingAgent impostor = StandingAgent.startWith(jrun, alice);
-        Result warned = jrun.run(StandingAgent.join(impostor.optionsWithSecret(alice), "touch", "started"));
-        assertThat(warned.exitCode()).isEqualTo(2);
-        assertThat(warned.err()).contains("its certificate is not accepted here", "127.0.0.1");
-        assertThat(folder.resolve("started")).doesNotExist();
-        impostor.stop();
+        try (StandingAgent impostor = StandingAgent.startWith(jrun, alice)) {
+            Result warned = jrun.run(StandingAgent.join(impostor.optionsWithSecret(alice), "touch", "started"));
+            assertThat(warned.exitCode()).isEqualTo(2);
+            assertThat(warned.err()).contains("its certificate is not accepted here", "127.0.0.1");
+            assertThat(folder.resolve("started")).doesNotExist();
+        }
     }
 }

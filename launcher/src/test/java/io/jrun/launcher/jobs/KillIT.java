@@ -68,7 +68,7 @@ class KillIT extends RealJobs {
         awaitNoWorker(job);
         assertThat(job.await().exitCode()).isEqualTo(137);
         assertThat(jrun.run(agent.with("sh", "-c", "exit 5")).exitCode()).isEqualTo(5);
-        agent.stop();
+        agent.close();
     }
 
     @ParameterizedTest

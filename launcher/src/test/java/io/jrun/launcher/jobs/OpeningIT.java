@@ -33,7 +33,7 @@ class OpeningIT extends RealJobs {
             assertThat(result.exitCode()).isEqualTo(124);
         } finally {
             agent.process().signal("CONT");
-            agent.stop();
+            agent.close();
         }
     }
 

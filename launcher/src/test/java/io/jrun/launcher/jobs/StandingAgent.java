@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.stream.Stream;
 
 /** {@code jrun agent} on a port of its own choice, and the options that make a job use it. */
-record StandingAgent(Running process, Path secretFile, int port) {
+record StandingAgent(Running process, Path secretFile, int port) implements AutoCloseable {
     private static final String GREETING = "jrun agent: listening on 127.0.0.1:";
 
     /** Starts one with a new secret in {@code folder}. */
@@ -38,7 +38,8 @@ record StandingAgent(Running process, Path secretFile, int port) {
     }
 
     /** Ends the agent as its user does, and waits. */
-    void stop() {
+    @Override
+    public void close() {
         process.signal("TERM");
         assertThat(process.await().exitCode()).isEqualTo(143);
     }

@@ -23,7 +23,7 @@ class StandingAgentIT extends RealJobs {
 
     @AfterEach
     void stopAgent() {
-        agent.stop();
+        agent.close();
     }
 
     @Test
