@@ -40,7 +40,6 @@ public final class ProcessGroup implements AutoCloseable {
     private final CallOptions callOptions;
     private final Requests requests;
     private final Requests.Handler<@Nullable Void> now = this::run;
-    private final Requests.Handler<Work> later = this::submit;
 
     /** The group as it was opened. */
     ProcessGroup(GroupRuntime runtime, GroupOptions options) {
@@ -162,7 +161,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #broadcast}. */
     public Work broadcastAsync(MemorySegment buffer, DataType type, long count, int root) {
-        return requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root, later);
+        return submit(requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root, Request::of));
     }
 
     /** Replaces every rank's elements by their reduction over all ranks; the results have equal bits on all ranks. */
@@ -172,7 +171,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #allReduce}. */
     public Work allReduceAsync(MemorySegment buffer, DataType type, long count, ReduceOp op) {
-        return requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0, later);
+        return submit(requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0, Request::of));
     }
 
     /** Replaces the root's elements by their reduction over all ranks; the other ranks' buffers stay as they are. */
@@ -182,7 +181,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #reduce}. */
     public Work reduceAsync(MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
-        return requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root, later);
+        return submit(requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root, Request::of));
     }
 
     /**
@@ -196,7 +195,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #allGather}. */
     public Work allGatherAsync(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return requests.allGather(input, output, type, count, later);
+        return submit(requests.allGather(input, output, type, count, Request::of));
     }
 
     /**
@@ -211,7 +210,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #allGatherV}. */
     public Work allGatherVAsync(MemorySegment input, MemorySegment output, DataType type, long... counts) {
-        return requests.allGather(input, output, type, counts, later);
+        return submit(requests.allGather(input, output, type, counts, Request::of));
     }
 
     /**
@@ -225,7 +224,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #reduceScatter}. */
     public Work reduceScatterAsync(MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
-        return requests.reduceScatter(input, output, type, count, op, later);
+        return submit(requests.reduceScatter(input, output, type, count, op, Request::of));
     }
 
     /**
@@ -241,7 +240,7 @@ public final class ProcessGroup implements AutoCloseable {
     /** Asynchronous {@link #reduceScatterV}. */
     public Work reduceScatterVAsync(
             MemorySegment input, MemorySegment output, DataType type, ReduceOp op, long... counts) {
-        return requests.reduceScatter(input, output, type, counts, op, later);
+        return submit(requests.reduceScatter(input, output, type, counts, op, Request::of));
     }
 
     /**
@@ -255,7 +254,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #gather}. */
     public Work gatherAsync(MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
-        return requests.gather(input, output, type, count, root, later);
+        return submit(requests.gather(input, output, type, count, root, Request::of));
     }
 
     /**
@@ -271,7 +270,7 @@ public final class ProcessGroup implements AutoCloseable {
     /** Asynchronous {@link #gatherV}. */
     public Work gatherVAsync(
             MemorySegment input, @Nullable MemorySegment output, DataType type, int root, long... counts) {
-        return requests.gather(input, output, type, counts, root, later);
+        return submit(requests.gather(input, output, type, counts, root, Request::of));
     }
 
     /**
@@ -285,7 +284,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #scatter}. */
     public Work scatterAsync(@Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
-        return requests.scatter(input, output, type, count, root, later);
+        return submit(requests.scatter(input, output, type, count, root, Request::of));
     }
 
     /**
@@ -301,7 +300,7 @@ public final class ProcessGroup implements AutoCloseable {
     /** Asynchronous {@link #scatterV}. */
     public Work scatterVAsync(
             @Nullable MemorySegment input, MemorySegment output, DataType type, int root, long... counts) {
-        return requests.scatter(input, output, type, counts, root, later);
+        return submit(requests.scatter(input, output, type, counts, root, Request::of));
     }
 
     /** Gives rank r everybody's r-th block of {@code count} elements, in rank order; buffers must not overlap. */
@@ -311,7 +310,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #allToAll}. */
     public Work allToAllAsync(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return requests.allToAll(input, output, type, count, later);
+        return submit(requests.allToAll(input, output, type, count, Request::of));
     }
 
     /**
@@ -328,7 +327,7 @@ public final class ProcessGroup implements AutoCloseable {
     /** Asynchronous {@link #allToAllV}. */
     public Work allToAllVAsync(
             MemorySegment input, long[] outgoing, MemorySegment output, long[] incoming, DataType type) {
-        return requests.allToAll(input, outgoing, output, incoming, type, later);
+        return submit(requests.allToAll(input, outgoing, output, incoming, type, Request::of));
     }
 
     /**
@@ -362,7 +361,7 @@ public final class ProcessGroup implements AutoCloseable {
 
     /** Asynchronous {@link #barrier}. */
     public Work barrierAsync() {
-        return requests.empty(OpKind.BARRIER, 0, later);
+        return submit(requests.empty(OpKind.BARRIER, 0, Request::of));
     }
 
     /**
@@ -470,17 +469,7 @@ public final class ProcessGroup implements AutoCloseable {
         return null;
     }
 
-    private Work submit(
-            OpKind kind,
-            DataType type,
-            ReduceOp op,
-            long count,
-            int root,
-            MemorySegment input,
-            MemorySegment output,
-            @Nullable Blocks uneven,
-            @Nullable Blocks unevenIncoming) {
-        Request request = Request.of(kind, type, op, count, root, input, output, uneven, unevenIncoming);
+    private Work submit(Request request) {
         return submit(wireRequest(request), body(request));
     }
 
