@@ -3,8 +3,14 @@ package io.jrun.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.protobuf.ByteString;
 import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
+import io.jrun.agent.proto.FileChunk;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.JobOpened;
+import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.tls.PeerIdentity;
 import io.jrun.agent.tls.UnknownPeerException;
@@ -18,7 +24,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.cert.X509Certificate;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -151,6 +159,48 @@ class AgentServerTest {
                     .cause()
                     .hasMessageContaining("this node's agent is jrun test, the launcher is jrun 9");
         }
+    }
+
+    @Test
+    void whoHasNotOpenedTheJobGetsNeitherItsOutputNorItsFiles() throws Exception {
+        try (TestJob job = TestJob.inProcess(folder)) {
+            job.open();
+            JobClaim claim = job.claim().toBuilder()
+                    .setJobSecret(ByteString.copyFromUtf8("guess!"))
+                    .build();
+            CompletableFuture<Status> logs = new CompletableFuture<>();
+            job.stub()
+                    .logs(endOf(logs))
+                    .onNext(LogCredit.newBuilder().setJob(claim).setBytes(1).build());
+            CompletableFuture<Status> files = new CompletableFuture<>();
+            job.stub()
+                    .files(endOf(files))
+                    .onNext(FileChunk.newBuilder().setJob(claim).build());
+            for (CompletableFuture<Status> end : List.of(logs, files)) {
+                Status status = end.get(30, TimeUnit.SECONDS);
+                assertThat(status.getCode()).isEqualTo(Status.Code.NOT_FOUND);
+                assertThat(status.getDescription()).contains("with this secret").doesNotContain("guess");
+            }
+        }
+    }
+
+    private static <M> StreamObserver<M> endOf(CompletableFuture<Status> end) {
+        return new StreamObserver<>() {
+            @Override
+            public void onNext(M message) {
+                end.complete(Status.OK);
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                end.complete(Status.fromThrowable(error));
+            }
+
+            @Override
+            public void onCompleted() {
+                end.complete(Status.OK);
+            }
+        };
     }
 
     @Test

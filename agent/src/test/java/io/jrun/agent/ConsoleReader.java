@@ -2,6 +2,7 @@ package io.jrun.agent;
 
 import com.google.protobuf.ByteString;
 import io.grpc.stub.StreamObserver;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import java.util.HashSet;
@@ -15,7 +16,7 @@ public final class ConsoleReader implements AutoCloseable {
     private static final long DEADLINE_SECONDS = 60;
 
     private final StreamObserver<LogCredit> credit;
-    private final String runId;
+    private final JobClaim job;
     private final boolean refill;
     private final Map<String, ByteString> text = new TreeMap<>();
     private final Set<String> ended = new HashSet<>();
@@ -23,7 +24,7 @@ public final class ConsoleReader implements AutoCloseable {
 
     /** A reader of a job's console; with {@code refill} it grants again what it has received. */
     public ConsoleReader(TestJob job, int initialCredit, boolean refill) {
-        this.runId = job.runId();
+        this.job = job.claim();
         this.refill = refill;
         this.credit = job.stub().logs(new Receiver());
         grant(initialCredit);
@@ -31,7 +32,7 @@ public final class ConsoleReader implements AutoCloseable {
 
     /** Grants credit. */
     public void grant(int more) {
-        credit.onNext(LogCredit.newBuilder().setRunId(runId).setBytes(more).build());
+        credit.onNext(LogCredit.newBuilder().setJob(job).setBytes(more).build());
     }
 
     /** Waits until a stream has ended and returns all of it. */

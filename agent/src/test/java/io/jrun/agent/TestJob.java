@@ -8,6 +8,7 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.OpenJob;
@@ -34,6 +35,8 @@ import org.jspecify.annotations.Nullable;
 public final class TestJob implements AutoCloseable {
     /** Separates working from hanging. */
     private static final long DEADLINE_SECONDS = 30;
+
+    private static final ByteString SECRET = ByteString.copyFromUtf8("secret");
 
     /** The version that both ends claim. */
     public static final String VERSION = "test";
@@ -96,8 +99,13 @@ public final class TestJob implements AutoCloseable {
                 .setJrunVersion(VERSION)
                 .setRunId(runId)
                 .setLogDir(logDir.toString())
-                .setJobSecret(ByteString.copyFromUtf8("secret"))
+                .setJobSecret(SECRET)
                 .build();
+    }
+
+    /** With which its other streams begin. */
+    public JobClaim claim() {
+        return JobClaim.newBuilder().setRunId(runId).setJobSecret(SECRET).build();
     }
 
     /** A first round of {@code workers} shells that run {@code script}. */

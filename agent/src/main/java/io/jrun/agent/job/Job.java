@@ -1,5 +1,6 @@
 package io.jrun.agent.job;
 
+import com.google.protobuf.ByteString;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.jrun.agent.AgentOptions;
@@ -25,6 +26,7 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -137,6 +139,10 @@ final class Job {
             guard.close();
             throw e;
         }
+    }
+
+    boolean isClaimedBy(ByteString secret) {
+        return MessageDigest.isEqual(request.getJobSecret().toByteArray(), secret.toByteArray());
     }
 
     ConsoleFeed feed() {

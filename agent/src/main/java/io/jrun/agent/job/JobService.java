@@ -10,6 +10,7 @@ import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.OpenJob;
@@ -21,7 +22,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 
-/** The gRPC face of the agent: one {@link Job} per control stream, found by its run id from the log stream. */
+/** The gRPC face of the agent: one {@link Job} per control stream; the other streams claim theirs. */
 public final class JobService extends AgentGrpc.AgentImplBase implements AutoCloseable {
     private final AgentOptions options;
     private final ConcurrentMap<String, Job> jobs = new ConcurrentHashMap<>();
@@ -84,6 +85,17 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                     .withCause(e)
                     .asRuntimeException();
         }
+    }
+
+    /** The job that a stream says it belongs to, or the status with which the stream fails. */
+    private Job claimed(JobClaim claim) {
+        Job job = jobs.get(claim.getRunId());
+        if (job == null || !job.isClaimedBy(claim.getJobSecret())) {
+            throw Status.NOT_FOUND
+                    .withDescription("no job '" + claim.getRunId() + "' with this secret is running on this agent")
+                    .asRuntimeException();
+        }
+        return job;
     }
 
     /** The coordinator's side of one job. gRPC calls it from one thread at a time. */
@@ -155,11 +167,10 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         @Override
         public void onNext(LogCredit credit) {
             if (job == null) {
-                job = jobs.get(credit.getRunId());
-                if (job == null) {
-                    out.fail(Status.NOT_FOUND
-                            .withDescription("no job '" + credit.getRunId() + "' is running on this agent")
-                            .asRuntimeException());
+                try {
+                    job = claimed(credit.getJob());
+                } catch (StatusRuntimeException e) {
+                    out.fail(e);
                     return;
                 }
                 job.feed().attach(out::send, out::complete);
@@ -209,15 +220,12 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                 answers.onNext(chunk);
                 return;
             }
-            Job job = jobs.get(chunk.getRunId());
-            if (job == null) {
-                toLauncher.onError(Status.NOT_FOUND
-                        .withDescription("no job '" + chunk.getRunId() + "' is running on this agent")
-                        .asRuntimeException());
-                return;
+            try {
+                claimed(chunk.getJob()).staging().attach(launcher);
+                attached = true;
+            } catch (StatusRuntimeException e) {
+                toLauncher.onError(e);
             }
-            attached = true;
-            job.staging().attach(launcher);
         }
 
         @Override

@@ -103,7 +103,7 @@ class LogIntegrityTest {
                 public void onCompleted() {}
             });
             credit.onNext(
-                    LogCredit.newBuilder().setRunId(job.runId()).setBytes(1000).build());
+                    LogCredit.newBuilder().setJob(job.claim()).setBytes(1000).build());
             delivering.await();
             credit.onCompleted();
             ended.countDown();

@@ -6,6 +6,7 @@ import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.ToAgent;
@@ -101,17 +102,17 @@ final class AgentLink {
     }
 
     /** Starts reading the workers' output; {@code onEnd} runs when no more can come. */
-    void readLogs(String runId, Consumer<LogChunk> reader, Runnable onEnd) {
+    void readLogs(JobClaim job, Consumer<LogChunk> reader, Runnable onEnd) {
         LogReader opened = new LogReader(reader, onEnd);
         logs = opened;
         StreamObserver<LogCredit> credits = stub.logs(opened);
-        opened.start(credits, runId);
+        opened.start(credits, job);
     }
 
     /** Lets the agent ask {@code desk} for files, until it has all that it needs. */
-    void sendFiles(FileDesk desk, String runId) {
+    void sendFiles(FileDesk desk, JobClaim job) {
         FileDesk.Visitor visitor = desk.visitor();
-        visitor.answerTo(stub.files(visitor), runId);
+        visitor.answerTo(stub.files(visitor), job);
     }
 
     /** Ends both streams; the agent kills what still runs. */
@@ -213,12 +214,10 @@ final class AgentLink {
             this.onEnd = onEnd;
         }
 
-        synchronized void start(StreamObserver<LogCredit> opened, String runId) {
+        synchronized void start(StreamObserver<LogCredit> opened, JobClaim job) {
             credits = opened;
-            opened.onNext(LogCredit.newBuilder()
-                    .setRunId(runId)
-                    .setBytes(WINDOW_BYTES)
-                    .build());
+            opened.onNext(
+                    LogCredit.newBuilder().setJob(job).setBytes(WINDOW_BYTES).build());
         }
 
         @Override

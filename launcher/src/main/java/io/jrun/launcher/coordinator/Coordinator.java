@@ -2,6 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import com.google.protobuf.ByteString;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.files.FileDesk;
@@ -167,8 +168,9 @@ public final class Coordinator {
             case Mail.FromNode(int id, FromAgent message) -> {
                 if (message.hasJobOpened()) {
                     AgentLink link = links.get(id);
-                    output.follow(id, link, job.runId(), message.getJobOpened().getHost());
-                    options.files().ifPresent(desk -> link.sendFiles(desk, job.runId()));
+                    JobClaim claim = Messages.claim(job, options.secret());
+                    output.follow(id, link, claim, message.getJobOpened().getHost());
+                    options.files().ifPresent(desk -> link.sendFiles(desk, claim));
                 }
                 yield news.read(id, message);
             }

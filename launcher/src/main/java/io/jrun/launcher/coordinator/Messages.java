@@ -9,6 +9,7 @@ import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.FileEntry;
 import io.jrun.agent.proto.FileTree;
 import io.jrun.agent.proto.GivenUp;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
@@ -62,6 +63,10 @@ public final class Messages {
                         .setReserveMasterPort(id == 0 || job.nodes().isElastic())
                         .setMasterPort(job.workers().masterPort()))
                 .build();
+    }
+
+    static JobClaim claim(JobSpec job, ByteString secret) {
+        return JobClaim.newBuilder().setRunId(job.runId()).setJobSecret(secret).build();
     }
 
     private static FileTree tree(JobFiles.Tree tree) {

@@ -1,5 +1,6 @@
 package io.jrun.launcher.coordinator;
 
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.launcher.console.LogMux;
 import io.jrun.launcher.console.LogMux.Source;
@@ -21,8 +22,8 @@ final class Output {
     }
 
     /** Reads what comes from the node with this id, to its end. */
-    void follow(int id, AgentLink link, String runId, String host) {
-        link.readLogs(runId, chunk -> show(chunk, host), () -> console.forget(sources(id)));
+    void follow(int id, AgentLink link, JobClaim job, String host) {
+        link.readLogs(job, chunk -> show(chunk, host), () -> console.forget(sources(id)));
     }
 
     private Set<Source> sources(int id) {

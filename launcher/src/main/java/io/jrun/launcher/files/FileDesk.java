@@ -6,6 +6,7 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.files.Sha256;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.launcher.files.JobFiles.Entry;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -69,10 +70,10 @@ public final class FileDesk {
 
         private Visitor() {}
 
-        /** Begins with the name of the job. To be called before any request can come. */
-        public void answerTo(StreamObserver<FileChunk> stream, String runId) {
+        /** Begins with the claim of the job. To be called before any request can come. */
+        public void answerTo(StreamObserver<FileChunk> stream, JobClaim job) {
             answers = stream;
-            stream.onNext(FileChunk.newBuilder().setRunId(runId).build());
+            stream.onNext(FileChunk.newBuilder().setJob(job).build());
         }
 
         @Override

@@ -14,6 +14,7 @@ import io.jrun.agent.proto.FileEntry;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FileTree;
 import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.ToAgent;
 import java.io.IOException;
@@ -36,6 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 class GatheringTest {
     private static final long DEADLINE_SECONDS = 60;
     private static final String VERSION = "1";
+    private static final ByteString SECRET = ByteString.copyFromUtf8("secret");
 
     @TempDir
     private Path folder;
@@ -113,7 +115,7 @@ class GatheringTest {
                 .setOpenJob(job.setJrunVersion(VERSION)
                         .setRunId("gathering-" + node)
                         .setLogDir(folder.toString())
-                        .setJobSecret(ByteString.copyFromUtf8("secret")))
+                        .setJobSecret(SECRET))
                 .build());
         return orders;
     }
@@ -173,7 +175,9 @@ class GatheringTest {
         CompletableFuture<HomeComing.End> end = arrive("0");
         assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
         StreamObserver<FileChunk> files = agent(0).files(this.<FileRequest>listener());
-        files.onNext(FileChunk.newBuilder().setRunId("gathering-0").build());
+        files.onNext(FileChunk.newBuilder()
+                .setJob(JobClaim.newBuilder().setRunId("gathering-0").setJobSecret(SECRET))
+                .build());
         assertThat(((FileRequest) next()).getDigest()).isTrue();
         files.onNext(FileChunk.newBuilder()
                 .setSha256(ByteString.copyFrom(Sha256.of(words)))

@@ -8,6 +8,7 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.files.Sha256;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
+import io.jrun.agent.proto.JobClaim;
 import io.jrun.launcher.cli.Requests;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.files.JobFiles.Entry;
@@ -97,8 +98,9 @@ class JobFilesTest {
 
         Visit(FileDesk desk) {
             visitor = desk.visitor();
-            visitor.answerTo(this, "run");
-            assertThat(answers.getLast().getRunId()).isEqualTo("run");
+            JobClaim claim = JobClaim.newBuilder().setRunId("run").build();
+            visitor.answerTo(this, claim);
+            assertThat(answers.getLast().getJob()).isEqualTo(claim);
         }
 
         FileChunk ask(FileRequest.Builder request) {
