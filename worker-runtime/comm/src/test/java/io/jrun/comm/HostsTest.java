@@ -65,7 +65,7 @@ class HostsTest {
             }
         }
         try (var files = Files.list(Path.of("/dev/shm"))) {
-            assertThat(files.map(Path::toString)).noneMatch(name -> name.contains("jrun-test-agent"));
+            assertThat(files.map(Path::toString)).noneMatch(name -> name.contains(TestAgent.FOLDER_START));
         }
     }
 }

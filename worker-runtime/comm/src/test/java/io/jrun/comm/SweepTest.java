@@ -9,12 +9,14 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Shared memory has a name in two windows; who is killed there leaves a file, which the next job removes. */
+@Tag("alone") // any other job sweeps
 @Timeout(120)
 class SweepTest {
     private static List<String> filesOf(TestAgent agent) {

@@ -42,6 +42,9 @@ import java.util.stream.IntStream;
  * tells the others when one is gone.
  */
 final class TestAgent implements AutoCloseable {
+    /** Begins the name of the folder of each agent of this JVM, which is part of its run's id. */
+    static final String FOLDER_START = "agent-" + ProcessHandle.current().pid() + "-";
+
     private static final Duration SOON = Duration.ofSeconds(60);
 
     /** Where a rank runs. */
@@ -92,7 +95,7 @@ final class TestAgent implements AutoCloseable {
         this.nodeCount = nodeCount;
         this.places = places;
         this.transport = transport;
-        this.directory = Files.createTempDirectory("jrun-test-agent");
+        this.directory = Files.createTempDirectory(FOLDER_START);
         this.socketPath = directory.resolve("agent.sock");
         this.server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
         server.bind(UnixDomainSocketAddress.of(socketPath));

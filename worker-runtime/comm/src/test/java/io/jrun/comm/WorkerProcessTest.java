@@ -27,7 +27,7 @@ class WorkerProcessTest {
     @AfterEach
     void nothingIsLeftInSharedMemory() throws IOException {
         try (var files = Files.list(Path.of("/dev/shm"))) {
-            assertThat(files.map(Path::toString)).noneMatch(name -> name.contains("jrun-test-agent"));
+            assertThat(files.map(Path::toString)).noneMatch(name -> name.contains(TestAgent.FOLDER_START));
         }
     }
 
