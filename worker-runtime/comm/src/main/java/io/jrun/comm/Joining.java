@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.AgentChannel;
 import io.jrun.comm.control.Frame.Hello;
@@ -113,7 +114,8 @@ final class Joining {
                     table.peers(),
                     Optional.ofNullable(socket),
                     channel,
-                    environment.nodeCores());
+                    environment.nodeCores(),
+                    PausePoint.ofRank(identity.rank()));
             return new World(identity, context, channel, listener.registry(), environment.groupOptions());
         } catch (CommException failure) {
             Transports.close(socket);

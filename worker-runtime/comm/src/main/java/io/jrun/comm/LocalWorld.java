@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
@@ -121,8 +122,8 @@ public final class LocalWorld {
         GroupRegistry registry =
                 new GroupRegistry(Transports.of(options.transport(), nodeCount, tcp), Optional.empty(), false);
         Control control = hub.connect(rank, registry);
-        WorldContext context =
-                new WorldContext(runId, 0, rank, secret, peers, listener, control, WorldContext.usableCores());
+        WorldContext context = new WorldContext(
+                runId, 0, rank, secret, peers, listener, control, WorldContext.usableCores(), PausePoint.NONE);
         GroupOptions groupOptions =
                 GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
         try (World world = new World(identity, context, control, registry, groupOptions)) {

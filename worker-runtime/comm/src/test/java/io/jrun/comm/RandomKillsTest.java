@@ -1,22 +1,13 @@
 package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import io.jrun.comm.WorkerPrograms.EverythingForever;
 import io.jrun.comm.WorkerPrograms.RankOneSendsNothing;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.SplittableRandom;
-import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,8 +23,6 @@ class RandomKillsTest {
     private static final int SIZE = 3;
     private static final List<List<Integer>> NODES =
             List.of(List.of(2, 1), List.of(2, 2), List.of(1, 2), List.of(3, 1), List.of(1, 1, 2));
-    private static final Pattern MESSAGE =
-            Pattern.compile("\"(io\\.jrun\\.comm\\.CommException: (?:[^\"\\\\]|\\\\.)*+)\"");
 
     static LongStream seeds() {
         return Seeds.of(2, 100);
@@ -72,7 +61,9 @@ class RandomKillsTest {
             assertThat(TestAgent.exitCode(processes.get(0))).isEqualTo(1);
             signal("CONT", processes.get(2));
             assertThat(TestAgent.exitCode(processes.get(2))).isEqualTo(1);
-            assertThat(cause(agent, 2)).isEqualTo(cause(agent, 0)).contains("recv #0(i32, 1, from 1)");
+            assertThat(Survivors.cause(agent, 2))
+                    .isEqualTo(Survivors.cause(agent, 0))
+                    .contains("recv #0(i32, 1, from 1)");
         }
     }
 
@@ -94,35 +85,8 @@ class RandomKillsTest {
             LockSupport.parkNanos(random.nextLong(TimeUnit.MILLISECONDS.toNanos(300)));
             processes.get(victim).destroyForcibly();
 
-            Map<Integer, String> causes = new TreeMap<>();
-            for (int rank = 0; rank < size; rank++) {
-                if (rank != victim) {
-                    assertThat(TestAgent.exitCode(processes.get(rank))).isEqualTo(1);
-                    causes.put(rank, cause(agent, rank));
-                }
-            }
-            assertThat(Set.copyOf(causes.values()))
-                    .as(String.join("\n", causes.values()))
-                    .hasSize(1);
-            assertThat(causes.values())
-                    .first(STRING)
-                    .containsPattern("rank " + victim + " \\(host " + host + ", pid "
-                            + processes.get(victim).pid() + "\\)")
-                    .contains(" #");
+            Survivors.assertOneCause(agent, processes, victim, host);
         }
-        assertNothingIsLeft(runId);
-    }
-
-    private static String cause(TestAgent agent, int rank) throws IOException {
-        String json = Files.readString(agent.directory().resolve("rank-" + rank + ".json"));
-        Matcher matcher = MESSAGE.matcher(json);
-        assertThat(matcher.find()).as(json).isTrue();
-        return matcher.group(1);
-    }
-
-    private static void assertNothingIsLeft(String runId) throws IOException {
-        try (var files = Files.list(Path.of("/dev/shm"))) {
-            assertThat(files.map(Path::toString)).noneMatch(file -> file.contains(runId));
-        }
+        Survivors.assertNothingIsLeft(runId);
     }
 }

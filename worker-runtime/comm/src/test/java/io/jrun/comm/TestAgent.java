@@ -160,13 +160,15 @@ final class TestAgent implements AutoCloseable {
 
     /** Waits until a rank has written {@code text}. */
     void awaitOutput(int rank, String text) throws IOException, InterruptedException {
-        await("rank " + rank + " writes: " + text, () -> {
-            try {
-                return output(rank).contains(text);
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
-        });
+        await("rank " + rank + " writes: " + text, () -> hasWritten(rank, text));
+    }
+
+    boolean hasWritten(int rank, String text) {
+        try {
+            return output(rank).contains(text);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     static void await(String what, BooleanSupplier condition) throws InterruptedException {

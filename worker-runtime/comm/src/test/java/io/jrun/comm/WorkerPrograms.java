@@ -62,6 +62,44 @@ final class WorkerPrograms {
         }
     }
 
+    /** One operation a few times, between two barriers. */
+    public static final class OneOperation {
+        /** In place of a collective: messages that go round. */
+        static final String MESSAGES = "MESSAGES";
+
+        private static final int CALLS = 4;
+
+        private OneOperation() {}
+
+        /** Entry point: the operation, and its elements. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                int count = Integer.parseInt(args[1]);
+                world.group().barrier();
+                for (int call = 0; call < CALLS; call++) {
+                    if (args[0].equals(MESSAGES)) {
+                        goRound(world.group(), MemorySegment.ofArray(new float[count]), count);
+                    } else {
+                        Collective.valueOf(args[0]).run(world.group(), count);
+                    }
+                }
+                world.group().barrier();
+            }
+        }
+
+        private static void goRound(ProcessGroup group, MemorySegment data, int count) {
+            int next = (group.rank() + 1) % group.size();
+            int last = (group.rank() + group.size() - 1) % group.size();
+            if (group.rank() == 0) {
+                group.send(data, DataType.F32, count, next);
+            }
+            group.recv(data, DataType.F32, count, last);
+            if (group.rank() != 0) {
+                group.send(data, DataType.F32, count, next);
+            }
+        }
+    }
+
     /** Ten sums of 16 MiB. */
     public static final class ReduceMuch {
         private static final int COUNT = 4 << 20;

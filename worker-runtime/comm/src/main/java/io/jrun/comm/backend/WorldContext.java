@@ -19,6 +19,7 @@ import java.util.Optional;
  *     it; absent where the round has no TCP data plane
  * @param locator finds out where a rank is that does not come
  * @param nodeCores cores of this node that its ranks may use together, whichever of them this rank is bound to
+ * @param pause where a test stops this rank
  */
 public record WorldContext(
         String runId,
@@ -28,7 +29,8 @@ public record WorldContext(
         List<Peer> peers,
         Optional<ServerSocketChannel> listener,
         RankLocator locator,
-        int nodeCores) {
+        int nodeCores,
+        PausePoint pause) {
     public WorldContext {
         peers = List.copyOf(peers);
     }
@@ -36,7 +38,7 @@ public record WorldContext(
     /** A world of ranks that are bound to no cores, and in which nobody can be asked where one is. */
     public WorldContext(
             String runId, int round, int rank, Bytes secret, List<Peer> peers, Optional<ServerSocketChannel> listener) {
-        this(runId, round, rank, secret, peers, listener, RankLocator.NONE, usableCores());
+        this(runId, round, rank, secret, peers, listener, RankLocator.NONE, usableCores(), PausePoint.NONE);
     }
 
     /** Cores that this process may use. */

@@ -5,7 +5,6 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
-import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.backend.Scratch;
 import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.shm.ShmBackendFactory;
@@ -40,8 +39,7 @@ final class HierarchicalBackend implements Backend {
         this.flat = openFlat(made, topology, group, tcp);
         this.node = openNode(made, topology, shm);
         this.column = topology.isInColumn() ? openColumn(made, topology, tcp, group) : null;
-        PausePoint pause = PausePoint.ofRank(group.world().rank());
-        this.plane = Plane.of(topology, node, column, arena, pause, group.size());
+        this.plane = Plane.of(topology, node, column, arena, group.world().pause(), group.size());
     }
 
     @Override

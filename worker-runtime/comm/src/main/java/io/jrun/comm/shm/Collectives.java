@@ -408,6 +408,7 @@ final class Collectives {
             long part = Math.min(RankOrderFold.BLOCK_BYTES, length - at);
             fold.fold(call.type(), call.op(), sources, sourceOffset + at, scratch, part);
             copyOut(scratch, call.output(), offset + at, part);
+            pause.reached(call, "reduce");
         }
     }
 

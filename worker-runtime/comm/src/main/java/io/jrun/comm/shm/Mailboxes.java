@@ -4,6 +4,8 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.Fingerprint;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
@@ -24,20 +26,23 @@ final class Mailboxes {
     private final ControlBlock block;
     private final Waiting waiting;
     private final MismatchCheck mismatch;
+    private final PausePoint pause;
     private final int self;
     private final int size;
     private final Set<Integer> reserved = ConcurrentHashMap.newKeySet();
 
-    Mailboxes(Segment control, ControlBlock block, Waiting waiting, MismatchCheck mismatch, int self, int size) {
+    Mailboxes(GroupContext group, Segment control, ControlBlock block, Waiting waiting, MismatchCheck mismatch) {
         this.control = control;
         this.block = block;
         this.waiting = waiting;
         this.mismatch = mismatch;
-        this.self = self;
-        this.size = size;
+        this.pause = group.world().pause();
+        this.self = group.rank();
+        this.size = group.size();
     }
 
     void send(Call call) {
+        pause.reached(call, "enter");
         int peer = call.root();
         if (!reserved.contains(peer)) {
             // Without this, a message could be lost with its sender, which may be all that has mapped the memory.
@@ -57,13 +62,16 @@ final class Mailboxes {
             Words.plain(ControlBlock.count(chunk), call.count());
             Words.plain(ControlBlock.label(chunk), call.label());
             MemorySegment.copy(call.input(), offset, Memory.ALL, chunk + CHUNK_HEADER_BYTES, length);
+            pause.reached(call, "step");
             written++;
             Waiting.publish(block.written(self, peer), written, waiters);
             offset += length;
         } while (offset < call.bytes());
+        pause.reached(call, "exit");
     }
 
     void receive(Call call) {
+        pause.reached(call, "enter");
         int peer = call.root();
         long waiters = block.mailboxWaiters(peer, self);
         long read = Words.acquire(block.read(peer, self));
@@ -74,10 +82,12 @@ final class Mailboxes {
             long chunk = block.ring(peer, self) + read % CHUNKS * CHUNK_BYTES;
             compare(chunk, call);
             MemorySegment.copy(Memory.ALL, chunk + CHUNK_HEADER_BYTES, call.output(), offset, length);
+            pause.reached(call, "step");
             read++;
             Waiting.publish(block.read(peer, self), read, waiters);
             offset += length;
         } while (offset < call.bytes());
+        pause.reached(call, "exit");
     }
 
     /** Waits for the next message of {@code call.root()} and leaves it where it is. */

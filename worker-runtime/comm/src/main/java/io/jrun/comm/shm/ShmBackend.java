@@ -49,8 +49,8 @@ final class ShmBackend implements Backend {
         MismatchCheck mismatch = new MismatchCheck(group, block, poison, positions, late);
         Waiting waiting = new Waiting(group, poison, mismatch, positions, late);
         this.steps = new Steps(group, block, waiting, mismatch);
-        this.mailboxes = new Mailboxes(control, block, waiting, mismatch, group.rank(), size);
-        this.pause = PausePoint.ofRank(group.world().rank());
+        this.mailboxes = new Mailboxes(group, control, block, waiting, mismatch);
+        this.pause = group.world().pause();
         this.collectives = new Collectives(group, block, steps, memory, this::makeStaging, pause, arena);
         Waiting.publish(block.present(group.rank()), 1, block.waiters(group.rank()));
         if (Words.add(block.attached(), 1) == size) {

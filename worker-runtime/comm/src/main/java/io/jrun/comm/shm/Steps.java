@@ -85,6 +85,7 @@ final class Steps {
 
     /** Returns when every rank has finished this phase; all ranks go through the same phases of equal operations. */
     void phase(Call call) {
+        group.world().pause().reached(call, "step");
         phases++;
         Waiting.publish(block.phase(self), phases, block.waiters(self));
         for (int peer = 0; peer < size; peer++) {

@@ -53,7 +53,7 @@ final class TcpBackend implements Backend {
         this.alwaysTold = Set.copyOf(alwaysTold);
         this.group = group;
         this.setup = setup;
-        this.pause = PausePoint.ofRank(group.world().rank());
+        this.pause = group.world().pause();
         this.collectives = openStripes(options);
     }
 
@@ -87,10 +87,12 @@ final class TcpBackend implements Backend {
     }
 
     private void runMessage(Call call) {
+        pause.reached(call, "enter");
         TcpLane lane = messages(call.root(), call.kind());
         lane.begin(call, Algorithm.DIRECT);
         MemorySegment buffer = call.input().asSlice(0, call.bytes());
         lane.await(call.kind() == OpKind.SEND ? lane.send(call.root(), buffer) : lane.receive(call.root(), buffer));
+        pause.reached(call, "exit");
     }
 
     @Override

@@ -108,6 +108,7 @@ final class TcpLane implements Links, AutoCloseable {
 
     @Override
     public Transfer send(int peer, MemorySegment data) {
+        group.world().pause().reached(currentCall(), "step");
         Pair pair = involve(peer);
         TcpTransfer transfer = pair.postSend(data);
         pump(pair);
@@ -116,6 +117,7 @@ final class TcpLane implements Links, AutoCloseable {
 
     @Override
     public Transfer receive(int peer, MemorySegment into) {
+        group.world().pause().reached(currentCall(), "step");
         return involve(peer).postReceive(into);
     }
 

@@ -19,7 +19,8 @@ class WorldContextTest {
         List<Peer> peers = IntStream.range(0, nodeOfRank.length)
                 .mapToObj(each -> new Peer(each, nodeOfRank[each], 0, "host" + nodeOfRank[each], "127.0.0.1", 0, 1))
                 .toList();
-        return new WorldContext("run", 0, rank, Bytes.EMPTY, peers, Optional.empty(), RankLocator.NONE, nodeCores);
+        return new WorldContext(
+                "run", 0, rank, Bytes.EMPTY, peers, Optional.empty(), RankLocator.NONE, nodeCores, PausePoint.NONE);
     }
 
     @Test

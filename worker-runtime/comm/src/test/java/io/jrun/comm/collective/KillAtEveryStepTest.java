@@ -280,7 +280,7 @@ class KillAtEveryStepTest {
             Part part, MortalLinks links, Algorithm algorithm, Wires wires, CommException cause, String what) {
         try (Arena arena = Arena.ofShared()) {
             Call call = part.call();
-            KernelReduction arithmetic = new KernelReduction(arena, PausePoint.ofRank(part.rank()));
+            KernelReduction arithmetic = new KernelReduction(arena, PausePoint.NONE);
             Collectives.run(links, call, algorithm, arithmetic.bind(call, part.size()));
             part.check(what);
             return null;
