@@ -63,9 +63,11 @@ public final class HomeComing {
      * @param job which job to join; empty where the secret is for one alone
      * @param node what the launcher calls this node, empty for any place that is free
      * @param address numeric address of the workers' data plane, empty for the one that the launcher sees
+     * @param workers of this node, as {@code --nproc-per-node} has it; empty for what the launcher's command says
      * @param patience how long all addresses are tried again; each is tried once at least
      */
-    public record Call(List<HomeAddress> homes, String job, String node, String address, Duration patience) {
+    public record Call(
+            List<HomeAddress> homes, String job, String node, String address, String workers, Duration patience) {
         public Call {
             homes = List.copyOf(homes);
         }
@@ -234,7 +236,8 @@ public final class HomeComing {
                             .setNode(call.node())
                             .setJob(call.job())
                             .setJrunVersion(version)
-                            .setAddress(call.address()))
+                            .setAddress(call.address())
+                            .setWorkers(call.workers()))
                     .build());
             return await(answer, ANSWER_LIMIT)
                     .orElse(Status.DEADLINE_EXCEEDED.withDescription(

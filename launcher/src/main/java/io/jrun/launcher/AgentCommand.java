@@ -53,7 +53,7 @@ final class AgentCommand {
             }
         });
         AgentSecret secret = JobSecret.read(System.in);
-        HomeComing.Call call = new HomeComing.Call(request.homes(), "", request.node(), "", HOME_PATIENCE);
+        HomeComing.Call call = new HomeComing.Call(request.homes(), "", request.node(), "", "", HOME_PATIENCE);
         HomeComing agent = new HomeComing(call, secret, AgentOptions.ofHome(home, Version.TEXT), Optional.empty());
         serving.set(agent);
         return switch (agent.serve()) {

@@ -15,6 +15,7 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Meeting;
 import io.jrun.launcher.job.Meeting.Hosting;
 import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.process.SignalHandlers;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -101,7 +102,12 @@ final class MeetingRun {
             HomeAddress address, String node, AgentSecret secret, Optional<Consumer<LogChunk>> console) {
         return new HomeComing(
                 new HomeComing.Call(
-                        List.of(address), meeting.job(), node, meeting.localAddress(), meeting.joinTimeout()),
+                        List.of(address),
+                        meeting.job(),
+                        node,
+                        meeting.localAddress(),
+                        meeting.workers().map(WorkerCount::text).orElse(""),
+                        meeting.joinTimeout()),
                 secret,
                 AgentOptions.ofHome(home, Version.TEXT),
                 console);

@@ -114,7 +114,7 @@ public final class Arrival implements AutoCloseable {
                 .build());
         orders.to(toAgent);
         arrived.complete(null);
-        return new FromNode(address);
+        return new FromNode(address, who.getWorkers());
     }
 
     /** Ties the agent's log stream to the coordinator's. */
@@ -167,9 +167,11 @@ public final class Arrival implements AutoCloseable {
     /** The agent's side of the control stream. gRPC calls it from one thread at a time. */
     private final class FromNode implements StreamObserver<FromAgent> {
         private final String address;
+        private final String workers;
 
-        FromNode(String address) {
+        FromNode(String address, String workers) {
             this.address = address;
+            this.workers = workers;
         }
 
         @Override
@@ -177,7 +179,9 @@ public final class Arrival implements AutoCloseable {
             switch (message.getMessageCase()) {
                 case JOB_OPENED ->
                     events.onNext(FromAgent.newBuilder()
-                            .setJobOpened(message.getJobOpened().toBuilder().setAddress(address))
+                            .setJobOpened(message.getJobOpened().toBuilder()
+                                    .setAddress(address)
+                                    .setWorkers(workers))
                             .build());
                 case STREAM_FAILED -> {
                     StreamFailed failed = message.getStreamFailed();

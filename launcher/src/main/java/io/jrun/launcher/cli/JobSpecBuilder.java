@@ -51,7 +51,7 @@ final class JobSpecBuilder {
         List<String> words = Stream.concat(Stream.of(word), args.stream()).toList();
         Optional<Cluster> cluster = new ClusterReader(settings, surroundings, placement)
                 .read()
-                .or(() -> new MeetingReader(settings, surroundings).read(words));
+                .or(() -> new MeetingReader(settings, surroundings, placement).read(words));
         NodePolicy nodes = new NodeOptions(settings, cluster).policy();
         new Companions(settings).check(cluster, nodes);
         checkMonitorInterval();

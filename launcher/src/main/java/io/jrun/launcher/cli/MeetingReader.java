@@ -46,13 +46,15 @@ final class MeetingReader {
 
     private final Settings settings;
     private final Surroundings surroundings;
+    private final PlacementOptions placement;
 
     /** {@code MIN:MAX}. */
     private record Nodes(int least, int most) {}
 
-    MeetingReader(Settings settings, Surroundings surroundings) {
+    MeetingReader(Settings settings, Surroundings surroundings, PlacementOptions placement) {
         this.settings = settings;
         this.surroundings = surroundings;
+        this.placement = placement;
     }
 
     /** Whether it is said where the jruns of all nodes meet. */
@@ -94,6 +96,7 @@ final class MeetingReader {
                 time(conf, conf.containsKey("join_timeout") ? "join_timeout" : "timeout", "600"),
                 time(conf, "last_call_timeout", "30"),
                 localAddress(),
+                placement.ownCount(),
                 secretFile());
         List<Cluster.Host> hosts = IntStream.range(0, nodes.most())
                 .mapToObj(node -> new Cluster.Host("node" + node, OptionalInt.empty()))

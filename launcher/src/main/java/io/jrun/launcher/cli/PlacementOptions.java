@@ -15,8 +15,6 @@ import java.util.regex.Pattern;
 
 /** Reads which hosts of those there are, how many workers on each, in which order, and bound to what. */
 final class PlacementOptions {
-    private static final int MOST_WORKERS = 4096;
-
     /** Open MPI's "processes per resource", of which jrun knows the node. */
     private static final Pattern PER_NODE = Pattern.compile("ppr:([0-9]{1,4})(?::node)?");
 
@@ -49,21 +47,19 @@ final class PlacementOptions {
             }
             return new WorkerCount.Exactly(perNode.getAsInt());
         }
-        return switch (text) {
-            case "gpu" -> new WorkerCount.PerGpu();
-            case "cpu" -> new WorkerCount.PerCore();
-            case "auto" -> new WorkerCount.Auto();
-            default -> exactly(text);
-        };
+        try {
+            return WorkerCount.of(text.strip());
+        } catch (IllegalArgumentException e) {
+            throw Values.refused(
+                    settings.name(LaunchOption.NPROC_PER_NODE),
+                    text,
+                    "auto, cpu, gpu, or a number of workers from 1 to " + WorkerCount.MOST);
+        }
     }
 
-    private WorkerCount exactly(String text) {
-        String name = settings.name(LaunchOption.NPROC_PER_NODE);
-        try {
-            return new WorkerCount.Exactly(Values.count(text, name, 1, MOST_WORKERS));
-        } catch (UsageException e) {
-            throw Values.refused(name, text, "auto, cpu, gpu, or a number of workers from 1 to " + MOST_WORKERS);
-        }
+    /** What this command says of the workers of its own node; empty if it does not. */
+    Optional<WorkerCount> ownCount() {
+        return countingOption().map(_ -> workersPerNode());
     }
 
     private MapBy mapBy() {
@@ -84,11 +80,13 @@ final class PlacementOptions {
             return OptionalInt.empty();
         }
         Matcher matcher = PER_NODE.matcher(text);
-        if (!matcher.matches() || matcher.group(1).matches("0+") || Integer.parseInt(matcher.group(1)) > MOST_WORKERS) {
+        if (!matcher.matches()
+                || matcher.group(1).matches("0+")
+                || Integer.parseInt(matcher.group(1)) > WorkerCount.MOST) {
             throw Values.refused(
                     settings.name(LaunchOption.MAP_BY),
                     text,
-                    "node, slot, or ppr:N with a number of workers from 1 to " + MOST_WORKERS);
+                    "node, slot, or ppr:N with a number of workers from 1 to " + WorkerCount.MOST);
         }
         return OptionalInt.of(Integer.parseInt(matcher.group(1)));
     }

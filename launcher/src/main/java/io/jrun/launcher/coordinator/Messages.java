@@ -30,6 +30,7 @@ import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program;
+import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
@@ -88,7 +89,8 @@ public final class Messages {
                 opened.getAddress(),
                 opened.getCores(),
                 opened.getGpusList(),
-                opened.getMasterPort());
+                opened.getMasterPort(),
+                opened.getWorkers().isEmpty() ? Optional.empty() : Optional.of(WorkerCount.of(opened.getWorkers())));
     }
 
     /**

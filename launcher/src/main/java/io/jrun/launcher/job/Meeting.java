@@ -2,6 +2,7 @@ package io.jrun.launcher.job;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
@@ -15,6 +16,7 @@ import java.util.OptionalInt;
  * @param job which job, told to the host: another one may meet at the same address
  * @param lastCall how long the job waits for more, once the least have come
  * @param localAddress numeric address at which this node's workers are reached, empty to find out
+ * @param workers of this node, empty for what the hosting node's command says
  * @param secretFile what all nodes share
  */
 public record Meeting(
@@ -28,6 +30,7 @@ public record Meeting(
         Duration joinTimeout,
         Duration lastCall,
         String localAddress,
+        Optional<WorkerCount> workers,
         Path secretFile) {
     /** Who hosts. */
     public enum Hosting {

@@ -2,6 +2,9 @@ package io.jrun.launcher.job;
 
 /** How many workers a node gets. */
 public sealed interface WorkerCount {
+    /** No node gets more. */
+    int MOST = 4096;
+
     /** A number. */
     record Exactly(int count) implements WorkerCount {}
 
@@ -13,4 +16,34 @@ public sealed interface WorkerCount {
 
     /** One for each GPU, or for each core where there is none. */
     record Auto() implements WorkerCount {}
+
+    /**
+     * As {@code --nproc-per-node} has it, and {@link #text}.
+     *
+     * @throws IllegalArgumentException if it is none of these
+     */
+    static WorkerCount of(String text) {
+        return switch (text) {
+            case "gpu" -> new PerGpu();
+            case "cpu" -> new PerCore();
+            case "auto" -> new Auto();
+            default -> {
+                int count = Integer.parseInt(text);
+                if (count < 1 || count > MOST) {
+                    throw new IllegalArgumentException(text);
+                }
+                yield new Exactly(count);
+            }
+        };
+    }
+
+    /** What {@link #of} reads. */
+    default String text() {
+        return switch (this) {
+            case Exactly(int count) -> Integer.toString(count);
+            case PerGpu() -> "gpu";
+            case PerCore() -> "cpu";
+            case Auto() -> "auto";
+        };
+    }
 }

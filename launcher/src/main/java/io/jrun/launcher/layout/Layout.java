@@ -110,7 +110,7 @@ public final class Layout {
     }
 
     private static int slots(Node node, Rules rules) {
-        int slots = slots(node, rules.workers().apply(node.nodeRank()));
+        int slots = slots(node, node.workers().orElseGet(() -> rules.workers().apply(node.nodeRank())));
         if (rules.visibility() == GpuVisibility.ONE && slots > node.gpus().size()) {
             throw new LayoutException("--gpu-visibility one: " + slots + " workers on " + node.host() + ", which has "
                     + gpus(node) + ". Lower --nproc-per-node, or use --gpu-visibility all.");

@@ -16,7 +16,7 @@ final class Visit {
     /** How its visit will have ended. */
     static CompletableFuture<HomeComing.End> begin(
             Invitation invitation, AgentSecret secret, String version, String job, String node) {
-        HomeComing.Call call = new HomeComing.Call(invitation.homes(), job, node, "", Duration.ZERO);
+        HomeComing.Call call = new HomeComing.Call(invitation.homes(), job, node, "", "", Duration.ZERO);
         AgentOptions options = new AgentOptions(version, List.of(), Optional.empty());
         CompletableFuture<HomeComing.End> end = new CompletableFuture<>();
         Thread.ofPlatform().daemon().start(() -> {

@@ -64,6 +64,20 @@ class MeetingIT extends RealJobs {
                 .containsExactly("2 of 4 on 1 of 2", "3 of 4 on 1 of 2");
     }
 
+    @Test
+    void eachNodeHasAsManyWorkersAsItsOwnCommandSays() {
+        String program = "echo $RANK of $WORLD_SIZE on $GROUP_RANK of $LOCAL_WORLD_SIZE";
+        Running first = node("3", "--node-rank=0", "--nproc-per-node=2", "sh", "-c", program);
+        Running second = node("3", "--node-rank=1", "--nproc-per-node=1", "sh", "-c", program);
+        Running third = node("3", "--node-rank=2", "sh", "-c", program);
+        assertThat(first.await().sortedOut().stream().map(MeetingIT::withoutPrefix))
+                .containsExactly("0 of 5 on 0 of 2", "1 of 5 on 0 of 2");
+        assertThat(second.await().sortedOut().stream().map(MeetingIT::withoutPrefix))
+                .containsExactly("2 of 5 on 1 of 1");
+        assertThat(third.await().sortedOut().stream().map(MeetingIT::withoutPrefix))
+                .containsExactly("3 of 5 on 2 of 2", "4 of 5 on 2 of 2");
+    }
+
     private static String withoutPrefix(String line) {
         return line.replaceFirst("^\\[.*?] ", "");
     }

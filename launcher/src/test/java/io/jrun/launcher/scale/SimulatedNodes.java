@@ -57,7 +57,7 @@ public final class SimulatedNodes {
         serve(
                 timeline,
                 nodes,
-                node -> new HomeComing.Call(homes, "", Integer.toString(node), ip(node), PATIENCE),
+                node -> new HomeComing.Call(homes, "", Integer.toString(node), ip(node), "", PATIENCE),
                 agentSecret);
         Files.writeString(Path.of(variable(RESULT_VARIABLE)), timeline.json() + "\n");
         System.exit(0);
