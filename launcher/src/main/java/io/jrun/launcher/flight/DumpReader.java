@@ -81,7 +81,9 @@ final class DumpReader {
                 node.path("peer").asInt(-1),
                 node.path("tag").asInt(),
                 state,
-                clocked ? ended - number(node, "startedNanos") : 0);
+                clocked ? ended - number(node, "startedNanos") : 0,
+                node.path("lateRank").asInt(-1),
+                node.path("lateNanos").asLong());
     }
 
     private Operation.State state(JsonNode node) {

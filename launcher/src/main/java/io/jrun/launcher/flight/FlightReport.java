@@ -15,14 +15,16 @@ public final class FlightReport {
 
     private final DumpFolder folder;
     private final List<Finding> findings;
+    private final ArrivalReport arrivals;
 
     /** Matches the dumps. */
     public FlightReport(DumpFolder folder) {
         this.folder = folder;
         this.findings = Matching.of(folder.dumps());
+        this.arrivals = new ArrivalReport(folder.dumps());
     }
 
-    /** The findings in words, a table for each, and why each rank has dumped. */
+    /** The findings in words, a table for each, who came last to what, and why each rank has dumped. */
     public List<String> lines() {
         List<String> lines = new ArrayList<>();
         int worldSize = folder.dumps().getFirst().worldSize();
@@ -38,6 +40,7 @@ public final class FlightReport {
             lines.add(title(finding) + ": " + finding.text());
             lines.addAll(table(finding));
         }
+        lines.addAll(arrivals.lines());
         lines.add("");
         lines.add("why each rank has dumped:");
         folder.dumps().forEach(dump -> lines.add("%4d  %s".formatted(dump.rank(), firstLine(dump.reason()))));
@@ -51,6 +54,7 @@ public final class FlightReport {
         json.put("worldSize", folder.dumps().getFirst().worldSize());
         json.put("missing", folder.missing());
         json.put("findings", findings.stream().map(FlightReport::json).toList());
+        arrivals.addTo(json);
         json.put("dumps", folder.dumps().stream().map(FlightReport::json).toList());
         return JsonLine.of(json);
     }

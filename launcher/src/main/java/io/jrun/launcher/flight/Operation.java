@@ -9,6 +9,8 @@ package io.jrun.launcher.flight;
  * @param peer group rank at the other end of a message; -1 for a receive from any, and for collectives
  * @param tag of a message; else 0
  * @param waitedNanos from its start to its end, or to the dump; 0 if it has not started, or completed without a clock
+ * @param lateRank world rank that came last, if this rank had to wait for it; else -1
+ * @param lateNanos how long it waited
  */
 record Operation(
         String group,
@@ -20,7 +22,9 @@ record Operation(
         int peer,
         int tag,
         State state,
-        long waitedNanos) {
+        long waitedNanos,
+        int lateRank,
+        long lateNanos) {
     /** How far it has come. */
     enum State {
         QUEUED,
@@ -40,6 +44,11 @@ record Operation(
     /** Whether it takes a message of whoever sends one. */
     boolean isFromAny() {
         return isMessage() && peer < 0;
+    }
+
+    /** Whether this rank had to wait for another one to come. */
+    boolean hasWaited() {
+        return lateRank >= 0;
     }
 
     /** Whether it has begun and did not reach its end. */

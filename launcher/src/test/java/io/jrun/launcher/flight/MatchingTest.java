@@ -36,7 +36,8 @@ class MatchingTest {
         }
 
         Rank call(String group, long sequence, String name, State state) {
-            operations.add(new Operation(group, sequence, name, "f32", 9, name + " #" + sequence, -1, 0, state, 0));
+            operations.add(
+                    new Operation(group, sequence, name, "f32", 9, name + " #" + sequence, -1, 0, state, 0, -1, 0));
             if (state != State.QUEUED) {
                 groups.computeIfPresent(group, (_, before) -> new Dump.Group(group, before.ranks(), sequence + 1));
             }
@@ -50,7 +51,7 @@ class MatchingTest {
         Rank message(String name, int peer, long sequence, long count, int tag, State state) {
             String call =
                     name + " #" + sequence + "(f32, " + count + (tag == 0 ? "" : ", tag " + tag) + ", " + peer + ")";
-            operations.add(new Operation("world", sequence, name, "f32", count, call, peer, tag, state, 0));
+            operations.add(new Operation("world", sequence, name, "f32", count, call, peer, tag, state, 0, -1, 0));
             return this;
         }
 

@@ -94,6 +94,42 @@ class FlightRecorderIT extends RealJobs {
         assertThat(report.ranks(report.finding().path("guilty"))).containsExactly(2);
     }
 
+    /** The second rank comes late to what all do, and the third to what fails: both are told apart. */
+    @Test
+    void theRankThatCameLastToAnOperationIsNamed() throws Exception {
+        Jars.program(folder.resolve("job.jar"), "Job", """
+                import io.jrun.comm.*;
+                import java.lang.foreign.MemorySegment;
+
+                public class Job {
+                    public static void main(String[] args) throws Exception {
+                        try (var world = Distributed.init()) {
+                            var data = MemorySegment.ofArray(new float[100]);
+                            for (int call = 0; call < 4; call++) {
+                                if (call == 2 && world.rank() == 1) {
+                                    Thread.sleep(200);
+                                }
+                                world.group().allReduce(data, DataType.F32, 100, ReduceOp.SUM);
+                            }
+                            world.group().allReduce(data, DataType.F32, 10 + world.rank(), ReduceOp.SUM);
+                        }
+                    }
+                }
+                """);
+        Report report = runAndRead();
+        assertThat(report.text())
+                .containsPattern("who came last to the \\d collectives in which somebody waited:\nRANK ")
+                .containsPattern("\n {3}1 +\\d+\\.\\d{3}  allReduce #2\\(f32, 100, SUM\\) on group world\n");
+        JsonNode late = StreamSupport.stream(report.json().path("arrivals").spliterator(), false)
+                .filter(arrival -> arrival.path("sequence").asInt() == 2)
+                .findFirst()
+                .orElseThrow();
+        assertThat(late.path("lateRank").asInt()).as(late.toString()).isEqualTo(1);
+        assertThat(late.path("lagSeconds").asDouble()).isBetween(0.1, 60.0);
+        assertThat(late.path("waits")).hasSizeBetween(2, 3);
+        assertThat(report.json().path("lateRanks").toString()).contains("{\"rank\":1,\"last\":");
+    }
+
     @Test
     void theRankThatIsKilledIsNamed() throws Exception {
         program(0, 60, "new ProcessBuilder(\"kill\", \"-9\", \"\" + ProcessHandle.current().pid()).start().waitFor();");

@@ -3,6 +3,7 @@ package io.jrun.comm;
 import io.jrun.comm.backend.WaitTimes;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 
 /**
  * What one rank knows of a group's collectives.
@@ -11,9 +12,12 @@ import java.util.List;
  * @param waited how long it has waited in them for others to come; waits of up to about a microsecond are not counted
  * @param lags the same by the rank that came last, the one that cost most first; world ranks. Over TCP this is a neighbour,
  *     which may itself have waited for another
+ * @param lagsByOperation the same by the method that was called, as {@code allReduce}
  */
-public record GroupStats(long collectives, Duration waited, List<WaitTimes.Lag> lags) {
+public record GroupStats(
+        long collectives, Duration waited, List<WaitTimes.Lag> lags, Map<String, List<WaitTimes.Lag>> lagsByOperation) {
     public GroupStats {
         lags = List.copyOf(lags);
+        lagsByOperation = Map.copyOf(lagsByOperation);
     }
 }

@@ -79,7 +79,8 @@ public final class ProcessGroup implements AutoCloseable {
         return new GroupStats(
                 recorded.completedCollectives(),
                 recorded.waits().total(),
-                recorded.waits().lags());
+                recorded.waits().lags(),
+                recorded.waits().lagsByOperation());
     }
 
     /** The world rank of a member. */

@@ -41,6 +41,7 @@ class FlightDumpTest {
             assertThat(nanos("queued", line).orElse(0)).isBetween(0L, dumped);
             assertThat(nanos("started", line).orElse(0)).isBetween(0L, dumped);
             assertThat(nanos("ended", line).orElse(0)).isBetween(0L, dumped);
+            assertThat(nanos("endedBefore", line).orElse(0)).isBetween(0L, dumped);
         }
         return lines;
     }
@@ -172,6 +173,47 @@ class FlightDumpTest {
             assertThat(dump(agent, 1))
                     .anyMatch(line -> line.contains("\"peer\":0,\"tag\":8,\"count\":1,")
                             && line.contains("\"call\":\"recv #0(i32, 1, tag 8, from 0)\",\"state\":\"failed\""));
+        }
+    }
+
+    /** Rank 1 comes a tenth of a second late to operation #2; the sixth is none that the others call. */
+    public static final class LateToTheThird {
+        private LateToTheThird() {}
+
+        /** Entry point. */
+        public static void main(String[] args) throws InterruptedException {
+            try (World world = Distributed.init()) {
+                MemorySegment data = MemorySegment.ofArray(new float[100]);
+                for (int call = 0; call < 5; call++) {
+                    if (call == 2 && world.rank() == 1) {
+                        Thread.sleep(100);
+                    }
+                    world.group().allReduce(data, DataType.F32, 100, ReduceOp.SUM);
+                }
+                world.group().allReduce(data, DataType.F32, 10 + world.rank(), ReduceOp.SUM);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void eachOperationHasTheRankThatWasWaitedForAndABoundOfItsEnd(TransportKind transport) throws Exception {
+        try (TestAgent agent = new TestAgent(2, transport)) {
+            for (Process process : agent.start(LateToTheThird.class, List.of())) {
+                assertThat(TestAgent.exitCode(process)).isEqualTo(1);
+            }
+            List<String> operations = dump(agent, 0).stream()
+                    .filter(line -> line.contains("\"op\""))
+                    .toList();
+            assertThat(operations).hasSize(6);
+            assertThat(operations.get(2)).contains("\"call\":\"allReduce #2(f32, 100, SUM)\"", "\"lateRank\":1,");
+            assertThat(nanos("late", operations.get(2)).orElseThrow()).isBetween(50_000_000L, 60_000_000_000L);
+            for (int call = 0; call < 5; call++) {
+                assertThat(nanos("endedBefore", operations.get(call)))
+                        .as(operations.get(call))
+                        .isEqualTo(nanos("started", operations.get(call + 1)));
+            }
+            assertThat(operations.getLast()).contains("\"endedNanos\":").doesNotContain("endedBefore");
         }
     }
 

@@ -2,21 +2,30 @@ package io.jrun.comm.backend;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
- * How long one rank has waited in its collectives for others to come, by who came last: backends tell it of every collective
- * in which they had to wait beyond a short spin. A wait is counted from this rank's own arrival, on its own clock. Over TCP
- * it lasts until the first data of each neighbour is there, which may itself have waited for another. Thread-safe.
+ * How long one rank has waited in its collectives for others to come, by kind of operation and by who came last: backends tell
+ * it of every collective in which they had to wait beyond a short spin. A wait is counted from this rank's own arrival, on its
+ * own clock. Over TCP it lasts until the first data of each neighbour is there, which may itself have waited for another.
+ * Thread-safe.
  */
 public final class WaitTimes {
     /** Four buckets for each power of two of nanoseconds: a quantile is at most a quarter too large. */
     private static final int BUCKETS = 4 * Long.SIZE;
 
     private static final long NONE = -1;
+
+    /** What {@link #settle} returns of a collective in which this rank has waited for nobody. */
+    public static final long NOBODY = 0;
+
+    private static final int NANOS_BITS = 44; // Almost five hours; the rest holds a million ranks.
+    private static final long MAX_NANOS = (1L << NANOS_BITS) - 1;
 
     /**
      * The waits for one rank.
@@ -38,6 +47,13 @@ public final class WaitTimes {
             count++;
             totalNanos += nanos;
             maxNanos = Math.max(maxNanos, nanos);
+        }
+
+        void add(Waits others) {
+            Arrays.setAll(buckets, bucket -> buckets[bucket] + others.buckets[bucket]);
+            count += others.count;
+            totalNanos += others.totalNanos;
+            maxNanos = Math.max(maxNanos, others.maxNanos);
         }
 
         Duration quantile(double fraction) {
@@ -71,46 +87,99 @@ public final class WaitTimes {
         }
     }
 
-    private final Map<Integer, Waits> byRank = new TreeMap<>();
+    /** By kind and rank; grown where somebody is waited for the first time. */
+    private final @Nullable Waits[][] byKind = new Waits[OpKind.values().length][0];
+
     private long totalNanos;
-    private long sequence = -1;
     private int lastRank;
-    private long longestNanos = NONE;
+    private volatile long longestNanos = NONE;
 
     /**
-     * This rank has waited {@code nanos} for all to come, {@code worldRank} being the last. Of a collective that has several
-     * parts, the longest wait counts.
-     *
-     * @param collective its number, never less than before
+     * In the collective that runs, this rank has waited {@code nanos} for all to come, {@code worldRank} being the last. Of a
+     * collective that has several parts, the longest wait counts.
      */
-    public synchronized void add(long collective, int worldRank, long nanos) {
-        if (collective > sequence) {
-            settle();
-            sequence = collective;
-        } else if (nanos <= longestNanos) {
-            return;
+    public synchronized void add(int worldRank, long nanos) {
+        if (nanos > longestNanos) {
+            lastRank = worldRank;
+            longestNanos = nanos;
         }
-        lastRank = worldRank;
-        longestNanos = nanos;
     }
 
-    private void settle() {
-        if (longestNanos != NONE) {
-            byRank.computeIfAbsent(lastRank, _ -> new Waits()).add(longestNanos);
-            totalNanos += longestNanos;
-            longestNanos = NONE;
+    /**
+     * The collective that ran is over; makes no object but for a rank that was never waited for.
+     *
+     * @return {@link #NOBODY}, or for whom it has waited, see {@link #lateRank} and {@link #lateNanos}
+     */
+    public long settle(OpKind kind) {
+        return longestNanos == NONE ? NOBODY : count(kind);
+    }
+
+    private synchronized long count(OpKind kind) {
+        waits(kind, lastRank).add(longestNanos);
+        totalNanos += longestNanos;
+        long late = (lastRank + 1L) << NANOS_BITS | Math.min(longestNanos, MAX_NANOS);
+        longestNanos = NONE;
+        return late;
+    }
+
+    @SuppressWarnings("EnumOrdinal") // Never leaves this class.
+    private Waits waits(OpKind kind, int rank) {
+        @Nullable Waits[] byRank = byKind[kind.ordinal()];
+        if (byRank.length <= rank) {
+            byRank = Arrays.copyOf(byRank, rank + 1);
+            byKind[kind.ordinal()] = byRank;
         }
+        Waits waits = byRank[rank];
+        if (waits == null) {
+            waits = new Waits();
+            byRank[rank] = waits;
+        }
+        return waits;
+    }
+
+    /** The world rank that came last, of what {@link #settle} has returned; -1 for nobody. */
+    public static int lateRank(long settled) {
+        return (int) (settled >>> NANOS_BITS) - 1;
+    }
+
+    /** How long this rank has waited for it. */
+    public static long lateNanos(long settled) {
+        return settled & MAX_NANOS;
     }
 
     /** All waits together. */
     public synchronized Duration total() {
-        settle();
         return Duration.ofNanos(totalNanos);
     }
 
     /** The waits by rank, the rank that cost most first. */
     public synchronized List<Lag> lags() {
-        settle();
+        return lags(byKind);
+    }
+
+    /** The same by the method that was called, {@code allReduce} and so on; without those that never waited. */
+    @SuppressWarnings("EnumOrdinal") // Never leaves this class.
+    public synchronized Map<String, List<Lag>> lagsByOperation() {
+        Map<String, List<Lag>> byOperation = new TreeMap<>();
+        for (OpKind kind : OpKind.values()) {
+            List<Lag> lags = lags(byKind[kind.ordinal()]);
+            if (!lags.isEmpty()) {
+                byOperation.put(kind.methodName(), lags);
+            }
+        }
+        return byOperation;
+    }
+
+    private static List<Lag> lags(@Nullable Waits[]... kinds) {
+        Map<Integer, Waits> byRank = new TreeMap<>();
+        for (@Nullable Waits[] ofKind : kinds) {
+            for (int rank = 0; rank < ofKind.length; rank++) {
+                Waits waits = ofKind[rank];
+                if (waits != null) {
+                    byRank.computeIfAbsent(rank, _ -> new Waits()).add(waits);
+                }
+            }
+        }
         List<Lag> lags = new ArrayList<>();
         byRank.forEach((rank, waits) -> lags.add(waits.lag(rank)));
         lags.sort(Comparator.comparing(Lag::total).reversed());

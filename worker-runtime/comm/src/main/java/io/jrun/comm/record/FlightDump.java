@@ -15,6 +15,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -101,7 +105,17 @@ public final class FlightDump {
         StringBuilder text = new StringBuilder(BYTES_PER_LINE * (operations.size() + 2));
         header(text, reason, now, operations.size());
         recorder.groups().forEach(group -> group(text, group));
-        operations.forEach(operation -> operation(text, operation));
+        Map<String, Long> nextStarts = new HashMap<>();
+        Deque<StringBuilder> lines = new ArrayDeque<>();
+        for (RecordedOperation operation : operations.reversed()) {
+            if (operation.isMessage()) {
+                lines.addFirst(operation(operation, now));
+            } else {
+                lines.addFirst(operation(operation, nextStarts.getOrDefault(operation.group(), now)));
+                nextStarts.put(operation.group(), operation.startedNanos() == 0 ? now : operation.startedNanos());
+            }
+        }
+        lines.forEach(text::append);
         return text.toString();
     }
 
@@ -141,7 +155,9 @@ public final class FlightDump {
         text.append("]}\n");
     }
 
-    private void operation(StringBuilder text, RecordedOperation operation) {
+    /** @param endedBefore by when it had ended, if it had: a group's collectives run one after another */
+    private StringBuilder operation(RecordedOperation operation, long endedBefore) {
+        StringBuilder text = new StringBuilder(BYTES_PER_LINE);
         long fingerprint = operation.fingerprint();
         OpKind kind = Fingerprint.kind(fingerprint);
         text.append("{\"group\":").append(quoted(operation.group()));
@@ -166,7 +182,12 @@ public final class FlightDump {
         nanos(text, "queuedNanos", operation.queuedNanos());
         nanos(text, "startedNanos", operation.startedNanos());
         nanos(text, "endedNanos", operation.endedNanos());
-        text.append("}\n");
+        nanos(text, "endedBeforeNanos", operation.isUnclocked() ? endedBefore : 0);
+        if (operation.lateRank() >= 0) {
+            text.append(",\"lateRank\":").append(operation.lateRank());
+            text.append(",\"lateNanos\":").append(operation.lateNanos());
+        }
+        return text.append("}\n");
     }
 
     private void nanos(StringBuilder text, String name, long nanoTime) {

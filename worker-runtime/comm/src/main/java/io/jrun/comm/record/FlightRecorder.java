@@ -2,6 +2,7 @@ package io.jrun.comm.record;
 
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
+import io.jrun.comm.backend.WaitTimes;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
@@ -16,12 +17,12 @@ import org.jspecify.annotations.Nullable;
  * that is there from the start, and one look at the clock. Thread-safe: operations of different groups, and of different
  * lanes of one, are recorded at the same time, and {@link #snapshot} may be taken at any moment.
  *
- * <p>An operation has an entry of nine words, and a ticket that says which. The entry's first word is the ticket; who writes
+ * <p>An operation has an entry of ten words, and a ticket that says which. The entry's first word is the ticket; who writes
  * the rest takes it out first, so that nobody else writes or believes it meanwhile. An entry is given away again when all
  * the others have been, except that an operation that runs keeps its entry: it is what one wants to know about.
  */
 public final class FlightRecorder {
-    /** A step of training has about a hundred operations: these are the last twenty steps, in 144 KiB. A power of two. */
+    /** A step of training has about a hundred operations: these are the last twenty steps, in 160 KiB. A power of two. */
     public static final int CAPACITY = 2048;
 
     /** How many closed groups are still known. */
@@ -30,13 +31,16 @@ public final class FlightRecorder {
     /** The ticket of an operation that has none. */
     public static final long NO_TICKET = 0;
 
-    /** Up to this size, completed operations have no time of their end: one more look at the clock is a tenth of them. */
+    /**
+     * Up to this size, completed operations have no time of their end: one more look at the clock is a tenth of them. Dumps
+     * bound it by the start of the next one.
+     */
     private static final long SMALL_BYTES = 4096;
 
     /** In place of the ticket while an entry is being written. */
     private static final long BEING_WRITTEN = -1;
 
-    private static final int WORDS_PER_ENTRY = 9;
+    private static final int WORDS_PER_ENTRY = 10;
     private static final int TICKET = 0;
     private static final int SEQUENCE = 1;
     private static final int FINGERPRINT = 2;
@@ -48,6 +52,9 @@ public final class FlightRecorder {
 
     /** Of messages; in other entries a word of some message before. */
     private static final int LABEL = 8;
+
+    /** For whom it has waited, as {@link WaitTimes#settle} tells. */
+    private static final int LATE = 9;
 
     private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
     private static final OperationState[] STATES = OperationState.values();
@@ -122,6 +129,7 @@ public final class FlightRecorder {
         if (completed) {
             group.completed(call);
         }
+        long late = call.kind().isMessage() ? WaitTimes.NOBODY : group.waits().settle(call.kind());
         if (ticket == NO_TICKET) {
             return;
         }
@@ -129,6 +137,9 @@ public final class FlightRecorder {
         OperationState state = completed ? OperationState.COMPLETED : OperationState.FAILED;
         if (!completed || call.bytes() > SMALL_BYTES) {
             WORD.setOpaque(words, entry + ENDED_NANOS, System.nanoTime());
+        }
+        if (late != WaitTimes.NOBODY) {
+            WORD.setOpaque(words, entry + LATE, late);
         }
         WORD.setRelease(words, entry + GROUP_AND_STATE, groupAndState(group, state));
     }
@@ -178,7 +189,9 @@ public final class FlightRecorder {
                         STATES[(int) (groupAndState & 0xff)],
                         (long) WORD.getOpaque(words, entry + QUEUED_NANOS),
                         (long) WORD.getOpaque(words, entry + STARTED_NANOS),
-                        (long) WORD.getOpaque(words, entry + ENDED_NANOS));
+                        (long) WORD.getOpaque(words, entry + ENDED_NANOS),
+                        WaitTimes.lateRank((long) WORD.getOpaque(words, entry + LATE)),
+                        WaitTimes.lateNanos((long) WORD.getOpaque(words, entry + LATE)));
     }
 
     private long write(RecordedGroup group, Call call, OperationState state, long queuedNanos, long startedNanos) {
@@ -196,6 +209,7 @@ public final class FlightRecorder {
         WORD.setOpaque(words, entry + QUEUED_NANOS, queuedNanos);
         WORD.setOpaque(words, entry + STARTED_NANOS, startedNanos);
         WORD.setOpaque(words, entry + ENDED_NANOS, 0L);
+        WORD.setOpaque(words, entry + LATE, WaitTimes.NOBODY);
         WORD.setOpaque(words, entry + GROUP_AND_STATE, groupAndState(group, state));
         WORD.setRelease(words, entry + TICKET, ticket);
         return ticket;

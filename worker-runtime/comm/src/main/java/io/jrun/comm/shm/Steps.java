@@ -73,8 +73,7 @@ final class Steps {
             }
         }
         if (last != self) {
-            group.waits()
-                    .add(call.asCalled().sequence(), group.members().get(last).rank(), System.nanoTime() - begunNanos);
+            group.waits().add(group.members().get(last).rank(), System.nanoTime() - begunNanos);
         }
     }
 

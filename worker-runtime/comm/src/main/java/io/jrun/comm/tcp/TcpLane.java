@@ -91,8 +91,7 @@ final class TcpLane implements Links, AutoCloseable {
         }
         Pair last = waitedFor;
         if (last != null) {
-            long collective = currentCall().asCalled().sequence();
-            group.waits().add(collective, group.members().get(last.peer()).rank(), waitedNanos);
+            group.waits().add(group.members().get(last.peer()).rank(), waitedNanos);
         }
     }
 

@@ -9,10 +9,15 @@ import org.junit.jupiter.api.Test;
 class WaitTimesTest {
     private final WaitTimes waits = new WaitTimes();
 
+    private void collective(OpKind kind, int lateRank, long nanos) {
+        waits.add(lateRank, nanos);
+        long _ = waits.settle(kind);
+    }
+
     @Test
     void quantilesAreExactToAQuarter() {
         for (int micros = 1; micros <= 1000; micros++) {
-            waits.add(micros, 3, micros * 1000L);
+            collective(OpKind.ALL_REDUCE, 3, micros * 1000L);
         }
         assertThat(waits.lags()).singleElement().satisfies(lag -> {
             assertThat(lag.rank()).isEqualTo(3);
@@ -26,23 +31,53 @@ class WaitTimesTest {
 
     @Test
     void theRankThatCostsMostComesFirst() {
-        waits.add(0, 1, 10);
-        waits.add(1, 2, 0);
-        waits.add(2, 0, 5);
-        waits.add(3, 7, Long.MAX_VALUE / 4);
+        collective(OpKind.BARRIER, 1, 10);
+        collective(OpKind.BARRIER, 2, 0);
+        collective(OpKind.BARRIER, 0, 5);
+        collective(OpKind.BARRIER, 7, Long.MAX_VALUE / 4);
         assertThat(waits.lags()).extracting(WaitTimes.Lag::rank).containsExactly(7, 1, 0, 2);
         assertThat(waits.total()).isEqualTo(Duration.ofNanos(Long.MAX_VALUE / 4 + 15));
     }
 
     @Test
     void ofTheWaitsInOneCollectiveTheLongestCounts() {
-        waits.add(0, 1, 10);
-        waits.add(0, 2, 30);
-        waits.add(0, 3, 20);
-        waits.add(1, 3, 5);
+        waits.add(1, 10);
+        waits.add(2, 30);
+        waits.add(3, 20);
+        long settled = waits.settle(OpKind.ALL_REDUCE);
+        assertThat(WaitTimes.lateRank(settled)).isEqualTo(2);
+        assertThat(WaitTimes.lateNanos(settled)).isEqualTo(30);
+        collective(OpKind.ALL_REDUCE, 3, 5);
         assertThat(waits.lags())
                 .extracting(WaitTimes.Lag::rank, WaitTimes.Lag::count)
                 .containsExactly(tuple(2, 1L), tuple(3, 1L));
         assertThat(waits.total()).isEqualTo(Duration.ofNanos(35));
+    }
+
+    /** A sign of life may ask while a collective is in its second part. */
+    @Test
+    void whatAskersSeeIsOfCollectivesThatAreOver() {
+        waits.add(1, 10);
+        assertThat(waits.total()).isZero();
+        waits.add(1, 30);
+        assertThat(waits.lags()).isEmpty();
+        assertThat(WaitTimes.lateNanos(waits.settle(OpKind.BARRIER))).isEqualTo(30);
+        assertThat(waits.total()).isEqualTo(Duration.ofNanos(30));
+        assertThat(waits.settle(OpKind.BARRIER)).isEqualTo(WaitTimes.NOBODY);
+        assertThat(WaitTimes.lateRank(WaitTimes.NOBODY)).isEqualTo(-1);
+    }
+
+    @Test
+    void eachKindOfOperationHasItsOwn() {
+        collective(OpKind.BARRIER, 1, 10);
+        collective(OpKind.ALL_REDUCE, 1, 30);
+        collective(OpKind.ALL_REDUCE, 2, 20);
+        assertThat(waits.lagsByOperation()).containsOnlyKeys("allReduce", "barrier");
+        assertThat(waits.lagsByOperation().get("allReduce"))
+                .extracting(WaitTimes.Lag::rank, WaitTimes.Lag::total)
+                .containsExactly(tuple(1, Duration.ofNanos(30)), tuple(2, Duration.ofNanos(20)));
+        assertThat(waits.lags())
+                .extracting(WaitTimes.Lag::rank, WaitTimes.Lag::count, WaitTimes.Lag::max)
+                .containsExactly(tuple(1, 2L, Duration.ofNanos(30)), tuple(2, 1L, Duration.ofNanos(20)));
     }
 }
