@@ -25,6 +25,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
 
 /** {@code --dry-run}: what would be started where, from the same code that would start it. */
@@ -55,16 +56,20 @@ final class DryRunCommand {
         }
         RankMap ranks = Layout.place(nodes, Rules.withoutGpus(job));
         Layout.checkShown(ranks, job);
+        List<List<String>> commands = shortCommands(job, ranks);
+        List<String> standingBy =
+                cluster.names().subList(members, cluster.hosts().size());
+        Optional<String> slurm = cluster.reach() instanceof Cluster.Slurm allocation
+                ? Optional.of(allocation.words())
+                : Optional.empty();
+        JobFiles files = JobFiles.of(job);
         if (job.json()) {
-            return List.of(JobJson.rankMap(ranks.placements(), shortCommands(job, ranks)));
+            return List.of(JobJson.rankMap(ranks.placements(), commands, job.nodes(), standingBy, slurm, files));
         }
-        List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), shortCommands(job, ranks)));
-        lines.addAll(DryRun.nodes(
-                job.nodes(), cluster.names().subList(members, cluster.hosts().size())));
-        if (cluster.reach() instanceof Cluster.Slurm slurm) {
-            lines.add(slurm.words());
-        }
-        lines.addAll(DryRun.files(JobFiles.of(job)));
+        List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), commands));
+        lines.addAll(DryRun.nodes(job.nodes(), standingBy));
+        slurm.ifPresent(lines::add);
+        lines.addAll(DryRun.files(files));
         return lines;
     }
 

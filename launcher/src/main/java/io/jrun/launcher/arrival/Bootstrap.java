@@ -19,11 +19,6 @@ public interface Bootstrap {
         return "its start ended with exit code " + ended.exitCode() + lines;
     }
 
-    /** The job ends while agents of a start have not come: has its process end. */
-    default void giveUp(Process process) {
-        process.destroy();
-    }
-
     /**
      * One process on this machine that starts agents. It reads the invitation's secret as the first line of its stdin, and hands
      * stdin on to each agent; it must end by itself soon after its agents.

@@ -80,7 +80,7 @@ final class Starts implements AutoCloseable {
 
     /** Begins to start the agents of these nodes, in the background; what brought their agents before, and no other, is ended. */
     synchronized void begin(List<Integer> nodes) {
-        calls.stream().filter(call -> nodes.containsAll(call.start.nodes())).forEach(this::giveUp);
+        calls.stream().filter(call -> nodes.containsAll(call.start.nodes())).forEach(Starts::giveUp);
         for (Start start : bootstrap.plan(hosts, nodes, invitation)) {
             Call call = new Call(
                     start,
@@ -98,9 +98,9 @@ final class Starts implements AutoCloseable {
         }
     }
 
-    private void giveUp(Call call) {
+    private static void giveUp(Call call) {
         if (call.process != null) {
-            bootstrap.giveUp(call.process);
+            call.process.destroy();
         }
     }
 
@@ -172,7 +172,7 @@ final class Starts implements AutoCloseable {
         synchronized (this) {
             closed = true;
             all = List.copyOf(calls);
-            all.stream().filter(Call::isVain).forEach(this::giveUp);
+            all.stream().filter(Call::isVain).forEach(Starts::giveUp);
         }
         turns.release(all.size()); // who still waits for a turn need not
         try {

@@ -39,6 +39,11 @@ public record JobFiles(List<Tree> trees) {
         public Tree {
             entries = List.copyOf(entries);
         }
+
+        /** Of all its files. */
+        public long bytes() {
+            return entries.stream().mapToLong(Entry::size).sum();
+        }
     }
 
     /**

@@ -51,9 +51,8 @@ public final class DryRun {
         List<String> lines = new ArrayList<>();
         for (JobFiles.Tree tree : files.trees()) {
             int count = tree.entries().size();
-            long bytes = tree.entries().stream().mapToLong(JobFiles.Entry::size).sum();
-            lines.add("sent where it is lacking: " + tree.path() + " (" + (count == 1 ? "" : count + " files, ") + bytes
-                    + " bytes)");
+            lines.add("sent where it is lacking: " + tree.path() + " (" + (count == 1 ? "" : count + " files, ")
+                    + tree.bytes() + " bytes)");
         }
         return lines;
     }

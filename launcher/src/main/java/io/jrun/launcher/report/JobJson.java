@@ -4,12 +4,15 @@ import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.StopCause;
 import io.jrun.launcher.coordinator.Straggler;
 import io.jrun.launcher.coordinator.WorkerEnd;
+import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.layout.Placement;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** The machine's view of a job, one JSON object on one line. Loaded only with {@code --json}. */
 public final class JobJson {
@@ -50,6 +53,41 @@ public final class JobJson {
      * @param commands by rank
      */
     public static String rankMap(List<Placement> placements, List<List<String>> commands) {
+        return JsonLine.of(Map.of("ranks", ranks(placements, commands)));
+    }
+
+    /**
+     * The same on hosts, with what {@link DryRun} says of them.
+     *
+     * @param standingBy hosts without ranks at the beginning
+     * @param slurm how many workers a node of the allocation has, and by which rule; empty without one
+     */
+    public static String rankMap(
+            List<Placement> placements,
+            List<List<String>> commands,
+            NodePolicy policy,
+            List<String> standingBy,
+            Optional<String> slurm,
+            JobFiles files) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("ranks", ranks(placements, commands));
+        json.put("minNodes", policy.min());
+        json.put("maxNodes", policy.max());
+        json.put("standingBy", standingBy);
+        slurm.ifPresent(words -> json.put("slurm", words));
+        json.put("files", files.trees().stream().map(JobJson::files).toList());
+        return JsonLine.of(json);
+    }
+
+    private static Map<String, Object> files(JobFiles.Tree tree) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("path", tree.path().toString());
+        json.put("files", tree.entries().size());
+        json.put("bytes", tree.bytes());
+        return json;
+    }
+
+    private static List<Map<String, Object>> ranks(List<Placement> placements, List<List<String>> commands) {
         List<Map<String, Object>> ranks = new ArrayList<>();
         for (Placement place : placements) {
             Map<String, Object> json = new LinkedHashMap<>();
@@ -61,7 +99,7 @@ public final class JobJson {
             json.put("command", commands.get(place.rank()));
             ranks.add(json);
         }
-        return JsonLine.of(Map.of("ranks", ranks));
+        return ranks;
     }
 
     private static Map<String, Object> cause(StopCause cause) {
