@@ -118,7 +118,8 @@ class StandingAgentIT extends RealJobs {
                         " 2 gpu09 0",
                         " 3 gpu09 1",
                         " 4 last 0");
-        Result json = jrun.run(StandingAgent.join(hosts, "--json", "--spares=1", "sh", "-c", "exit 0"));
+        Result json =
+                jrun.run(StandingAgent.join(hosts, "--json", "--spares=1", "--max-restarts=1", "sh", "-c", "exit 0"));
         assertThat(json.out())
                 .contains("\"rank\":3,\"node\":\"gpu09\"", "\"maxNodes\":2,\"standingBy\":[\"last\"],\"files\":[]");
         Result unknown = jrun.run(StandingAgent.join(hosts, "--nproc-per-node=gpu", "sh", "-c", "exit 0"));
