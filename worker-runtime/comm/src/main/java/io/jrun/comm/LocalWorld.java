@@ -28,7 +28,28 @@ public final class LocalWorld {
     private static final int SECRET_BYTES = 32;
     private static final String HOST = "localhost";
 
+    /** What a test does to the ranks of a world. */
+    interface Interference {
+        /** Nothing. */
+        Interference NONE = new Interference() {};
+
+        /** The port that the others are told, of something that stands before the rank's own. */
+        default int portBefore(int rank, int port) {
+            return port;
+        }
+
+        /**
+         * Where a rank stops.
+         *
+         * @param hub tells the others what has become of it
+         */
+        default PausePoint pauseOf(int rank, LocalHub hub) {
+            return PausePoint.NONE;
+        }
+    }
+
     private final LocalWorldOptions options;
+    private final Interference interference;
     private final ThrowingConsumer<World> body;
     private final LocalHub hub = new LocalHub();
     private final List<Throwable> failures = new CopyOnWriteArrayList<>();
@@ -36,8 +57,9 @@ public final class LocalWorld {
     private final String runId;
     private final Bytes secret;
 
-    private LocalWorld(LocalWorldOptions options, ThrowingConsumer<World> body) {
+    private LocalWorld(LocalWorldOptions options, Interference interference, ThrowingConsumer<World> body) {
         this.options = options;
+        this.interference = interference;
         this.body = body;
         byte[] random = new byte[SECRET_BYTES];
         new SecureRandom().nextBytes(random);
@@ -57,7 +79,12 @@ public final class LocalWorld {
      * @throws CommException SYSTEM, wrapping the first failure if that is a checked exception
      */
     public static void run(LocalWorldOptions options, ThrowingConsumer<World> body) {
-        LocalWorld local = new LocalWorld(options, body);
+        run(options, Interference.NONE, body);
+    }
+
+    /** The same while a test interferes. */
+    static void run(LocalWorldOptions options, Interference interference, ThrowingConsumer<World> body) {
+        LocalWorld local = new LocalWorld(options, interference, body);
         try (LocalHub _ = local.hub) {
             local.runRanks();
         } finally {
@@ -85,7 +112,7 @@ public final class LocalWorld {
                 options.transport(), options.nodeSizes().size());
         for (int node = 0; node < options.nodeSizes().size(); node++) {
             for (int localRank = 0; localRank < options.nodeSizes().get(node); localRank++) {
-                int port = listens ? listen() : 0;
+                int port = listens ? interference.portBefore(peers.size(), listen()) : 0;
                 peers.add(new Peer(peers.size(), node, localRank, HOST, address, port, pid));
             }
         }
@@ -122,8 +149,9 @@ public final class LocalWorld {
         GroupRegistry registry =
                 new GroupRegistry(Transports.of(options.transport(), nodeCount, tcp), Optional.empty(), false);
         Control control = hub.connect(rank, registry);
-        WorldContext context = new WorldContext(
-                runId, 0, rank, secret, peers, listener, control, WorldContext.usableCores(), PausePoint.NONE);
+        PausePoint pause = interference.pauseOf(rank, hub);
+        WorldContext context =
+                new WorldContext(runId, 0, rank, secret, peers, listener, control, WorldContext.usableCores(), pause);
         GroupOptions groupOptions =
                 GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
         try (World world = new World(identity, context, control, registry, groupOptions)) {

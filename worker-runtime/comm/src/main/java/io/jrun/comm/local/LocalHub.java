@@ -26,6 +26,7 @@ public final class LocalHub implements AutoCloseable {
 
     private final StoreTable table = new StoreTable(System::nanoTime);
     private final Map<Integer, ControlListener> listeners = new HashMap<>();
+    private final Map<Integer, Connection> connections = new HashMap<>();
     private final List<Consumer<ControlListener>> history = new ArrayList<>();
     private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().daemon().name("local-hub").factory());
@@ -40,12 +41,29 @@ public final class LocalHub implements AutoCloseable {
     public synchronized Control connect(int rank, ControlListener listener) {
         listeners.put(rank, listener);
         history.forEach(event -> event.accept(listener));
-        return new Connection(rank);
+        Connection connection = new Connection(rank);
+        connections.put(rank, connection);
+        return connection;
     }
 
     /** Tells every rank that all must stop. */
     public void abort(String cause) {
         tell(listener -> listener.abort(cause));
+    }
+
+    /**
+     * A rank has ended without a word, as an agent sees it end; it is told nothing any more, and its requests fail.
+     *
+     * @param how as in "was killed"
+     */
+    public void lost(int rank, String how) {
+        Connection connection;
+        synchronized (this) {
+            connection = connections.get(rank);
+        }
+        if (connection != null) {
+            connection.end(how);
+        }
     }
 
     private synchronized void tell(Consumer<ControlListener> event) {
@@ -61,9 +79,9 @@ public final class LocalHub implements AutoCloseable {
         Thread.ofPlatform().daemon().name("local-hub-stacks").start(work);
     }
 
-    private synchronized void left(int rank) {
+    private synchronized void left(int rank, String how) {
         listeners.remove(rank);
-        tell(listener -> listener.rankLeft(rank, "returned from main"));
+        tell(listener -> listener.rankLeft(rank, how));
     }
 
     @Override
@@ -98,8 +116,12 @@ public final class LocalHub implements AutoCloseable {
 
         @Override
         public void leave() {
+            end("returned from main");
+        }
+
+        private void end(String how) {
             if (gone.compareAndSet(false, true)) {
-                left(rank);
+                left(rank, how);
                 closed.completeExceptionally(new IOException("this rank has closed its world"));
             }
         }

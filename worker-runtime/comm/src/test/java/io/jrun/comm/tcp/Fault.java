@@ -9,9 +9,9 @@ import java.util.SplittableRandom;
  * @param at how many bytes pass before it strikes, or how many frames; where it goes on rather than strikes, how many it concerns
  * @param seed of what it draws while it is at work
  */
-record Fault(Kind kind, long at, long seed) {
+public record Fault(Kind kind, long at, long seed) {
     /** Kinds of faults. */
-    enum Kind {
+    public enum Kind {
         NONE,
         /** Pieces come late. */
         DELAYED,
@@ -41,13 +41,13 @@ record Fault(Kind kind, long at, long seed) {
         CUT;
 
         /** Whether it strikes a frame, wherever in the stream that is. */
-        boolean isOfFrames() {
+        public boolean isOfFrames() {
             return compareTo(DROPPED) >= 0;
         }
     }
 
     /** The two ways through a connection; before the payload come the handshake and a first frame's header. */
-    enum Direction {
+    public enum Direction {
         TO_CALLED(Hello.BYTES, Integer.BYTES + Prover.BYTES),
         TO_CALLER(Nonce.BYTES + Prover.BYTES + 1, Integer.BYTES + Prover.BYTES);
 

@@ -18,6 +18,8 @@ import io.jrun.comm.tcp.TcpRanks.Rank;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -35,7 +37,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Ranks whose connections all pass through {@link FaultyProxy}s. Whatever those do, every call gives the exact result or fails
+ * Ranks, over TCP alone or on several nodes, whose connections all pass through {@link FaultyProxy}s. Whatever those do, every call gives the exact result or fails
  * in time, naming the operation and a rank, and nothing is left afterwards; without harmful faults every call succeeds.
  *
  * <p>The faults of a rank's k-th incoming connection depend on the seed alone. {@code -Djrun.soak=true}: 1000 seeds;
@@ -43,7 +45,9 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class FaultSimulationTest {
     private static final int SEEDS = 100;
+    private static final int SEEDS_OF_NODES = 50;
     private static final int SOAK_SEEDS = 1000;
+    private static final List<List<Integer>> NODES = List.of(List.of(2, 1), List.of(2, 2), List.of(1, 2));
     private static final int CALLS = 8;
     private static final int[] COUNTS = {0, 1, 100, 5000, 70_000};
     private static final OpKind[] KINDS = {
@@ -87,22 +91,45 @@ class FaultSimulationTest {
         return Seeds.of(SEEDS, SOAK_SEEDS);
     }
 
+    static LongStream seedsOfNodes() {
+        return Seeds.of(SEEDS_OF_NODES, SOAK_SEEDS);
+    }
+
     @ParameterizedTest(name = "-Djrun.seed={0}")
     @MethodSource("seeds")
     void everyCallIsExactOrFailsInTimeByName(long seed) throws Exception {
+        simulate(seed, (random, algorithm, front) -> TcpRanks.start(2 + random.nextInt(3), algorithm, false, front));
+    }
+
+    @ParameterizedTest(name = "-Djrun.seed={0}")
+    @MethodSource("seedsOfNodes")
+    void everyCallOnSeveralNodesIsExactOrFailsInTimeByName(long seed) throws Exception {
+        simulate(
+                seed,
+                (random, algorithm, front) ->
+                        TcpRanks.startNodes(NODES.get(random.nextInt(NODES.size())), algorithm, front));
+    }
+
+    /** Starts a world of a shape drawn from the seed. */
+    private interface Start {
+        TcpRanks start(SplittableRandom random, Optional<String> algorithm, TcpRanks.Front front);
+    }
+
+    private static void simulate(long seed, Start start) throws Exception {
         OpenFiles before = OpenFiles.now();
         SplittableRandom random = new SplittableRandom(seed);
-        int size = 2 + random.nextInt(3);
+        String runId;
         boolean mayHarm = random.nextBoolean();
         List<FaultyProxy> proxies = new ArrayList<>();
         Optional<String> algorithm = random.nextBoolean()
                 ? Optional.empty()
                 : Optional.of(ALGORITHMS[random.nextInt(ALGORITHMS.length)].label());
-        try (TcpRanks world = TcpRanks.start(size, algorithm, false, (rank, port) -> {
+        try (TcpRanks world = start.start(random, algorithm, (rank, port) -> {
             FaultyProxy proxy = proxy(seed, rank, port, mayHarm);
             proxies.add(proxy);
             return proxy.port();
         })) {
+            runId = world.runId();
             Duration timeout = mayHarm ? SHORT : PATIENT;
             List<Optional<Throwable>> outcomes = world.outcomes(rank -> {
                 new Program(seed, rank, timeout).run();
@@ -118,6 +145,9 @@ class FaultSimulationTest {
             for (FaultyProxy proxy : proxies) {
                 proxy.close();
             }
+        }
+        try (var files = Files.list(Path.of("/dev/shm"))) {
+            assertThat(files.map(Path::toString)).noneMatch(file -> file.contains(runId));
         }
         before.awaitNoMore();
         awaitNoThread("jrun-tcp-setup");
@@ -172,7 +202,7 @@ class FaultSimulationTest {
             this.rank = rank;
             this.size = rank.size();
             this.timeout = timeout;
-            this.calls = new IntCalls(rank, timeout);
+            this.calls = new IntCalls(rank.rank(), size, timeout, rank.backend()::run);
         }
 
         void run() {

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntFunction;
 
 /** Stands before a rank's listener and passes its connections on, each with faults of its own. */
-final class FaultyProxy implements AutoCloseable {
+public final class FaultyProxy implements AutoCloseable {
     /** Names of all its threads begin so. */
     static final String THREADS = "faulty-proxy";
 
@@ -37,19 +37,20 @@ final class FaultyProxy implements AutoCloseable {
      *
      * @param faults by the number of the connection
      */
-    FaultyProxy(int targetPort, IntFunction<Map<Direction, Fault>> faults) throws IOException {
+    public FaultyProxy(int targetPort, IntFunction<Map<Direction, Fault>> faults) throws IOException {
         this.targetPort = targetPort;
         this.faults = faults;
         this.server = new ServerSocket(0, 0, InetAddress.getLoopbackAddress());
         start(this::accept);
     }
 
-    int port() {
+    /** Of which the others are told. */
+    public int port() {
         return server.getLocalPort();
     }
 
     /** How many frames have gone wrong. */
-    int struckFrames() {
+    public int struckFrames() {
         return struckFrames.get();
     }
 

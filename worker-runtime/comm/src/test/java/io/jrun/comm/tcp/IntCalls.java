@@ -8,28 +8,32 @@ import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
-import io.jrun.comm.tcp.TcpRanks.Rank;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 /** One rank's collectives on integers that depend on rank, call and place; each result is checked. */
-final class IntCalls {
+public final class IntCalls {
     /** Between a deadline and its exception on a loaded machine; a hang is longer. */
     static final Duration SLACK = Duration.ofSeconds(10);
 
-    private final Rank rank;
+    private final int self;
     private final int size;
+    private final Consumer<Call> runner;
     private final Duration timeout;
 
-    IntCalls(Rank rank, Duration timeout) {
-        this.rank = rank;
-        this.size = rank.size();
+    /** @param runner runs each call and returns when it is done */
+    public IntCalls(int self, int size, Duration timeout, Consumer<Call> runner) {
+        this.self = self;
+        this.size = size;
+        this.runner = runner;
         this.timeout = timeout;
     }
 
-    static boolean hasBlocks(OpKind kind) {
+    /** Whether the operation has a block for each rank, which may be of a size of its own. */
+    public static boolean hasBlocks(OpKind kind) {
         return switch (kind) {
             case ALL_GATHER, REDUCE_SCATTER, GATHER, SCATTER, ALL_TO_ALL -> true;
             default -> false;
@@ -37,8 +41,7 @@ final class IntCalls {
     }
 
     /** Runs a call in time and checks what it has given this rank. */
-    void run(int sequence, OpKind kind, int count, int root, boolean isUneven) {
-        int self = rank.rank();
+    public void run(int sequence, OpKind kind, int count, int root, boolean isUneven) {
         Blocks outgoing = blocks(self, sequence, kind, count, isUneven);
         int own = (int) (hasBlocks(kind) ? outgoing.count(self) : count);
         int all = (int) outgoing.total();
@@ -59,21 +62,20 @@ final class IntCalls {
         boolean isOfEachRank = isUneven && kind == OpKind.ALL_TO_ALL;
         long start = System.nanoTime();
         try {
-            rank.backend()
-                    .run(new Call(
-                            sequence,
-                            kind,
-                            DataType.I32,
-                            ReduceOp.SUM,
-                            isOfEachRank ? 0 : isUneven ? outgoing.total() : count,
-                            kind.hasRoot() ? root : 0,
-                            MemorySegment.ofArray(input),
-                            MemorySegment.ofArray(output),
-                            Deadline.after(timeout),
-                            isUneven ? outgoing : null,
-                            isOfEachRank ? outgoing : null,
-                            0,
-                            null));
+            runner.accept(new Call(
+                    sequence,
+                    kind,
+                    DataType.I32,
+                    ReduceOp.SUM,
+                    isOfEachRank ? 0 : isUneven ? outgoing.total() : count,
+                    kind.hasRoot() ? root : 0,
+                    MemorySegment.ofArray(input),
+                    MemorySegment.ofArray(output),
+                    Deadline.after(timeout),
+                    isUneven ? outgoing : null,
+                    isOfEachRank ? outgoing : null,
+                    0,
+                    null));
         } finally {
             assertThat(Duration.ofNanos(System.nanoTime() - start))
                     .as("%s #%d", kind, sequence)
@@ -111,13 +113,13 @@ final class IntCalls {
 
     /** Element i of everybody's blocks. */
     private int gathered(int sequence, OpKind kind, int count, boolean isUneven, int i) {
-        Blocks incoming = blocks(rank.rank(), sequence, kind, count, isUneven);
+        Blocks incoming = blocks(self, sequence, kind, count, isUneven);
         int owner = 0;
         while (i >= incoming.offset(owner + 1)) {
             owner++;
         }
         long first = kind == OpKind.ALL_TO_ALL
-                ? blocks(owner, sequence, kind, count, isUneven).offset(rank.rank())
+                ? blocks(owner, sequence, kind, count, isUneven).offset(self)
                 : 0;
         return value(owner, sequence, (int) (first + i - incoming.offset(owner)));
     }

@@ -1,12 +1,15 @@
 package io.jrun.comm.tcp;
 
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.hierarchy.HierarchicalBackendFactory;
+import io.jrun.comm.shm.ShmBackendFactory;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -26,6 +29,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.random.RandomGenerator;
 
 /**
  * N ranks in one JVM, each with a factory, a listener and a thread of its own, talking over loopback; below the level of
@@ -55,11 +59,14 @@ final class TcpRanks implements AutoCloseable {
 
     private final List<Peer> peers = new ArrayList<>();
     private final List<ServerSocketChannel> listeners = new ArrayList<>();
-    private final List<TcpBackendFactory> factories = new ArrayList<>();
+    private final List<BackendFactory> factories = new ArrayList<>();
     private final List<Rank> ranks = new ArrayList<>();
     private final Set<Integer> left = ConcurrentHashMap.newKeySet();
     private final List<String> log = new CopyOnWriteArrayList<>();
     private final ExecutorService threads = Executors.newCachedThreadPool();
+
+    private final String runId =
+            "test-" + Long.toHexString(RandomGenerator.getDefault().nextLong());
 
     private TcpRanks() {}
 
@@ -92,16 +99,31 @@ final class TcpRanks implements AutoCloseable {
         return start(Collections.nCopies(size, options), deterministic, front);
     }
 
+    /** Ranks that believe to be on nodes, as many on each as {@code nodeSizes} says, and share memory there. */
+    static TcpRanks startNodes(List<Integer> nodeSizes, Optional<String> algorithm, Front front) {
+        int size = nodeSizes.stream().mapToInt(Integer::intValue).sum();
+        TcpOptions options = TcpOptions.DEFAULT.withSelector(AlgorithmSelector.of(algorithm));
+        return start(Collections.nCopies(size, options), nodeSizes, false, front);
+    }
+
     static TcpRanks start(List<TcpOptions> options, boolean deterministic, Front front) {
+        return start(options, List.of(options.size()), deterministic, front);
+    }
+
+    private static TcpRanks start(
+            List<TcpOptions> options, List<Integer> nodeSizes, boolean deterministic, Front front) {
         int size = options.size();
         TcpRanks world = new TcpRanks();
         try {
-            for (int rank = 0; rank < size; rank++) {
-                ServerSocketChannel listener = ServerSocketChannel.open();
-                listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), BACKLOG);
-                world.listeners.add(listener);
-                int port = front.portBefore(rank, listener.socket().getLocalPort());
-                world.peers.add(new Peer(rank, 0, rank, "testhost", "127.0.0.1", port, 4000 + rank));
+            for (int node = 0; node < nodeSizes.size(); node++) {
+                for (int place = 0; place < nodeSizes.get(node); place++) {
+                    ServerSocketChannel listener = ServerSocketChannel.open();
+                    listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), BACKLOG);
+                    world.listeners.add(listener);
+                    int rank = world.peers.size();
+                    int port = front.portBefore(rank, listener.socket().getLocalPort());
+                    world.peers.add(new Peer(rank, node, place, "testhost", "127.0.0.1", port, 4000 + rank));
+                }
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -113,8 +135,10 @@ final class TcpRanks implements AutoCloseable {
     }
 
     private void startRank(int rank, TcpOptions options, boolean deterministic) {
-        WorldContext context = new WorldContext("test", ROUND, rank, SECRET, peers, Optional.of(listeners.get(rank)));
-        TcpBackendFactory factory = TcpBackendFactory.start(context, options, log::add, HANDSHAKE_TIMEOUT);
+        WorldContext context = new WorldContext(runId, ROUND, rank, SECRET, peers, Optional.of(listeners.get(rank)));
+        TcpBackendFactory tcp = TcpBackendFactory.start(context, options, log::add, HANDSHAKE_TIMEOUT);
+        BackendFactory factory =
+                context.nodeCount() == 1 ? tcp : new HierarchicalBackendFactory(new ShmBackendFactory(context), tcp);
         GroupHealth health = new GroupHealth();
         GroupContext group =
                 new GroupContext(context, "world", rank, peers, deterministic, Duration.ofMinutes(1), health);
@@ -128,6 +152,11 @@ final class TcpRanks implements AutoCloseable {
 
     Peer peer(int rank) {
         return peers.get(rank);
+    }
+
+    /** Names what the ranks have in shared memory. */
+    String runId() {
+        return runId;
     }
 
     List<String> log() {

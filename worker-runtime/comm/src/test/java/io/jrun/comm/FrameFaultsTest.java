@@ -1,27 +1,30 @@
-package io.jrun.comm.tcp;
+package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.comm.CommException;
-import io.jrun.comm.ErrorCode;
-import io.jrun.comm.Seeds;
+import io.jrun.comm.LocalWorld.Interference;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.collective.Algorithm;
 import io.jrun.comm.collective.AlgorithmSelector;
+import io.jrun.comm.tcp.Fault;
 import io.jrun.comm.tcp.Fault.Direction;
 import io.jrun.comm.tcp.Fault.Kind;
+import io.jrun.comm.tcp.FaultyProxy;
+import io.jrun.comm.tcp.IntCalls;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.SplittableRandom;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -29,8 +32,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Every algorithm of every operation, while one frame between two ranks is dropped, doubled, swapped with the next, cut short,
- * or the last that comes whole: what a rank computes is exact, and if one fails, all know the same cause, which names the
- * operation and a rank. What ranks tell each other about failures arrives.
+ * or the last that comes whole; over TCP alone, and on several nodes. What a rank computes is exact, and all that fail report
+ * the same cause, which names the operation and a rank. What ranks tell each other about failures arrives.
  *
  * <p>95 seeds are every algorithm with every fault once, at a frame that the seed draws. {@code -Djrun.soak=true}: 1000 seeds;
  * {@code -Djrun.seed=N}: that one.
@@ -43,9 +46,6 @@ class FrameFaultsTest {
     private static final int MAX_FRAMES = 5;
     private static final int[] COUNTS = {1, 100, 5000, 70_000};
     private static final Duration TIMEOUT = Duration.ofMillis(800);
-
-    /** How long a rank listens to the others before it names the cause that it knows; all answer unless they get no core. */
-    private static final Duration PATIENCE = Duration.ofMillis(890);
 
     private static final List<Kind> FAULTS =
             Arrays.stream(Kind.values()).filter(Kind::isOfFrames).toList();
@@ -78,50 +78,85 @@ class FrameFaultsTest {
 
     @ParameterizedTest(name = "-Djrun.seed={0}")
     @MethodSource("seeds")
-    void everyRankIsExactOrAllKnowOneCause(long seed) throws Exception {
+    void everyRankIsExactOrReportsTheOneCause(long seed) throws IOException {
         Subject subject = SUBJECTS.get((int) (seed % SUBJECTS.size()));
         Kind kind = FAULTS.get((int) (seed / SUBJECTS.size() % FAULTS.size()));
         SplittableRandom random = new SplittableRandom(seed);
-        int size = 2 + random.nextInt(4);
-        int struck = 1 + random.nextInt(size - 1); // If both call each other, the lower rank's connection stands.
+        LocalWorldOptions world = world(random);
+        int struck =
+                1 + random.nextInt(world.size() - 1); // If both call each other, the lower rank's connection stands.
         Fault fault = new Fault(kind, random.nextInt(MAX_FRAMES), 0);
         Direction direction = random.nextBoolean() ? Direction.TO_CALLED : Direction.TO_CALLER;
-        String what = subject + " of " + size + ", " + fault + ' ' + direction + " of rank " + struck;
-        List<FaultyProxy> proxies = new ArrayList<>();
-        AtomicLong settling = new AtomicLong();
-        Optional<String> algorithm = Optional.of(subject.algorithm().label());
-        try (TcpRanks world = TcpRanks.start(size, algorithm, false, (rank, port) -> {
-            FaultyProxy proxy = proxy(port, rank == struck ? Map.of(direction, fault) : Map.of());
-            proxies.add(proxy);
-            return proxy.port();
-        })) {
-            List<Optional<Throwable>> outcomes = world.outcomes(rank -> {
+        String what = subject + " on " + world + ", " + fault + ' ' + direction + " of rank " + struck;
+        Map<Integer, CommException> failures = new ConcurrentHashMap<>();
+        try (Proxies proxies = new Proxies(struck, Map.of(direction, fault))) {
+            LocalWorld.run(world, proxies, rank -> {
                 try {
-                    program(new SplittableRandom(~seed), new IntCalls(rank, TIMEOUT), subject.kind(), size);
+                    program(new SplittableRandom(~seed), rank, subject);
                 } catch (CommException failure) {
-                    long start = System.nanoTime();
-                    CommException settled = rank.backend().settle(failure);
-                    settling.accumulateAndGet(System.nanoTime() - start, Math::max);
-                    throw settled;
+                    failures.put(rank.rank(), failure);
                 }
             });
-            List<Throwable> failures =
-                    outcomes.stream().flatMap(Optional::stream).toList();
-            count(kind, proxies.get(struck).struckFrames() > 0, !failures.isEmpty());
-            if (settling.get() > PATIENCE.toNanos()) {
-                System.out.println("seed " + seed + ": too slow a machine for ranks to hear each other out");
-            } else if (!failures.isEmpty()) {
-                assertOneCause(what, world, size, failures);
+            count(kind, proxies.struckFrames() > 0, !failures.isEmpty());
+        }
+        if (!failures.isEmpty()) {
+            assertOneCause(what, failures.values());
+        }
+    }
+
+    /** Two to five ranks over TCP alone, or three or four on two nodes. */
+    private static LocalWorldOptions world(SplittableRandom random) {
+        return random.nextBoolean()
+                ? LocalWorldOptions.ofSize(2 + random.nextInt(4)).withTransport(TransportKind.TCP)
+                : LocalWorldOptions.ofNodes(List.of(2, 1 + random.nextInt(2)));
+    }
+
+    /** What stands before the ranks' listeners, of which one strikes. */
+    private static final class Proxies implements Interference, AutoCloseable {
+        private final int struck;
+        private final Map<Direction, Fault> faults;
+        private final Map<Integer, FaultyProxy> proxies = new ConcurrentHashMap<>();
+
+        Proxies(int struck, Map<Direction, Fault> faults) {
+            this.struck = struck;
+            this.faults = faults;
+        }
+
+        @Override
+        public int portBefore(int rank, int port) {
+            try {
+                FaultyProxy proxy = new FaultyProxy(port, _ -> rank == struck ? faults : Map.of());
+                proxies.put(rank, proxy);
+                return proxy.port();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
             }
-        } finally {
-            for (FaultyProxy proxy : proxies) {
+        }
+
+        int struckFrames() {
+            return Objects.requireNonNull(proxies.get(struck)).struckFrames();
+        }
+
+        @Override
+        public void close() throws IOException {
+            for (FaultyProxy proxy : proxies.values()) {
                 proxy.close();
             }
         }
     }
 
     /** Which all ranks draw alike. */
-    private static void program(SplittableRandom random, IntCalls calls, OpKind kind, int size) {
+    private static void program(SplittableRandom random, World world, Subject subject) {
+        int size = world.size();
+        GroupOptions options = world.group()
+                .options()
+                .withAlgorithm(subject.algorithm().label())
+                .withTimeout(TIMEOUT);
+        ProcessGroup group =
+                world.group().open("struck", IntStream.range(0, size).boxed().toList(), options);
+        GroupCalls runner = new GroupCalls(group, 0);
+        IntCalls calls = new IntCalls(world.rank(), size, TIMEOUT, runner::run);
+        OpKind kind = subject.kind();
         for (int sequence = 0; sequence < CALLS; sequence++) {
             int count = kind == OpKind.BARRIER ? 0 : COUNTS[random.nextInt(COUNTS.length)];
             calls.run(sequence, kind, count, random.nextInt(size), IntCalls.hasBlocks(kind) && random.nextBoolean());
@@ -129,25 +164,16 @@ class FrameFaultsTest {
         calls.run(CALLS, OpKind.BARRIER, 0, 0, false);
     }
 
-    private static void assertOneCause(String what, TcpRanks world, int size, List<Throwable> failures) {
-        assertThat(failures).as(what).allSatisfy(failure -> assertThat(failure).isInstanceOf(CommException.class));
-        List<CommException> causes = new ArrayList<>();
-        for (int rank = 0; rank < size; rank++) {
-            // Also of a rank that had done its part when the others failed.
-            assertThat(world.rank(rank).health().cause())
-                    .as(what + ": rank " + rank)
-                    .isNotNull();
-            causes.add(world.rank(rank).health().settle());
-        }
-        assertThat(causes.stream().map(CommException::getMessage).distinct())
+    private static void assertOneCause(String what, Collection<CommException> failures) {
+        assertThat(failures.stream().map(CommException::getMessage).distinct())
                 .as(what)
                 .hasSize(1);
-        assertThat(causes.getFirst().code())
+        assertThat(failures)
                 .as(what)
-                .isIn(ErrorCode.PEER_LOST, ErrorCode.COLLECTIVE_TIMEOUT, ErrorCode.COLLECTIVE_MISMATCH);
-        assertThat(causes.getFirst())
-                .as(what)
-                .hasMessageMatching("(?s).*rank \\d \\(host testhost, pid 400\\d\\).*")
+                .allSatisfy(failure -> assertThat(failure.code())
+                        .isIn(ErrorCode.PEER_LOST, ErrorCode.COLLECTIVE_TIMEOUT, ErrorCode.COLLECTIVE_MISMATCH))
+                .first(InstanceOfAssertFactories.THROWABLE)
+                .hasMessageMatching("(?s).*rank \\d.*")
                 .hasMessageMatching("(?s).*[a-zA-Z]+ #\\d.*");
     }
 
@@ -155,13 +181,5 @@ class FrameFaultsTest {
         int[] counts = STRUCK_AND_FAILED.computeIfAbsent(kind, _ -> new int[2]);
         counts[0] += hasStruck ? 1 : 0;
         counts[1] += hasFailed ? 1 : 0;
-    }
-
-    private static FaultyProxy proxy(int port, Map<Direction, Fault> faults) {
-        try {
-            return new FaultyProxy(port, _ -> faults);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }
