@@ -126,6 +126,7 @@ final class JobRun implements AutoCloseable {
         if (job.json()) {
             console.print(terminal.out(), JobJson.result(job, outcome, stragglers, seconds));
         }
+        recorder.late(stragglers);
         recorder.finished(outcome, report);
         return outcome.exitCode();
     }

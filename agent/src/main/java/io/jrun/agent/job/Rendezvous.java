@@ -83,7 +83,7 @@ final class Rendezvous {
             case Frame.Locate locate -> locate(rank, locate);
             case Frame.Elastic() -> parking.becameElastic(rank);
             case Frame.Parked(String why) -> parking.parked(rank, pids.getOrDefault(rank, 0L), why);
-            case Frame.Hello _, Frame.HereIAm _, Frame.Alive _ ->
+            case Frame.Hello _, Frame.HereIAm _, Frame.Alive _, Frame.Waits _ ->
                 throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
     }

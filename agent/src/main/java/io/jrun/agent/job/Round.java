@@ -23,6 +23,7 @@ import io.jrun.agent.worker.WorkerEnd;
 import io.jrun.agent.worker.WorkerEnvironment;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -226,6 +227,8 @@ final class Round {
                     boolean parked = rendezvous.parking().isParked(rank);
                     liveness.heard(rank, new Frame.Alive(operations, waiting || parked));
                 });
+            case Frame.Waits(List<GroupWait> waits) ->
+                rendezvous.rank(connection).ifPresent(rank -> around.out().send(Waits.message(launch, rank, waits)));
             default -> rendezvous.received(connection, frame, pids);
         }
     }

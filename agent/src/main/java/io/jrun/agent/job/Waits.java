@@ -1,11 +1,25 @@
 package io.jrun.agent.job;
 
+import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.Lag;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.WorkerWaits;
+import java.util.List;
 
 /** How long a worker has waited for others, as a message to the coordinator. */
 final class Waits {
     private Waits() {}
+
+    /** What a worker of that round has waited until now. */
+    static FromAgent message(Launch launch, int rank, List<io.jrun.comm.control.GroupWait> waits) {
+        return FromAgent.newBuilder()
+                .setWorkerWaits(WorkerWaits.newBuilder()
+                        .setRank(rank)
+                        .setRound(launch.getRound())
+                        .addAllWaits(waits.stream().map(Waits::message).toList()))
+                .build();
+    }
 
     static GroupWait message(io.jrun.comm.control.GroupWait wait) {
         GroupWait.Builder message = GroupWait.newBuilder()

@@ -23,6 +23,7 @@ import io.jrun.agent.proto.StoreReply;
 import io.jrun.agent.proto.StoreRequest;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerWaits;
 import io.jrun.comm.control.Awaiting;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
@@ -177,6 +178,21 @@ class RendezvousTest {
             try (TestWorker one = hello(1)) {
                 assertThat(one.await(Frame.RankLeft.class)).isEqualTo(new Frame.RankLeft(0, "returned from main"));
             }
+        }
+    }
+
+    @Test
+    void whatAWorkerHasWaitedIsPassedOn() throws IOException {
+        try (TestWorker zero = hello(0)) {
+            zero.send(new Frame.Waits(List.of(new io.jrun.comm.control.GroupWait("world", 1, 2, List.of()))));
+            assertThat(job.await(FromAgent::hasWorkerWaits, FromAgent::getWorkerWaits))
+                    .isEqualTo(WorkerWaits.newBuilder()
+                            .setRound(1)
+                            .addWaits(GroupWait.newBuilder()
+                                    .setGroup("world")
+                                    .setCollectives(1)
+                                    .setWaitedNanos(2))
+                            .build());
         }
     }
 

@@ -111,9 +111,9 @@ public final class Coordinator {
         }
     }
 
-    /** How long the workers of the last round have waited for each other, as those tell that did not fail. After the run. */
+    /** Who was late in the last round, by what all have told of their waits; after the run, which took so many seconds. */
     public List<Straggler> stragglers(double seconds) {
-        return Straggler.of(news.waits(), seconds);
+        return news.stragglers(seconds);
     }
 
     private Outcome run(SortedMap<Integer, String> called) throws InterruptedException {

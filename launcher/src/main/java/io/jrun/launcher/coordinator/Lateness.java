@@ -29,10 +29,19 @@ final class Lateness {
     /** By how much {@code own}, one of the waits, is shorter than the others; 0 if that may be chance. */
     double of(double own) {
         double median = medianWithout(own, waits);
+        return median - own > MAX_SCORE * deviation(own, median) ? median - own : 0;
+    }
+
+    /** By how many of the others' deviations it is shorter than theirs; for one that is. */
+    double score(double own) {
+        double median = medianWithout(own, waits);
+        return (median - own) / deviation(own, median);
+    }
+
+    private double deviation(double own, double median) {
         double[] all = deviations.computeIfAbsent(median, this::deviations);
         double mad = medianWithout(Math.abs(own - median), all);
-        double deviation = Math.max(DEVIATIONS_PER_MAD * mad, LEAST_DEVIATION * median);
-        return median - own > MAX_SCORE * deviation ? median - own : 0;
+        return Math.max(DEVIATIONS_PER_MAD * mad, LEAST_DEVIATION * median);
     }
 
     private double[] deviations(double median) {

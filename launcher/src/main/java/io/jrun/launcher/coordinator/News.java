@@ -1,7 +1,6 @@
 package io.jrun.launcher.coordinator;
 
 import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Joined;
 import io.jrun.agent.proto.ToAgent;
@@ -15,10 +14,8 @@ import io.jrun.launcher.coordinator.JobEvent.Endpoint;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +36,7 @@ final class News {
     private final JobWatch watch;
     private final Inquiries inquiries = new Inquiries();
     private final Set<String> said = new HashSet<>();
-    private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
+    private final LateRanks late;
     private @Nullable Lineup lineup;
     private int round;
 
@@ -50,6 +47,7 @@ final class News {
         this.console = console;
         this.say = say;
         this.watch = watch;
+        this.late = new LateRanks(nanoTime, say, watch);
     }
 
     /** A round begins, with an empty store. */
@@ -59,7 +57,7 @@ final class News {
         store.startRound(number);
         inquiries.startRound(number);
         watch.launched(restartCount, next.ranks());
-        waits.clear();
+        late.begin();
         telling.clear();
     }
 
@@ -110,14 +108,15 @@ final class News {
                 .isPresent();
     }
 
-    /** How long the workers of the last round have waited for each other, as those tell that did not fail. */
-    Map<Integer, List<GroupWait>> waits() {
-        return waits;
+    /** Who was late in the last round of a job of so many seconds. */
+    List<Straggler> stragglers(double seconds) {
+        return late.of(seconds);
     }
 
     /** Time goes by. */
     void tick() {
         store.expire();
+        late.tick();
     }
 
     /** What the machine must hear of a message. */
@@ -148,6 +147,13 @@ final class News {
             case LOCATION -> {
                 if (!inquiries.take(message.getLocation())) {
                     toNodeOf(message.getLocation().getAsker(), Messages.location(message.getLocation()));
+                }
+            }
+            case WORKER_WAITS -> {
+                if (message.getWorkerWaits().getRound() == round) {
+                    late.heard(
+                            message.getWorkerWaits().getRank(),
+                            message.getWorkerWaits().getWaitsList());
                 }
             }
             case NOTICE -> notice(message.getNotice().getText());
@@ -194,7 +200,9 @@ final class News {
     }
 
     private JobEvent leaving(WorkerLeaving message) {
-        waits.put(message.getRank(), message.getWaitsList());
+        if (message.getRound() == round) {
+            late.left(message.getRank(), message.getWaitsList());
+        }
         return new JobEvent.WorkerLeaving(message.getRank(), message.getRound(), message.getHow());
     }
 

@@ -19,6 +19,7 @@ import java.util.TreeMap;
  * @param group name of the group
  * @param seconds that a typical other rank has waited for it
  * @param share of the job's time
+ * @param score by how many of the others' usual deviations it is late
  * @param last in how many collectives somebody saw it come last
  * @param collectives of the group
  * @param medianSeconds of the waits for it, where somebody saw it
@@ -30,6 +31,7 @@ public record Straggler(
         String group,
         double seconds,
         double share,
+        double score,
         long last,
         long collectives,
         double medianSeconds,
@@ -46,18 +48,19 @@ public record Straggler(
      *
      * @param waits by rank
      * @param jobSeconds how long the job took
+     * @param skewSeconds how much of a difference may be due to ranks that told of their waits at different moments
      */
-    static List<Straggler> of(Map<Integer, List<GroupWait>> waits, double jobSeconds) {
+    static List<Straggler> of(Map<Integer, List<GroupWait>> waits, double jobSeconds, double skewSeconds) {
         Map<String, Map<Integer, GroupWait>> groups = new TreeMap<>();
         waits.forEach((rank, all) -> all.forEach(wait ->
                 groups.computeIfAbsent(wait.getGroup(), _ -> new TreeMap<>()).put(rank, wait)));
         List<Straggler> found = new ArrayList<>();
-        groups.values().forEach(byRank -> found.addAll(inGroup(byRank, jobSeconds)));
+        groups.values().forEach(byRank -> found.addAll(inGroup(byRank, jobSeconds, skewSeconds)));
         found.sort(Comparator.comparingDouble(Straggler::seconds).reversed());
         return found;
     }
 
-    private static List<Straggler> inGroup(Map<Integer, GroupWait> byRank, double jobSeconds) {
+    private static List<Straggler> inGroup(Map<Integer, GroupWait> byRank, double jobSeconds, double skewSeconds) {
         if (byRank.size() < 2) {
             return List.of();
         }
@@ -70,9 +73,9 @@ public record Straggler(
         List<Straggler> found = new ArrayList<>();
         byRank.forEach((rank, wait) -> {
             double late = lateness.of(waitedSeconds(wait));
-            if (late >= LEAST_SECONDS && late >= LEAST_SHARE * jobSeconds) {
-                found.add(straggler(
-                        rank, wait, late, late / jobSeconds, seen.getOrDefault(rank, Lag.getDefaultInstance())));
+            if (late >= LEAST_SECONDS + skewSeconds && late >= LEAST_SHARE * jobSeconds + skewSeconds) {
+                Lag lag = seen.getOrDefault(rank, Lag.getDefaultInstance());
+                found.add(straggler(wait, rank, late, late / jobSeconds, lateness.score(waitedSeconds(wait)), lag));
             }
         });
         return found;
@@ -82,12 +85,13 @@ public record Straggler(
         return wait.getWaitedNanos() / NANOS;
     }
 
-    private static Straggler straggler(int rank, GroupWait own, double late, double share, Lag seen) {
+    private static Straggler straggler(GroupWait own, int rank, double late, double share, double score, Lag seen) {
         return new Straggler(
                 rank,
                 own.getGroup(),
                 late,
                 share,
+                score,
                 seen.getCount(),
                 own.getCollectives(),
                 seen.getMedianNanos() / NANOS,
@@ -95,16 +99,23 @@ public record Straggler(
                 seen.getMaxNanos() / NANOS);
     }
 
-    /** A line for the user. */
+    /** A line for the user, after the job. */
     public String words() {
+        return words("was late: the others of group %s waited %.1f s for it (%.0f %% of the job)");
+    }
+
+    /** The same while it runs. */
+    public String wordsSoFar() {
+        return words("is late: the others of group %s have waited %.1f s for it so far (%.0f %% of the time)");
+    }
+
+    private String words(String how) {
         return String.format(
                 Locale.ROOT,
-                "rank %d was late: the others of group %s waited %.1f s for it (%.0f %% of the job); it came last in %d of"
-                        + " %d collectives, by %.1f ms in the middle, %.1f ms at the 95th percentile, %.1f ms at most",
+                "rank %d %s; it came last in %d of %d collectives, by %.1f ms in the middle, %.1f ms at the 95th"
+                        + " percentile, %.1f ms at most",
                 rank,
-                group,
-                seconds,
-                100 * share,
+                String.format(Locale.ROOT, how, group, seconds, 100 * share),
                 last,
                 collectives,
                 1e3 * medianSeconds,

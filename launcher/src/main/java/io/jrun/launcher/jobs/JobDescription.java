@@ -41,6 +41,9 @@ final class JobDescription {
                 "process " + record.launcher().pid() + " on "
                         + record.launcher().host() + (record.detached() ? ", detached" : ""));
         line(lines, "logs", job.logs().toString());
+        record.stragglers()
+                .forEach(
+                        straggler -> line(lines, "late", record.isOver() ? straggler.words() : straggler.wordsSoFar()));
         if (!record.workers().isEmpty()) {
             lines.add("");
             workers(lines, record);

@@ -3,6 +3,7 @@ package io.jrun.launcher.jobs;
 import io.jrun.launcher.record.JobIndex.Entry;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.report.JobJson;
 import io.jrun.launcher.report.JsonLine;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,6 +31,7 @@ final class JobsJson {
         json.put("launcherHost", record.launcher().host());
         json.put("launcherPid", record.launcher().pid());
         json.put("workers", record.workers().stream().map(JobsJson::worker).toList());
+        json.put("stragglers", JobJson.stragglers(record.stragglers()));
         json.put("report", record.report());
         return JsonLine.of(json);
     }

@@ -1,6 +1,7 @@
 package io.jrun.launcher.record;
 
 import io.jrun.agent.node.ProcessIdentity;
+import io.jrun.launcher.coordinator.Straggler;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -16,6 +17,7 @@ import java.util.List;
  * @param variables names of the variables given with {@code --env}; their values may be secrets
  * @param hosts as named by the user, empty for this machine
  * @param workers of the last round, by rank; empty before the first
+ * @param stragglers ranks that others have waited for, until now or in all
  * @param report what jrun said of the job's failure
  */
 public record JobRecord(
@@ -33,12 +35,14 @@ public record JobRecord(
         List<String> variables,
         List<String> hosts,
         List<Worker> workers,
+        List<Straggler> stragglers,
         List<String> report) {
     public JobRecord {
         command = List.copyOf(command);
         variables = List.copyOf(variables);
         hosts = List.copyOf(hosts);
         workers = List.copyOf(workers);
+        stragglers = List.copyOf(stragglers);
         report = List.copyOf(report);
     }
 

@@ -4,6 +4,7 @@ import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.launcher.coordinator.ExitWords;
 import io.jrun.launcher.coordinator.JobWatch;
 import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.Straggler;
 import io.jrun.launcher.coordinator.WorkerEnd;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
@@ -40,6 +41,7 @@ public final class Recorder implements JobWatch, AutoCloseable {
     private int restarts;
     private int exitCode = -1;
     private long endedMillis;
+    private List<Straggler> stragglers = List.of();
     private List<String> report = List.of();
     private boolean changed = true;
     private boolean closed;
@@ -80,6 +82,12 @@ public final class Recorder implements JobWatch, AutoCloseable {
     @Override
     public synchronized void started(int rank, long pid, String logFolder) {
         workers.computeIfPresent(rank, (_, worker) -> worker.withProcess(pid, logFolder));
+        change();
+    }
+
+    @Override
+    public synchronized void late(List<Straggler> late) {
+        stragglers = List.copyOf(late);
         change();
     }
 
@@ -154,6 +162,7 @@ public final class Recorder implements JobWatch, AutoCloseable {
                 job.workers().environment().keySet().stream().sorted().toList(),
                 job.cluster().map(Cluster::names).orElse(List.of()),
                 List.copyOf(workers.values()),
+                stragglers,
                 report);
     }
 

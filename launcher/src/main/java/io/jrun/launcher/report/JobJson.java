@@ -29,8 +29,13 @@ public final class JobJson {
         outcome.cause().ifPresent(cause -> json.put("cause", cause(cause)));
         outcome.told().ifPresent(told -> json.put("toldMillis", told.byHost()));
         json.put("workers", outcome.ends().stream().map(JobJson::worker).toList());
-        json.put("stragglers", stragglers.stream().map(JobJson::straggler).toList());
+        json.put("stragglers", stragglers(stragglers));
         return JsonLine.of(json);
+    }
+
+    /** Ranks that others have waited for. */
+    public static List<Map<String, Object>> stragglers(List<Straggler> stragglers) {
+        return stragglers.stream().map(JobJson::straggler).toList();
     }
 
     private static Map<String, Object> straggler(Straggler straggler) {
@@ -39,6 +44,7 @@ public final class JobJson {
         json.put("group", straggler.group());
         json.put("othersWaitedSeconds", straggler.seconds());
         json.put("share", straggler.share());
+        json.put("score", straggler.score());
         json.put("last", straggler.last());
         json.put("collectives", straggler.collectives());
         json.put("medianSeconds", straggler.medianSeconds());

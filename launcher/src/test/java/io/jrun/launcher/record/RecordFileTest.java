@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.agent.node.ProcessIdentity;
+import io.jrun.launcher.coordinator.Straggler;
 import io.jrun.launcher.record.JobRecord.State;
 import io.jrun.launcher.record.JobRecord.Worker;
 import java.io.IOException;
@@ -36,6 +37,7 @@ class RecordFileTest {
                 List.of(
                         new Worker(0, 0, 0, "h1", 7, "attempt-0/rank-0001", "", "exit 42"),
                         new Worker(1, 1, 0, "h2", 8, "", "3", "")),
+                List.of(new Straggler(1, "my group", 12.5, 0.25, 7.25, 3, 4, 0.5, 0.625, 0.75)),
                 List.of("jrun: first failure", "  | é"));
     }
 

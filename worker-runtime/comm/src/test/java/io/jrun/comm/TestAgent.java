@@ -66,6 +66,7 @@ final class TestAgent implements AutoCloseable {
     private final List<Process> processes = new ArrayList<>();
     private final Map<String, String> variables = new HashMap<>();
     private int timeoutSeconds = 60;
+    private volatile boolean silent;
 
     TestAgent(int size) throws IOException {
         this(size, TransportKind.AUTO);
@@ -141,6 +142,11 @@ final class TestAgent implements AutoCloseable {
     /** Sets a key that workers wait for. */
     void set(String key) {
         store.submit(-1, new StoreCommand.Set(key, Bytes.ofUtf8("x")), _ -> {});
+    }
+
+    /** From now on questions have no answer, as while the launcher is stopped. */
+    void answerNothing() {
+        silent = true;
     }
 
     void abort(String cause) {
@@ -288,6 +294,9 @@ final class TestAgent implements AutoCloseable {
     }
 
     private void handle(Frame.Hello hello, Frame frame, SocketChannel connection) {
+        if (silent) {
+            return;
+        }
         switch (frame) {
             case Frame.Join join -> join(hello, join);
             case Frame.StoreRequest request ->
@@ -301,7 +310,7 @@ final class TestAgent implements AutoCloseable {
                 Objects.requireNonNull(questions.remove(id)).accept(location);
             case Frame.Leaving(String how, List<GroupWait> _) ->
                 broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
-            case Frame.Alive _ -> {} // nobody watches
+            case Frame.Alive _, Frame.Waits _ -> {} // nobody watches
             case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.FromAgent _ ->
                 throw new IllegalStateException("unexpected " + frame);
         }

@@ -15,6 +15,8 @@ import java.nio.channels.Channels;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -32,6 +34,9 @@ public final class AgentChannel implements Control {
     private static final Duration READER_EXIT = Duration.ofMillis(100);
     private static final Duration LAST_WORDS = Duration.ofSeconds(1);
 
+    /** Signs of life for each report of what this rank has waited. */
+    private static final int BEATS_PER_REPORT = 2;
+
     /** Twice as long as an agent waits for a worker that does not answer. */
     private static final Duration LOCATING = Duration.ofSeconds(2);
 
@@ -47,13 +52,15 @@ public final class AgentChannel implements Control {
     private volatile ControlListener listener;
     private volatile ControlListener nextListener;
     private final Outbox outbox;
+    private int beats;
+    private List<GroupWait> reported = List.of();
 
     private AgentChannel(SocketChannel socket, int rank, ControlListener listener) {
         this.socket = socket;
         this.listener = listener;
         this.nextListener = listener;
         this.reader = new RuntimeThread("agent-channel-" + rank, this::readFrames);
-        this.outbox = new Outbox(rank, this::write, () -> FrameCodec.encode(this.listener.alive()));
+        this.outbox = new Outbox(rank, this::write, this::beat);
     }
 
     /**
@@ -243,6 +250,21 @@ public final class AgentChannel implements Control {
         }
     }
 
+    /** The next sign of life, and what this rank has waited if it is time for that. On the outbox's thread. */
+    private byte[] beat() {
+        byte[] alive = FrameCodec.encode(listener.alive());
+        beats++;
+        List<GroupWait> waits = beats % BEATS_PER_REPORT == 0 ? listener.waits() : reported;
+        if (waits.equals(reported)) {
+            return alive;
+        }
+        reported = waits;
+        byte[] report = FrameCodec.encode(new Frame.Waits(waits));
+        byte[] both = Arrays.copyOf(alive, alive.length + report.length);
+        System.arraycopy(report, 0, both, alive.length, report.length);
+        return both;
+    }
+
     private void readFrames() {
         try (DataInputStream in = new DataInputStream(Channels.newInputStream(socket))) {
             while (true) {
@@ -271,6 +293,7 @@ public final class AgentChannel implements Control {
             case Frame.Regroup(String why) -> listener.regroup(why);
             case Frame.NextRound next -> {
                 listener = nextListener;
+                endRequests(new IOException("the round in which it was asked is over"));
                 entrance.open(next);
             }
             case Frame.Location(long id, RankLocation location) -> {
@@ -295,13 +318,17 @@ public final class AgentChannel implements Control {
         }
     }
 
+    private void endRequests(IOException why) {
+        requests.values().removeIf(request -> request.completeExceptionally(why) || request.isDone());
+    }
+
     private void end(IOException why) {
         String reason = why instanceof EOFException ? "the agent closed it" : String.valueOf(why.getMessage());
         IOException failure = why instanceof Entrance.RefusedException
                 ? why
                 : new IOException(closed.get() ? "this rank has closed its world" : reason, why);
         entrance.fail(failure);
-        requests.values().forEach(request -> request.completeExceptionally(failure));
+        endRequests(failure);
         questions.values().forEach(question -> question.completeExceptionally(failure));
         if (why instanceof Entrance.RefusedException) {
             close();

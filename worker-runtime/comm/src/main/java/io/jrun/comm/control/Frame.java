@@ -68,6 +68,13 @@ public sealed interface Frame {
      */
     record Alive(long operations, boolean waiting) implements FromWorker {}
 
+    /** How long this rank has waited for the others until now, sent about once a second where that has changed. */
+    record Waits(List<GroupWait> waits) implements FromWorker {
+        public Waits {
+            waits = List.copyOf(waits);
+        }
+    }
+
     /** The agent does not accept this connection; the worker fails with the reason. */
     record Refused(String reason) implements FromAgent {}
 
@@ -95,9 +102,13 @@ public sealed interface Frame {
      * Answer to a {@link StoreRequest}.
      *
      * @param value absent where the command yields none
-     * @param error why it failed, empty if it succeeded; a passed deadline begins with "timeout"
+     * @param error why it failed, empty if it succeeded; a passed deadline begins with "timeout", a round that has ended
+     *     with {@link #OVER}
      */
-    record StoreReply(long id, Optional<Bytes> value, String error) implements FromAgent {}
+    record StoreReply(long id, Optional<Bytes> value, String error) implements FromAgent {
+        /** The store of the request's round is gone. */
+        public static final String OVER = "round over";
+    }
 
     /**
      * A rank takes part in no further collective.

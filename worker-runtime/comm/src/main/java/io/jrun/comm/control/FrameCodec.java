@@ -19,7 +19,7 @@ import java.util.Optional;
  */
 public final class FrameCodec {
     /** Raised with every change of the layout; an agent refuses another version. */
-    public static final int PROTOCOL_VERSION = 5;
+    public static final int PROTOCOL_VERSION = 6;
 
     /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
@@ -39,6 +39,7 @@ public final class FrameCodec {
     private static final int ELASTIC = 7;
     private static final int PARKED = 8;
     private static final int ALIVE = 9;
+    private static final int WAITS = 10;
     private static final int REFUSED = 16;
     private static final int PEER_TABLE = 17;
     private static final int STORE_REPLY = 18;
@@ -129,10 +130,11 @@ public final class FrameCodec {
             case Frame.Leaving(String how, List<GroupWait> waits) -> {
                 out.writeByte(LEAVING);
                 writeString(how, out);
-                out.writeInt(waits.size());
-                for (GroupWait wait : waits) {
-                    writeWait(wait, out);
-                }
+                writeWaits(waits, out);
+            }
+            case Frame.Waits(List<GroupWait> waits) -> {
+                out.writeByte(WAITS);
+                writeWaits(waits, out);
             }
             case Frame.Alive(long operations, boolean waiting) -> {
                 out.writeByte(ALIVE);
@@ -211,6 +213,7 @@ public final class FrameCodec {
             case JOIN -> new Frame.Join(in.readInt());
             case STORE_REQUEST -> new Frame.StoreRequest(in.readLong(), readCommand(in));
             case LEAVING -> new Frame.Leaving(readString(in), readWaits(in));
+            case WAITS -> new Frame.Waits(readWaits(in));
             case ALIVE -> new Frame.Alive(in.readLong(), in.readBoolean());
             case REFUSED -> new Frame.Refused(readString(in));
             case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));
@@ -288,6 +291,13 @@ public final class FrameCodec {
             case DELETE -> new StoreCommand.Delete(readString(in));
             default -> throw new IOException("unknown store command type " + type);
         };
+    }
+
+    private static void writeWaits(List<GroupWait> waits, DataOutputStream out) throws IOException {
+        out.writeInt(waits.size());
+        for (GroupWait wait : waits) {
+            writeWait(wait, out);
+        }
     }
 
     private static void writeWait(GroupWait wait, DataOutputStream out) throws IOException {

@@ -3,7 +3,7 @@ package io.jrun.comm.control;
 import java.util.List;
 
 /**
- * How long a rank has waited for others in the collectives of one group, as it tells when it leaves.
+ * How long a rank has waited for others in the collectives of one group, as it tells now and then, and when it leaves.
  *
  * @param collectives how many it has completed
  * @param lags for whom, the rank that cost most first

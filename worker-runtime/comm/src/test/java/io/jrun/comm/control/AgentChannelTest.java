@@ -10,6 +10,7 @@ import java.io.DataInputStream;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Path;
@@ -35,9 +36,12 @@ class AgentChannelTest {
     private Path folder;
 
     private ServerSocketChannel agent;
+    private final Listener listener = new Listener();
     private AgentChannel channel;
 
     private static final class Listener implements ControlListener {
+        private volatile List<GroupWait> waits = List.of();
+
         @Override
         public void rankLeft(int rank, String how) {}
 
@@ -57,7 +61,7 @@ class AgentChannelTest {
 
         @Override
         public List<GroupWait> waits() {
-            return List.of();
+            return waits;
         }
 
         @Override
@@ -77,7 +81,7 @@ class AgentChannelTest {
     void connect() throws IOException {
         Path path = folder.resolve("agent");
         agent = ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(UnixDomainSocketAddress.of(path));
-        channel = AgentChannel.connect(path, new Hello(1, "run", 0, 0, 1), new Listener());
+        channel = AgentChannel.connect(path, new Hello(1, "run", 0, 0, 1), listener);
     }
 
     @AfterEach
@@ -111,6 +115,35 @@ class AgentChannelTest {
         assertThatThrownBy(last::get)
                 .hasMessageContaining("this node's agent takes nothing: ")
                 .hasMessageContaining("It may be stopped");
+    }
+
+    @Test
+    void tellsWhatThisRankHasWaitedWhereThatHasChanged() throws Exception {
+        List<GroupWait> first = List.of(new GroupWait("world", 1, 2, List.of()));
+        List<GroupWait> second = List.of(new GroupWait("world", 2, 3, List.of()));
+        listener.waits = first;
+        DataInputStream in = new DataInputStream(Channels.newInputStream(agent.accept()));
+        List<List<GroupWait>> told = new ArrayList<>();
+        for (int beats = 0; beats < 7; ) {
+            Frame frame = FrameCodec.read(in);
+            if (frame instanceof Frame.Waits(List<GroupWait> waits)) {
+                told.add(waits);
+            } else if (frame instanceof Alive) {
+                beats++;
+                listener.waits = beats > 4 ? second : first;
+            }
+        }
+        assertThat(told).containsExactly(first, second);
+    }
+
+    /** The store of a round ends with it. */
+    @Test
+    void whatIsAskedInARoundIsAnsweredWhenTheNextOneBegins() throws Exception {
+        CompletableFuture<?> pending = set(1);
+        assertThat(pending).isNotDone();
+        agent.accept().write(ByteBuffer.wrap(FrameCodec.encode(new Frame.NextRound(2, 0, 0, 1, 0, 1, 0, 1))));
+        assertThatThrownBy(() -> pending.get(30, TimeUnit.SECONDS))
+                .hasMessageContaining("the round in which it was asked is over");
     }
 
     /** What it reads until the question that the worker asked last. */

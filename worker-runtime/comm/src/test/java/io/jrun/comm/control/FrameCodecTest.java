@@ -47,6 +47,7 @@ class FrameCodecTest {
                 new Frame.Regroup("a node came"),
                 new Frame.NextRound(1, 2, 3, 4, 5, 6, 7, 8),
                 new Frame.Alive(7, true),
+                new Frame.Waits(List.of(new GroupWait("world", 1, 2, List.of(new GroupWait.Lag(3, 4, 5, 6, 7))))),
                 new Frame.Locate(1, 2, "world", 3),
                 new Frame.WhereAreYou(4, "world", 5),
                 new Frame.HereIAm(6, new RankLocation(7, true, "in barrier #8", "\"main\" RUNNABLE\n    at \u00e4")),

@@ -1,0 +1,100 @@
+package io.jrun.launcher.coordinator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.agent.proto.GroupWait;
+import io.jrun.launcher.layout.RankMap;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Who is late while a round runs, from what its workers tell each second. */
+class LateRanksTest {
+    private final List<String> said = new ArrayList<>();
+    private final List<List<Straggler>> shown = new ArrayList<>();
+    private long nowSeconds;
+    private final LateRanks late = new LateRanks(() -> nowSeconds * 1_000_000_000, said::add, new JobWatch() {
+        @Override
+        public void launched(int restartCount, RankMap ranks) {}
+
+        @Override
+        public void started(int rank, long pid, String logFolder) {}
+
+        @Override
+        public void late(List<Straggler> stragglers) {
+            shown.add(stragglers);
+        }
+
+        @Override
+        public void ended(WorkerEnd end) {}
+    });
+
+    private static List<GroupWait> waited(double seconds) {
+        return List.of(GroupWait.newBuilder()
+                .setGroup("world")
+                .setCollectives(100)
+                .setWaitedNanos((long) (seconds * 1e9))
+                .build());
+    }
+
+    private void aSecondIn(double zero, double one, double two) {
+        nowSeconds++;
+        late.heard(0, waited(zero));
+        late.heard(1, waited(one));
+        late.heard(2, waited(two));
+        late.tick();
+        late.tick();
+    }
+
+    @Test
+    void aRankIsShownAsLongAsItIsLateAndToldOfOnce() {
+        late.begin();
+        for (int second = 1; second <= 20; second++) {
+            aSecondIn(second * 0.5, 0, second * 0.5);
+        }
+        assertThat(said)
+                .singleElement()
+                .asString()
+                .startsWith(
+                        "rank 1 is late: the others of group world have waited 3.0 s for it so far (50 % of the time); ");
+        assertThat(shown).hasSize(15); // from the sixth second on: a second, and two that reports may be apart
+        assertThat(shown.getLast()).singleElement().satisfies(straggler -> {
+            assertThat(straggler.rank()).isEqualTo(1);
+            assertThat(straggler.seconds()).isEqualTo(10);
+        });
+    }
+
+    @Test
+    void anotherRankIsToldOfToo() {
+        late.begin();
+        aSecondIn(10, 0, 10);
+        nowSeconds += 100;
+        aSecondIn(100, 100, 10);
+        assertThat(said).hasSize(2).last().asString().startsWith("rank 2 is late: ");
+        assertThat(shown.getLast()).extracting(Straggler::rank).containsExactly(2);
+    }
+
+    @Test
+    void aRoundBeginsWithNobodyLate() {
+        late.begin();
+        aSecondIn(10, 0, 10);
+        late.begin();
+        assertThat(shown.getLast()).isEmpty();
+        assertThat(late.of(10)).isEmpty();
+        aSecondIn(10, 0, 10);
+        assertThat(said).hasSize(2);
+    }
+
+    /** Who has left waits no more: what all have told at their end is compared as it is. */
+    @Test
+    void inTheEndReportsAreOfOneMoment() {
+        late.begin();
+        aSecondIn(2, 0, 2);
+        assertThat(late.of(10)).isEmpty();
+        late.left(0, waited(2));
+        late.left(1, waited(0));
+        assertThat(late.of(10)).isEmpty();
+        late.left(2, waited(2));
+        assertThat(late.of(10)).extracting(Straggler::rank).containsExactly(1);
+    }
+}
