@@ -11,6 +11,7 @@ import io.jrun.comm.store.StoreTable;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
@@ -25,18 +26,29 @@ final class JobStore {
         this.table = new StoreTable(nanoTime);
     }
 
-    /** Forgets everything: a new round starts with an empty store. */
+    /** Forgets everything: a new round starts with an empty store, and nobody waits for what is gone. */
     void startRound(int number) {
+        table.end(over(round, number));
         round = number;
         table = new StoreTable(nanoTime);
     }
 
     /** Runs a worker's command; the answer goes to {@code sink}, now or when a wait ends. */
     void submit(StoreRequest request, Consumer<ToAgent> sink) {
-        if (request.getRound() == round
-                && decode(request) instanceof Frame.StoreRequest(long id, StoreCommand command)) {
-            table.submit(id, command, reply -> sink.accept(message(request, reply)));
+        if (!(decode(request) instanceof Frame.StoreRequest(long id, StoreCommand command))) {
+            return;
         }
+        if (request.getRound() == round) {
+            table.submit(id, command, reply -> sink.accept(message(request, reply)));
+        } else {
+            String why = over(request.getRound(), round);
+            sink.accept(message(request, new Frame.StoreReply(id, Optional.empty(), why)));
+        }
+    }
+
+    private static String over(int asked, int now) {
+        return Frame.StoreReply.OVER + ": round " + asked + " of the job has ended, and its store with it; round " + now
+                + " runs now";
     }
 
     private static Frame decode(StoreRequest request) {

@@ -3,6 +3,7 @@ package io.jrun.comm;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.Rendezvous;
+import io.jrun.comm.store.StoreClient;
 import java.time.Duration;
 import java.util.function.Supplier;
 
@@ -13,7 +14,7 @@ record StoreRendezvous(Store store) implements Rendezvous {
 
     @Override
     public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {
-        String key = "jrun/rendezvous/" + group.world().round() + "/" + group.name();
+        String key = StoreClient.RESERVED + "rendezvous/" + group.world().round() + "/" + group.name();
         if (group.rank() == 0) {
             byte[] offered = offer.get();
             store.set(key, offered);

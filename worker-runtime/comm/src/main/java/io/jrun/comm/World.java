@@ -17,7 +17,7 @@ public final class World implements AutoCloseable {
     private final Store store;
 
     World(WorldIdentity identity, WorldContext context, Control control, GroupRegistry registry, GroupOptions options) {
-        this(identity, context, control, new StoreRendezvous(new StoreClient(control)), registry, options);
+        this(identity, context, control, new StoreRendezvous(StoreClient.ofRuntime(control)), registry, options);
     }
 
     /** @param rendezvous for backends that do not use the store */
@@ -31,7 +31,7 @@ public final class World implements AutoCloseable {
         this.identity = identity;
         this.control = control;
         this.registry = registry;
-        this.store = new StoreClient(control);
+        this.store = StoreClient.ofProgram(control);
         this.group = registry.openWorld(context, control, rendezvous, options);
     }
 

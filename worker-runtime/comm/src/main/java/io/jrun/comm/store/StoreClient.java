@@ -24,11 +24,25 @@ public final class StoreClient implements Store {
     /** How long a reply may take beyond the wait that was asked for: a stopped launcher is tolerated for 60 s. */
     private static final Duration REPLY_GRACE = Duration.ofSeconds(75);
 
-    private final Control control;
+    /** What jrun's own keys begin with. */
+    public static final String RESERVED = "jrun/";
 
-    /** A client of the store behind {@code control}. */
-    public StoreClient(Control control) {
+    private final Control control;
+    private final boolean isPrograms;
+
+    private StoreClient(Control control, boolean isPrograms) {
         this.control = control;
+        this.isPrograms = isPrograms;
+    }
+
+    /** The store behind {@code control} for a program, which has no access to jrun's own keys. */
+    public static StoreClient ofProgram(Control control) {
+        return new StoreClient(control, true);
+    }
+
+    /** The same for jrun itself. */
+    public static StoreClient ofRuntime(Control control) {
+        return new StoreClient(control, false);
     }
 
     @Override
@@ -78,8 +92,14 @@ public final class StoreClient implements Store {
         return Bytes.of(value);
     }
 
-    private static void checkKeys(StoreCommand command) {
+    private void checkKeys(StoreCommand command) {
         List<String> keys = keys(command);
+        if (isPrograms && keys.stream().anyMatch(key -> key.startsWith(RESERVED))) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    "store " + describe(command) + ": keys that begin with '" + RESERVED
+                            + "' are jrun's own. Choose another beginning.");
+        }
         long bytes = keys.stream().mapToLong(StoreClient::encodedBytes).sum();
         if (bytes > FrameCodec.MAX_KEY_BYTES) {
             throw new CommException(
@@ -108,10 +128,16 @@ public final class StoreClient implements Store {
         checkKeys(command);
         StoreReply reply = receive(control.submit(command), command, wait.plus(REPLY_GRACE));
         if (!reply.error().isEmpty()) {
-            ErrorCode code = reply.error().startsWith("timeout") ? ErrorCode.RENDEZVOUS_TIMEOUT : ErrorCode.USAGE;
-            throw new CommException(code, "store " + describe(command) + ": " + reply.error());
+            throw new CommException(code(reply.error()), "store " + describe(command) + ": " + reply.error());
         }
         return reply.value();
+    }
+
+    private static ErrorCode code(String error) {
+        if (error.startsWith("timeout")) {
+            return ErrorCode.RENDEZVOUS_TIMEOUT;
+        }
+        return error.startsWith(StoreReply.OVER) ? ErrorCode.ABORTED : ErrorCode.USAGE;
     }
 
     private static StoreReply receive(

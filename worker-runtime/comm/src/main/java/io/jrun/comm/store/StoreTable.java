@@ -67,6 +67,15 @@ public final class StoreTable {
         deliveries.forEach(delivery -> delivery.sink().accept(delivery.reply()));
     }
 
+    /** Fails every waiter, whose round is over: {@code why}. No command may follow. */
+    public void end(String why) {
+        List<Waiter> left;
+        synchronized (this) {
+            left = waiters.all();
+        }
+        left.forEach(waiter -> waiter.sink().accept(new StoreReply(waiter.id(), Optional.empty(), why)));
+    }
+
     private long deadline(long timeoutMillis) {
         long bounded = Math.min(Math.max(timeoutMillis, 0), Long.MAX_VALUE / 4_000_000);
         return nanoTime.getAsLong() + bounded * 1_000_000;

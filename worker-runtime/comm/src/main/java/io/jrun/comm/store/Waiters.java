@@ -48,6 +48,11 @@ final class Waiters {
         return done;
     }
 
+    /** All that wait. */
+    List<Waiter> all() {
+        return byDeadline.values().stream().flatMap(Set::stream).toList();
+    }
+
     /** Removes and returns those whose time is over. */
     List<Waiter> expired(long nowNanos) {
         List<Waiter> late = new ArrayList<>();

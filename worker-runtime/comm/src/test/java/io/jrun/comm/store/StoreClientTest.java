@@ -35,6 +35,21 @@ class StoreClientTest {
     }
 
     @Test
+    void jrunsOwnKeysAreNotThePrograms() {
+        run(store -> {
+            String reserved = "': keys that begin with 'jrun/' are jrun's own. Choose another beginning.";
+            assertFails(() -> store.set("jrun/x", new byte[1]), ErrorCode.USAGE, "store set 'jrun/x" + reserved);
+            assertFails(() -> store.get("jrun/x", AT_ONCE), ErrorCode.USAGE, "store get 'jrun/x" + reserved);
+            assertFails(() -> store.await(List.of("a", "jrun/x"), AT_ONCE), ErrorCode.USAGE, "jrun's own");
+            assertFails(() -> store.add("jrun/x", 1), ErrorCode.USAGE, "store add 'jrun/x" + reserved);
+            assertFails(() -> store.delete("jrun/x"), ErrorCode.USAGE, "store delete 'jrun/x" + reserved);
+            assertFails(
+                    () -> store.compareAndSet("jrun/cause/0/world", null, new byte[1]), ErrorCode.USAGE, "jrun's own");
+            store.set("jrun", new byte[1]);
+        });
+    }
+
+    @Test
     void whatOneSetsAnotherGets() {
         LocalWorld.run(2, world -> {
             if (world.rank() == 0) {
