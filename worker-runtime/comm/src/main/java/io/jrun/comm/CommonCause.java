@@ -5,6 +5,7 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.StoreReply;
 import io.jrun.comm.control.StoreCommand;
+import io.jrun.comm.store.StoreClient;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -18,8 +19,14 @@ import org.jspecify.annotations.Nullable;
  * that was too slow to hear what the others told each other, or heard of nobody in time, reports what they do. Thread-safe.
  */
 final class CommonCause {
-    /** The store answers in a millisecond, a few hundred times that where ten threads want each core. */
-    private static final long PATIENCE_MILLIS = 1000;
+    /**
+     * The store answers in a millisecond, a hundred times that where ten threads want each core. Where the launcher stands
+     * still it does not, and the ranks are to fail within a second all the same.
+     */
+    private static final long PATIENCE_MILLIS = 500;
+
+    /** Programs cannot touch what begins with this. */
+    private static final String KEY = StoreClient.RESERVED + "cause/";
 
     private final GroupContext group;
     private final Control control;
@@ -41,7 +48,7 @@ final class CommonCause {
     }
 
     private CommException ask(CommException found) {
-        String key = "jrun/cause/" + group.world().round() + "/" + group.name();
+        String key = KEY + group.world().round() + "/" + group.name();
         Bytes mine = Bytes.ofUtf8(found.code() + "\n" + found.getMessage());
         CompletableFuture<StoreReply> reply =
                 control.submit(new StoreCommand.CompareAndSet(key, Optional.empty(), mine));

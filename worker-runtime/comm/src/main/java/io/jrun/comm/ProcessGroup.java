@@ -102,7 +102,7 @@ public final class ProcessGroup implements AutoCloseable {
      * A view whose reductions multiply this rank's contribution by {@code factor} before they sum it, each rank by its own:
      * NCCL's PreMulSum. The results are those of multiplying first and summing then; F16 and BF16 are multiplied in binary32
      * and rounded once. For SUM of floating point types in allReduce, reduce and reduceScatter; anything else is a USAGE
-     * error. What is not replaced by the result is copied: reduceScatter takes memory for its input.
+     * error, also integers, which NCCL's takes. What is not replaced by the result is copied: reduceScatter takes memory for its input.
      */
     public ProcessGroup scaled(double factor) {
         return view(callOptions.withFactor(factor));

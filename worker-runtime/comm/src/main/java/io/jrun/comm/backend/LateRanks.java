@@ -2,6 +2,7 @@ package io.jrun.comm.backend;
 
 import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.RuntimeThread;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
@@ -19,10 +20,14 @@ final class LateRanks {
 
     private static final int MAX_STACKS = 3;
 
+    /** An agent that waits in vain for its worker has said so by then. */
+    private static final Duration ANSWERED = Duration.ofMillis(1200);
+
     private final GroupContext group;
     private final Call call;
     private final List<Integer> asked;
     private final List<CompletableFuture<RankLocation>> answers = new ArrayList<>();
+    private final Deadline answered = Deadline.after(ANSWERED);
 
     /**
      * Asks.
@@ -53,10 +58,11 @@ final class LateRanks {
                 });
     }
 
-    /** Waits for answers that are still out. */
+    /** Waits for answers that are still out and may come. */
     void await(long millis) {
+        long nanos = Math.min(TimeUnit.MILLISECONDS.toNanos(millis), answered.remainingNanos());
         try {
-            CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).get(millis, TimeUnit.MILLISECONDS);
+            CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).get(nanos, TimeUnit.NANOSECONDS);
         } catch (ExecutionException | TimeoutException _) {
             return; // What has come has come.
         } catch (InterruptedException _) {

@@ -16,8 +16,11 @@ public final class LateWatch {
     /** Longer than an agent waits for a worker that does not answer. */
     private static final long ASKED_BEFORE_END_NANOS = TimeUnit.MILLISECONDS.toNanos(1500);
 
-    /** All ranks are to fail within a second. */
-    private static final long PATIENCE_MILLIS = 500;
+    /** All ranks are to fail within a second: the rest of it is for agreeing on the cause. */
+    private static final long PATIENCE_MILLIS = 300;
+
+    /** The agent's word on how a peer has ended takes its exit, which may take a moment. */
+    private static final long DEPARTURE_MILLIS = 500;
 
     /** An error travels to the other ranks through some kilobytes of shared memory or one frame; a warning does not. */
     private static final int MAX_ERROR_CHARS = 1800;
@@ -91,8 +94,8 @@ public final class LateWatch {
     }
 
     /**
-     * What is known of where those ranks are, lines to follow an error's own text; empty if that is nothing. Waits half a
-     * second at most.
+     * What is known of where those ranks are, lines to follow an error's own text; empty if that is nothing. Waits 0.3 s at
+     * most, and not at all where they were asked so long ago that no answer will come.
      */
     public String places(Call call, List<Integer> ranks) {
         LateRanks answers = asked(call, ranks);
@@ -106,7 +109,7 @@ public final class LateWatch {
      */
     public @Nullable String awaitDeparture(int groupRank) {
         GroupHealth health = group.health();
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(DEPARTURE_MILLIS);
         while (!group.world().locator().equals(RankLocator.NONE)
                 && health.departure(groupRank) == null
                 && health.cause() == null

@@ -24,9 +24,9 @@ final class Farewell {
 
     /**
      * With a peer that is alive the exchange takes about a millisecond, a hundred times that where ten threads want each core; one
-     * that is not may hold up the failing rank for less than a second.
+     * that is not holds up the failing rank, which has a second in all and may need as long for the job's store.
      */
-    private static final Duration PATIENCE = Duration.ofMillis(900);
+    private static final Duration PATIENCE = Duration.ofMillis(400);
 
     private final GroupContext group;
     private final long lane;
