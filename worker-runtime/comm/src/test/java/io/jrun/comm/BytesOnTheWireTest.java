@@ -42,9 +42,9 @@ class BytesOnTheWireTest {
     }
 
     /**
-     * Each case: operation, algorithm, and for each host how many times the size of one rank's part it sends. Host 0 has the root.
-     * Gather, scatter and allToAll, and where nodes are uneven allGather and reduceScatter, are flat: what ranks of one host
-     * send to each other does not leave it.
+     * Each case: operation, algorithm, and for each host how many times the size of one rank's part it sends. The root is rank 0,
+     * or as {@code @} says. Of the uneven blocks, rank 1's is as large as all but one together, the last rank's of one part, and
+     * the others' empty. Nothing but what is flat goes from rank to rank of a host by network.
      */
     @ParameterizedTest(name = "{0}: {1}")
     @CsvSource({
@@ -57,12 +57,18 @@ class BytesOnTheWireTest {
         "2+1, allReduce ring 1 1; allReduce direct 1 1; allReduce halving-doubling 1 1;"
                 + " allReduce recursive-doubling 1 1; reduce tree 0 1; reduce ring 1/2 1; broadcast tree 1 0;"
                 + " broadcast chain 1 0; gather tree 0 1; gather direct 0 1; scatter tree 1 0; scatter direct 1 0;"
-                + " allToAll pairwise 2 2; allGather ring 2 2; allGather direct 2 2;"
-                + " reduceScatter ring 2 2; reduceScatter direct 2 2",
+                + " allToAll pairwise 2 2; allGather ring 2 1; allGather direct 2 1;"
+                + " reduceScatter ring 1 2; reduceScatter direct 1 2; reduce@1 tree 0 1; reduce@1 ring 1/2 1",
+        "1+2, allGather ring 1 2; reduceScatter direct 2 1; reduce@2 ring 1 1/2",
         "2+2, allReduce ring 1 1; reduceScatter ring 2 2; allGather ring 2 2; broadcast tree 1 0;"
+                + " allGatherV ring 3 1; allGatherV direct 3 1; reduceScatterV ring 1 3; reduceScatterV direct 1 3;"
                 + " gather tree 0 2; gather direct 0 2; scatter tree 2 0; scatter direct 2 0; allToAll pairwise 4 4",
-        "3+1, allReduce ring 1 1; gather direct 0 1; allToAll pairwise 3 3",
-        "4+2, allReduce ring 1 1; scatter direct 2 0; allToAll pairwise 8 8"
+        "3+1, allReduce ring 1 1; gather direct 0 1; allToAll pairwise 3 3; allGather ring 3 1;"
+                + " reduceScatter direct 1 3; allGatherV direct 3 1; reduceScatterV ring 1 3; reduce@2 tree 0 1",
+        "4+2, allReduce ring 1 1; scatter direct 2 0; allToAll pairwise 8 8; allGather direct 4 2;"
+                + " reduceScatter ring 2 4; allGatherV ring 5 1; reduceScatterV direct 1 5; reduce@3 ring 1/2 1",
+        "1+1+2, allGather ring 3 2 3; allGather direct 2 2 4; reduceScatter ring 3 3 2; reduceScatter direct 3 3 2;"
+                + " allGatherV direct 0 6 2; reduceScatterV ring 4 1 3; reduce@3 ring 1 1 2/3"
     })
     void hostsSendWhatTheFormulaSays(String topology, String cases) throws Exception {
         List<Integer> nodes =
@@ -73,8 +79,12 @@ class BytesOnTheWireTest {
                 TestAgent agent = new TestAgent(nodes, hosts, TransportKind.AUTO)) {
             List<Process> processes = agent.start(Counted.class, List.of(), arguments.toArray(String[]::new));
             for (String one : arguments.subList(2, arguments.size())) {
-                List<Traffic> before = countAt(one + " begin", agent, hosts, nodes.size(), processes.size());
-                List<Traffic> after = countAt(one + " end", agent, hosts, nodes.size(), processes.size());
+                List<Traffic> before = new ArrayList<>();
+                List<Traffic> after = new ArrayList<>();
+                List<Long> insideBefore = new ArrayList<>();
+                List<Long> insideAfter = new ArrayList<>();
+                count(one + " begin", agent, hosts, nodes, before, insideBefore);
+                count(one + " end", agent, hosts, nodes, after, insideAfter);
                 List<String> shares = Arrays.asList(one.split(" ", -1)).subList(2, 2 + nodes.size());
                 for (int host = 0; host < nodes.size(); host++) {
                     Traffic sent = after.get(host).since(before.get(host));
@@ -84,6 +94,11 @@ class BytesOnTheWireTest {
                             .as(one + ": bytes from host " + host + " without headers")
                             .isBetween(
                                     payload - STRAY_BYTES, payload + MAX_FRAMES * FRAME_HEADER + STRAY_BYTES + resent);
+                    if (!isFlat(one)) {
+                        assertThat(insideAfter.get(host) - insideBefore.get(host))
+                                .as(one + ": bytes from rank to rank of host " + host + " by network")
+                                .isLessThan(STRAY_BYTES);
+                    }
                 }
             }
             for (Process process : processes) {
@@ -93,17 +108,27 @@ class BytesOnTheWireTest {
     }
 
     // All ranks stand still when the counters are read.
-    private static List<Traffic> countAt(String mark, TestAgent agent, NetworkHosts hosts, int nodes, int ranks)
+    private static void count(
+            String mark,
+            TestAgent agent,
+            NetworkHosts hosts,
+            List<Integer> nodes,
+            List<Traffic> sent,
+            List<Long> inside)
             throws Exception {
+        int ranks = nodes.stream().mapToInt(Integer::intValue).sum();
         for (int rank = 0; rank < ranks; rank++) {
             agent.awaitOutput(rank, "counted " + mark);
         }
-        List<Traffic> counts = new ArrayList<>();
-        for (int host = 0; host < nodes; host++) {
-            counts.add(hosts.sent(host));
+        for (int host = 0; host < nodes.size(); host++) {
+            sent.add(hosts.sent(host));
+            inside.add(hosts.sentInside(host));
         }
         agent.set("go on after " + mark);
-        return counts;
+    }
+
+    private static boolean isFlat(String one) {
+        return one.startsWith("gather") || one.startsWith("scatter") || one.startsWith("allToAll");
     }
 
     private static double fraction(String text) {

@@ -89,7 +89,10 @@ final class CollectiveMatrix {
             matrix.broadcast(elements, count, group.size() - 1);
             // Of 2+1 and 4+2 an extra rank, whose column does not reach the other node.
             matrix.broadcast(elements, count, group.size() / 2);
+            matrix.reduce(elements, count, group.size() / 2);
             matrix.allGather(elements, count);
+            matrix.allGatherV(elements, count, matrix.unevenCounts(count));
+            matrix.reduceScatterV(elements, count, matrix.unevenCounts(count));
         }
     }
 
@@ -258,16 +261,13 @@ final class CollectiveMatrix {
 
     /** Blocks of a size of their own each, one of them empty, in outputs with room for more than there is. */
     private void unevenBlocks(Elements elements, long count) {
-        long[] counts = IntStream.range(0, size)
-                .mapToLong(r -> r == count % size ? 0 : count * (r + 1) / size)
-                .toArray();
+        long[] counts = unevenCounts(count);
         long own = counts[rank];
         int root = (int) (count % size);
-        MemorySegment output = output(elements, count * size);
-        group.allGatherV(input(elements, own), output, elements.type(), counts);
-        checkUneven(elements, output, count, counts, _ -> 0, "allGatherV");
+        allGatherV(elements, count, counts);
+        reduceScatterV(elements, count, counts);
 
-        output = output(elements, count * size);
+        MemorySegment output = output(elements, count * size);
         group.gatherV(input(elements, own), rank == root ? output : null, elements.type(), root, counts);
         long[] gathered = rank == root ? counts : new long[size];
         checkUneven(elements, output, count, gathered, _ -> 0, "gatherV to " + root);
@@ -281,14 +281,6 @@ final class CollectiveMatrix {
         elements.fill(scattered, own, count - own, 1, _ -> -1, 1);
         check(elements, output, count, scattered, "scatterV from " + root);
 
-        output = output(elements, count);
-        group.reduceScatterV(input(elements, total), output, elements.type(), ReduceOp.SUM, counts);
-        long[] sums = onePeriodReduced(elements, before, ReduceOp.SUM);
-        MemorySegment reduced = elements.heap((int) count);
-        elements.fill(reduced, 0, own, PERIOD, i -> sums[(int) i], 1);
-        elements.fill(reduced, own, count - own, 1, _ -> -1, 1);
-        check(elements, output, count, reduced, "reduceScatterV");
-
         long[] outgoing = IntStream.range(0, size)
                 .mapToLong(to -> counts[(2 * rank + to) % size])
                 .toArray();
@@ -301,6 +293,30 @@ final class CollectiveMatrix {
                 .mapToLong(to -> counts[(int) ((2 * from + to) % size)])
                 .sum();
         checkUneven(elements, output, count, incoming, start, "allToAllV");
+    }
+
+    private long[] unevenCounts(long count) {
+        return IntStream.range(0, size)
+                .mapToLong(r -> r == count % size ? 0 : count * (r + 1) / size)
+                .toArray();
+    }
+
+    private void allGatherV(Elements elements, long count, long[] counts) {
+        MemorySegment output = output(elements, count * size);
+        group.allGatherV(input(elements, counts[rank]), output, elements.type(), counts);
+        checkUneven(elements, output, count, counts, _ -> 0, "allGatherV");
+    }
+
+    private void reduceScatterV(Elements elements, long count, long[] counts) {
+        long before = LongStream.of(counts).limit(rank).sum();
+        MemorySegment output = output(elements, count);
+        MemorySegment input = input(elements, LongStream.of(counts).sum());
+        group.reduceScatterV(input, output, elements.type(), ReduceOp.SUM, counts);
+        long[] sums = onePeriodReduced(elements, before, ReduceOp.SUM);
+        MemorySegment reduced = elements.heap((int) count);
+        elements.fill(reduced, 0, counts[rank], PERIOD, i -> sums[(int) i], 1);
+        elements.fill(reduced, counts[rank], count - counts[rank], 1, _ -> -1, 1);
+        check(elements, output, count, reduced, "reduceScatterV");
     }
 
     /** Checks blocks of {@code counts}, each from {@code start} of its rank on, and that nothing follows them. */

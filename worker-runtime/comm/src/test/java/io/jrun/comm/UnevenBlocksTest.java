@@ -14,18 +14,30 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** What happens where ranks do not agree about the sizes of blocks; that they move what they should, the matrix checks. */
 class UnevenBlocksTest {
-    private static LocalWorldOptions options(int size, TransportKind transport) {
-        return LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(20));
+    /** Three ranks on one node, or on two. */
+    enum Plane {
+        SHM,
+        TCP,
+        NODES;
+
+        private LocalWorldOptions options() {
+            LocalWorldOptions plane = switch (this) {
+                case SHM -> LocalWorldOptions.ofSize(3).withTransport(TransportKind.SHM);
+                case TCP -> LocalWorldOptions.ofSize(3).withTransport(TransportKind.TCP);
+                case NODES -> LocalWorldOptions.ofNodes(List.of(2, 1));
+            };
+            return plane.withTimeout(Duration.ofSeconds(20));
+        }
     }
 
     private static MemorySegment ints(int count) {
         return MemorySegment.ofArray(new int[count]);
     }
 
-    /** Runs a call that must fail on each of three ranks, and returns the errors. */
-    private static List<Throwable> failures(TransportKind transport, ThrowingConsumer<World> call) {
+    /** Runs a call that must fail on each rank, and returns the errors. */
+    private static List<Throwable> failures(LocalWorldOptions options, ThrowingConsumer<World> call) {
         List<Throwable> failures = new CopyOnWriteArrayList<>();
-        LocalWorld.run(options(3, transport), world -> {
+        LocalWorld.run(options, world -> {
             failures.add(catchThrowable(() -> {
                 world.group().barrier();
                 call.accept(world);
@@ -33,7 +45,7 @@ class UnevenBlocksTest {
             }));
         });
         assertThat(failures)
-                .hasSize(3)
+                .hasSize(options.size())
                 .allSatisfy(failure -> assertThat(failure)
                         .isInstanceOfSatisfying(
                                 CommException.class,
@@ -42,9 +54,9 @@ class UnevenBlocksTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void countsOfTheSameSumInAnotherOrderAreAMismatchThatNamesThem(TransportKind transport) {
-        List<Throwable> failures = failures(transport, world -> {
+    @EnumSource
+    void countsOfTheSameSumInAnotherOrderAreAMismatchThatNamesThem(Plane plane) {
+        List<Throwable> failures = failures(plane.options(), world -> {
             long[] counts = world.rank() == 1 ? new long[] {2, 1, 3} : new long[] {1, 2, 3};
             world.group().allGatherV(ints(3), ints(6), DataType.I32, counts);
         });
@@ -53,10 +65,24 @@ class UnevenBlocksTest {
                         .hasMessageMatching("(?s).*called allGather #1\\(i32, .*blocks (1 2 3|2 1 3).*"));
     }
 
+    /** Of an extra rank, which tells nothing to other nodes, and on whose node all agree about their own blocks. */
+    @Test
+    void countsOfAnotherNodeAreCompared() {
+        LocalWorldOptions options = LocalWorldOptions.ofNodes(List.of(2, 1, 1)).withTimeout(Duration.ofSeconds(20));
+        List<Throwable> failures = failures(options, world -> {
+            long[] counts = world.rank() == 1 ? new long[] {1, 2, 4, 3} : new long[] {1, 2, 3, 4};
+            world.group().allGatherV(ints(4), ints(10), DataType.I32, counts);
+        });
+        assertThat(failures)
+                .allSatisfy(failure -> assertThat(failure)
+                        .hasMessageMatching("(?s).*allGather #1\\(i32, blocks (1 2 4 3|1 2 3 4)\\).*"
+                                + "|.*10 in uneven blocks of checksum.*"));
+    }
+
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void evenAndUnevenBlocksAreAMismatch(TransportKind transport) {
-        List<Throwable> failures = failures(transport, world -> {
+    @EnumSource
+    void evenAndUnevenBlocksAreAMismatch(Plane plane) {
+        List<Throwable> failures = failures(plane.options(), world -> {
             if (world.rank() == 2) {
                 world.group().reduceScatter(ints(6), ints(2), DataType.I32, 2, ReduceOp.SUM);
             } else {
@@ -70,9 +96,9 @@ class UnevenBlocksTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void whatOneRankSendsAndAnotherExpectsMustAgree(TransportKind transport) {
-        List<Throwable> failures = failures(transport, world -> {
+    @EnumSource
+    void whatOneRankSendsAndAnotherExpectsMustAgree(Plane plane) {
+        List<Throwable> failures = failures(plane.options(), world -> {
             long[] outgoing = {1, 1, 1};
             long[] incoming = {1, 1, 1};
             if (world.rank() == 0) {
@@ -105,10 +131,10 @@ class UnevenBlocksTest {
 
     /** Where a rank of shared memory has nothing to give, the others' registered data is still taken without a copy. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void ranksWithNothingToGiveTakePart(TransportKind transport) {
+    @EnumSource
+    void ranksWithNothingToGiveTakePart(Plane plane) {
         int count = 50_000;
-        LocalWorld.run(options(3, transport), world -> {
+        LocalWorld.run(plane.options(), world -> {
             int rank = world.rank();
             MemorySegment input = world.group().allocate(count * 4L * 3);
             for (int i = 0; i < 3 * count; i++) {

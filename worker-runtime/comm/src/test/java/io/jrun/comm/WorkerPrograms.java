@@ -300,17 +300,29 @@ final class WorkerPrograms {
                 MemorySegment all,
                 MemorySegment other,
                 long count) {
-            switch (operation) {
+            List<String> words = Arrays.asList(operation.split("@", -1));
+            int root = words.size() == 1 ? 0 : Integer.parseInt(words.getLast());
+            switch (words.getFirst()) {
                 case "allReduce" -> group.allReduce(part, DataType.F32, count, ReduceOp.MAX);
-                case "reduce" -> group.reduce(part, DataType.F32, count, ReduceOp.MAX, 0);
-                case "broadcast" -> group.broadcast(part, DataType.F32, count, 0);
+                case "reduce" -> group.reduce(part, DataType.F32, count, ReduceOp.MAX, root);
+                case "broadcast" -> group.broadcast(part, DataType.F32, count, root);
                 case "allGather" -> group.allGather(part, all, DataType.F32, count);
+                case "allGatherV" -> group.allGatherV(other, all, DataType.F32, uneven(group.size(), count));
                 case "reduceScatter" -> group.reduceScatter(all, part, DataType.F32, count, ReduceOp.MAX);
-                case "gather" -> group.gather(part, all, DataType.F32, count, 0);
-                case "scatter" -> group.scatter(all, part, DataType.F32, count, 0);
+                case "reduceScatterV" ->
+                    group.reduceScatterV(all, other, DataType.F32, ReduceOp.MAX, uneven(group.size(), count));
+                case "gather" -> group.gather(part, all, DataType.F32, count, root);
+                case "scatter" -> group.scatter(all, part, DataType.F32, count, root);
                 case "allToAll" -> group.allToAll(all, other, DataType.F32, count);
                 default -> throw new IllegalArgumentException(operation);
             }
+        }
+
+        private static long[] uneven(int size, long count) {
+            long[] counts = new long[size];
+            counts[size - 1] = count;
+            counts[1] = (size - 1) * count;
+            return counts;
         }
     }
 

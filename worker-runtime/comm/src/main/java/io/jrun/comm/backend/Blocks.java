@@ -6,12 +6,12 @@ import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the elements of a buffer are divided among ranks: one block each, contiguous, in rank order. Blocks may be empty.
- * Immutable.
+ * How the elements of a buffer are divided among ranks: one block each, one behind the other in rank order unless placed
+ * {@link #at} other offsets. Blocks may be empty. Immutable.
  */
 public final class Blocks {
     /** Of a buffer that is not divided. */
-    public static final Blocks NONE = new Blocks(0, 1, null);
+    public static final Blocks NONE = new Blocks(0, 1, null, null);
 
     /** Messages list the sizes of so many blocks. */
     private static final int MAX_LISTED = 16;
@@ -19,21 +19,23 @@ public final class Blocks {
     private final long total;
     private final int parts;
     private final long @Nullable [] offsets;
+    private final long @Nullable [] lengths;
 
-    private Blocks(long total, int parts, long @Nullable [] offsets) {
+    private Blocks(long total, int parts, long @Nullable [] offsets, long @Nullable [] lengths) {
         this.total = total;
         this.parts = parts;
         this.offsets = offsets;
+        this.lengths = lengths;
     }
 
     /** {@code parts} blocks as even as whole elements allow: the first {@code total % parts} have one element more. */
     public static Blocks cut(long total, int parts) {
-        return new Blocks(total, parts, null);
+        return new Blocks(total, parts, null, null);
     }
 
     /** {@code parts} blocks of {@code count} elements. */
     public static Blocks equal(long count, int parts) {
-        return new Blocks(count * parts, parts, null);
+        return new Blocks(count * parts, parts, null, null);
     }
 
     /**
@@ -46,7 +48,12 @@ public final class Blocks {
         for (int block = 0; block < counts.length; block++) {
             offsets[block + 1] = Math.addExact(offsets[block], counts[block]);
         }
-        return new Blocks(offsets[counts.length], counts.length, offsets);
+        return new Blocks(offsets[counts.length], counts.length, offsets, null);
+    }
+
+    /** Blocks of these sizes of which each begins where {@code newOffsets} says, in a buffer that may hold other things. */
+    public Blocks at(long... newOffsets) {
+        return new Blocks(total, parts, newOffsets.clone(), counts().toArray());
     }
 
     /** Number of blocks. */
@@ -59,14 +66,19 @@ public final class Blocks {
         return total;
     }
 
-    /** Elements before a block; {@code block} may be the number of blocks. */
+    /** Elements before a block; {@code block} may be the number of blocks if they lie one behind the other. */
     public long offset(int block) {
         return offsets != null ? offsets[block] : block * (total / parts) + Math.min(block, total % parts);
     }
 
     /** Elements in a block. */
     public long count(int block) {
-        return offset(block + 1) - offset(block);
+        return lengths != null ? lengths[block] : offset(block + 1) - offset(block);
+    }
+
+    /** Whether they lie one behind the other and are known to be all of one size. */
+    public boolean areEqual() {
+        return offsets == null && total % parts == 0;
     }
 
     /** Elements in the longest block. */
@@ -77,7 +89,7 @@ public final class Blocks {
 
     /** The blocks counted from block {@code first} on, as trees count ranks from their root. */
     public Blocks from(int first) {
-        return offsets == null && total % parts == 0
+        return areEqual()
                 ? this
                 : of(LongStream.range(0, parts)
                         .map(block -> count((int) ((first + block) % parts)))

@@ -304,6 +304,38 @@ public final class Call {
                 asCalled());
     }
 
+    /**
+     * Such a step for which each of the ranks that take it has a block.
+     *
+     * @param blocks of the buffer that has one for each of them
+     * @param incoming of an ALL_TO_ALL, the blocks of the output; else null
+     */
+    public Call part(
+            long partSequence,
+            OpKind partKind,
+            ReduceOp partOp,
+            int partRoot,
+            MemorySegment partInput,
+            MemorySegment partOutput,
+            Blocks blocks,
+            @Nullable Blocks incoming) {
+        boolean isEven = incoming == null && blocks.areEqual();
+        return new Call(
+                partSequence,
+                partKind,
+                type,
+                partOp,
+                incoming != null ? 0 : isEven ? blocks.count(0) : blocks.total(),
+                partRoot,
+                partInput,
+                partOutput,
+                deadline(),
+                isEven ? null : blocks,
+                incoming,
+                label,
+                asCalled());
+    }
+
     /** Of a receive that waits for {@code source}: the call that receives its next message. */
     public Call receiving(long messageSequence, int source, Envelope envelope, MemorySegment memory) {
         return new Call(

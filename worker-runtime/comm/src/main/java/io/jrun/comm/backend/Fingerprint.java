@@ -29,6 +29,18 @@ public final class Fingerprint {
         return of(part) | (group.deterministic() ? DETERMINISTIC : 0);
     }
 
+    /** A checksum of the sizes of its blocks if those are uneven and alike on all ranks, else 0. */
+    public static long blocks(Call part) {
+        Call call = part.compared();
+        Blocks uneven = call.uneven();
+        return uneven == null || call.unevenIncoming() != null ? 0 : uneven.checksum();
+    }
+
+    /** How messages name blocks of which only the checksum is known. */
+    public static String describeBlocks(long count, long checksum) {
+        return count + " in uneven blocks of checksum " + Long.toHexString(checksum);
+    }
+
     /** The kind of the call that had this word. */
     public static OpKind kind(long fingerprint) {
         return KINDS[(int) (fingerprint & 0xff)];

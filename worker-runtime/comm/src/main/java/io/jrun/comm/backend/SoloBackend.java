@@ -12,15 +12,21 @@ public final class SoloBackend implements Backend {
     @Override
     public void run(Call call) {
         switch (call.kind()) {
-            case ALL_GATHER, REDUCE_SCATTER, GATHER, SCATTER, ALL_TO_ALL ->
-                MemorySegment.copy(
-                        call.input(),
-                        0,
-                        call.output(),
-                        0,
-                        call.blocks(1).total() * call.type().sizeBytes());
+            case ALL_GATHER, REDUCE_SCATTER, GATHER, SCATTER, ALL_TO_ALL -> copy(call);
             case BROADCAST, ALL_REDUCE, REDUCE, BARRIER -> {}
             case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe() + " in a group of one");
+        }
+    }
+
+    private static void copy(Call call) {
+        Blocks blocks = call.blocks(1);
+        boolean isIntoBlock = call.kind() == OpKind.ALL_GATHER || call.kind() == OpKind.GATHER;
+        long place = blocks.offset(0) * call.type().sizeBytes();
+        long bytes = blocks.total() * call.type().sizeBytes();
+        MemorySegment from = call.input().asSlice(isIntoBlock ? 0 : place, bytes);
+        MemorySegment to = call.output().asSlice(isIntoBlock ? place : 0, bytes);
+        if (!from.equals(to)) {
+            to.copyFrom(from);
         }
     }
 

@@ -104,7 +104,11 @@ public final class Collectives {
     }
 
     private void allGather(Chunks blocks) {
-        blocks.slice(call.output(), links.rank()).copyFrom(own(call.input(), blocks));
+        MemorySegment own = own(call.input(), blocks);
+        MemorySegment place = blocks.slice(call.output(), links.rank());
+        if (!place.equals(own)) {
+            place.copyFrom(own);
+        }
         allGather(call.output(), blocks, algorithm == Algorithm.DIRECT);
     }
 

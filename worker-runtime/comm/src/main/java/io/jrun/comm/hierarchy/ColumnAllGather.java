@@ -1,40 +1,37 @@
 package io.jrun.comm.hierarchy;
 
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
-import java.util.List;
 
 /**
- * All-gather over nodes of equally many ranks: each column gathers its blocks across the nodes, then the node's ranks
- * exchange what their columns brought; piece by piece.
+ * All-gather over nodes of any numbers of ranks, of blocks of any sizes, in place: the ranks of a node gather each other's
+ * blocks; each column gathers its shares of all nodes' spans; and the ranks of a node exchange what their columns brought;
+ * piece by piece. Where shares are not blocks, a node gathers all of its blocks before its shares cross.
  *
- * <p>Bytes on the wire per rank, for M nodes of L ranks: (M-1) blocks, so (M-1) L blocks per node, where a flat ring sends
- * M L - 1 over each node's link. Scratch memory: two parts of a piece, and a piece in the order of the columns.
+ * <p>Bytes on the wire: what the column's algorithm sends of the columns' shares; every node receives every other's span once,
+ * however many ranks it has. Scratch memory: none, or two pieces if the group's ranks do not follow each other on nodes.
  *
  * <p>Source: as {@link ShardedAllReduce}, its second half.
  */
 final class ColumnAllGather {
-    private static final int IN_FLIGHT = 2;
-
     private final Plane plane;
+    private final Topology topology;
     private final Call call;
-    private final Pieces pieces;
+    private final Spans spans;
     private final MemorySegment memory;
-    private final long longest;
-    private final List<List<Integer>> nodes;
+    private final ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
 
     private ColumnAllGather(Plane plane, Scratch scratch, Call call) {
-        int elementBytes = call.type().sizeBytes();
         this.plane = plane;
+        this.topology = plane.topology();
         this.call = call;
-        this.nodes = plane.topology().nodes();
-        this.pieces = Pieces.of(call.count(), elementBytes, Math.max(elementBytes, Pieces.BYTES / plane.size()), 1);
-        this.longest = pieces.count(0) * elementBytes;
-        this.memory = scratch.of(longest * (plane.size() + IN_FLIGHT * nodes.size()));
+        this.spans = Spans.of(topology, call, plane.size());
+        this.memory = topology.isInOrder() ? call.output() : scratch.of(spans.slotBytes());
     }
 
     static void run(Plane plane, Scratch scratch, Call call) {
@@ -42,45 +39,58 @@ final class ColumnAllGather {
     }
 
     private void run() {
-        plane.node().barrier(call); // Who is missing here is told as missing, not as waiting for another node.
-        if (pieces.number() == 1) {
-            plane.column().run(across(0));
-            spread(0);
+        boolean isShareOwn = spans.isShareOwn();
+        for (int piece = 0; piece < spans.pieces(); piece++) {
+            if (isShareOwn) {
+                gather(piece, spans.pieces());
+            } else if (piece == 0) {
+                gather(0, 1);
+            }
+            cross(piece);
+            if (piece > 0) {
+                spread(piece - 1);
+            }
+        }
+        spread(spans.pieces() - 1);
+    }
+
+    private void gather(int part, int parts) {
+        MemorySegment own = spans.own(call.input(), part, parts);
+        plane.node().allGather(call, own, call.output(), spans.membersInPlace(part, parts));
+    }
+
+    private void cross(int piece) {
+        int place = topology.place();
+        Blocks shares = spans.columnInPlace(piece, place);
+        if (shares.total() == 0) {
+            pending.add(ColumnPlane.NOTHING);
             return;
         }
-        ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
-        for (int index = 0; index < pieces.number(); index++) {
-            // The place of the piece before last is free: it was spread in the last turn.
-            pending.add(plane.column().start(across(index)));
-            if (index > 0) {
-                pending.remove().await();
-                spread(index - 1);
-            }
+        int node = topology.node();
+        if (!topology.isInOrder()) {
+            spans.copyIn(call.output(), node, place, piece, memory, shares.offset(node));
         }
+        MemorySegment own = spans.slice(memory, shares.offset(node), shares.count(node));
+        Call part = ColumnPlane.part(call, OpKind.ALL_GATHER, ReduceOp.SUM, own, memory, shares);
+        pending.add(plane.column().run(part, spans.pieces() > 1));
+    }
+
+    private void spread(int piece) {
         pending.remove().await();
-        spread(pieces.number() - 1);
-    }
-
-    private Call across(int index) {
-        MemorySegment own = pieces.slice(call.input(), 0, index);
-        return ColumnPlane.part(call, OpKind.ALL_GATHER, ReduceOp.SUM, 0, own, gathered(index));
-    }
-
-    private void spread(int index) {
-        long length = pieces.count(index) * pieces.elementBytes();
-        MemorySegment ordered = memory.asSlice(0, length * plane.size());
-        plane.node().allGather(call, gathered(index), ordered);
-        for (int node = 0; node < nodes.size(); node++) {
-            for (int place = 0; place < plane.node().size(); place++) {
-                long block = nodes.get(node).get(place) * call.count();
-                long source = ((long) place * nodes.size() + node) * length;
-                pieces.slice(call.output(), block, index).copyFrom(ordered.asSlice(source, length));
+        for (int node = 0; node < topology.nodeCount(); node++) {
+            if (node != topology.node()) {
+                spread(piece, node);
             }
         }
     }
 
-    private MemorySegment gathered(int index) {
-        long slot = longest * (plane.size() + (long) index % IN_FLIGHT * nodes.size());
-        return memory.asSlice(slot, pieces.count(index) * pieces.elementBytes() * nodes.size());
+    private void spread(int piece, int node) {
+        Blocks shares = spans.sharesInPlace(node, piece);
+        int place = topology.place();
+        MemorySegment own = spans.slice(memory, shares.offset(place), shares.count(place));
+        plane.node().allGather(call, own, memory, shares);
+        for (int sharer = 0; sharer < topology.columnCount() && !topology.isInOrder(); sharer++) {
+            spans.copyOut(memory, shares.offset(sharer), node, sharer, piece, call.output());
+        }
     }
 }

@@ -3,6 +3,7 @@ package io.jrun.comm.hierarchy;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.ProgressThread;
@@ -25,6 +26,9 @@ final class ColumnPlane implements AutoCloseable {
         void await();
     }
 
+    /** Of a part that is done, or in which this rank has nothing to do. */
+    static final Pending NOTHING = () -> {};
+
     private final Backend backend;
     private final Consumer<CommException> onFailure;
     private final ExecutorService thread;
@@ -37,17 +41,30 @@ final class ColumnPlane implements AutoCloseable {
         this.thread = Executors.newSingleThreadExecutor(task -> new ProgressThread(name, task));
     }
 
-    /** A part of {@code call} of which {@code input} is one block. */
-    static Call part(Call call, OpKind kind, ReduceOp op, int root, MemorySegment input, MemorySegment output) {
-        MemorySegment block = kind == OpKind.REDUCE_SCATTER ? output : input;
-        long count = block.byteSize() / call.type().sizeBytes();
-        return Patience.network(call.part(call.sequence(), kind, op, count, root, input, output));
+    /** A part of {@code call} on one buffer. */
+    static Call part(Call call, OpKind kind, ReduceOp op, int root, MemorySegment data) {
+        long count = data.byteSize() / call.type().sizeBytes();
+        return Patience.network(call.part(call.sequence(), kind, op, count, root, data, data));
+    }
+
+    /** A part of {@code call} in which each member has a block. */
+    static Call part(Call call, OpKind kind, ReduceOp op, MemorySegment input, MemorySegment output, Blocks blocks) {
+        return Patience.network(call.part(call.sequence(), kind, op, 0, input, output, blocks, null));
     }
 
     /** The call's own fingerprint and nothing else goes round. */
     void agree(Call call) {
         MemorySegment none = MemorySegment.NULL;
         backend.run(Patience.network(call.part(call.sequence(), OpKind.BARRIER, ReduceOp.SUM, 0, 0, none, none)));
+    }
+
+    /** Runs the only part of a call at once; one of several beside the caller, see {@link #start}. */
+    Pending run(Call part, boolean isOneOfSeveral) {
+        if (isOneOfSeveral) {
+            return start(part);
+        }
+        run(part);
+        return NOTHING;
     }
 
     void run(Call part) {

@@ -1,61 +1,110 @@
 package io.jrun.comm.hierarchy;
 
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
-import java.util.List;
 
 /**
- * Reduce-scatter over nodes of equally many ranks: inside the node each rank gets the partial results of its column's blocks,
- * which the column then reduces and scatters across the nodes; piece by piece.
+ * Reduce-scatter over nodes of any numbers of ranks, of blocks of any sizes: inside the node each column's rank gets the
+ * partial results of its shares of all nodes' spans, which the column then reduces and scatters across the nodes; piece by
+ * piece. Where shares are not blocks, a node's ranks hand each other what is in their blocks.
  *
- * <p>Bytes on the wire per rank, for M nodes of L ranks: (M-1) blocks, so (M-1) L blocks per node, where a flat ring sends
- * M L - 1 over each node's link. Scratch memory: a piece, brought into the order of the columns, and two of its parts.
+ * <p>Bytes on the wire: what the column's algorithm sends of the columns' shares; of every node's span every other node sends
+ * one partial result, however many ranks it has. Scratch memory: a piece, brought into the order of the columns, two of its
+ * parts, and two pieces of a share.
  *
  * <p>Source: as {@link ShardedAllReduce}, its first half.
  */
 final class ColumnReduceScatter {
     private static final int IN_FLIGHT = 2;
 
-    private ColumnReduceScatter() {}
+    private final Plane plane;
+    private final Topology topology;
+    private final Call call;
+    private final ReduceOp op;
+    private final Spans spans;
+    private final boolean isShareOwn;
+    private final Blocks longest;
+    private final MemorySegment partials;
+    private final MemorySegment results;
+    private final MemorySegment ordered;
+    private final ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
+
+    private ColumnReduceScatter(Plane plane, Scratch scratch, Call call) {
+        this.plane = plane;
+        this.topology = plane.topology();
+        this.call = call;
+        this.op = Plane.partial(call.op());
+        this.spans = Spans.of(topology, call, plane.size());
+        this.isShareOwn = spans.isShareOwn();
+        this.longest = spans.column(0, topology.place());
+        long partialBytes = IN_FLIGHT * longest.total() * call.type().sizeBytes();
+        long resultBytes =
+                IN_FLIGHT * longest.count(topology.node()) * call.type().sizeBytes();
+        long orderedBytes = spans.columns(0).total() * call.type().sizeBytes();
+        MemorySegment memory = scratch.of(partialBytes + resultBytes + orderedBytes);
+        this.partials = memory.asSlice(0, partialBytes);
+        this.results = memory.asSlice(partialBytes, resultBytes);
+        this.ordered = memory.asSlice(partialBytes + resultBytes, orderedBytes);
+    }
 
     static void run(Plane plane, Scratch scratch, Call call) {
-        ReduceOp op = Plane.partial(call.op());
-        List<List<Integer>> nodes = plane.topology().nodes();
-        int places = plane.node().size();
-        int elementBytes = call.type().sizeBytes();
-        Pieces pieces = Pieces.of(call.count(), elementBytes, Math.max(elementBytes, Pieces.BYTES / plane.size()), 1);
-        long longest = pieces.count(0) * elementBytes;
-        MemorySegment memory = scratch.of(longest * (plane.size() + IN_FLIGHT * nodes.size()));
-        ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
-        for (int index = 0; index < pieces.number(); index++) {
-            long length = pieces.count(index) * elementBytes;
-            MemorySegment ordered = memory.asSlice(0, length * plane.size());
-            for (int node = 0; node < nodes.size(); node++) {
-                for (int place = 0; place < places; place++) {
-                    long block = nodes.get(node).get(place) * call.count();
-                    long target = ((long) place * nodes.size() + node) * length;
-                    ordered.asSlice(target, length).copyFrom(pieces.slice(call.input(), block, index));
-                }
+        new ColumnReduceScatter(plane, scratch, call).run();
+    }
+
+    private void run() {
+        for (int piece = 0; piece < spans.pieces(); piece++) {
+            order(piece);
+            if (piece >= IN_FLIGHT) {
+                deliver(piece - IN_FLIGHT);
             }
-            if (pending.size() == IN_FLIGHT) {
-                pending.remove().await();
-            }
-            long slot = longest * (plane.size() + (long) index % IN_FLIGHT * nodes.size());
-            MemorySegment partial = memory.asSlice(slot, length * nodes.size());
-            plane.node().reduceScatter(call, op, ordered, partial);
-            MemorySegment result = pieces.slice(call.output(), 0, index);
-            Call part = ColumnPlane.part(call, OpKind.REDUCE_SCATTER, op, 0, partial, result);
-            if (pieces.number() == 1) {
-                plane.column().run(part);
-            } else {
-                pending.add(plane.column().start(part));
+            reduce(piece);
+        }
+        for (int piece = Math.max(0, spans.pieces() - IN_FLIGHT); piece < spans.pieces(); piece++) {
+            deliver(piece);
+        }
+        plane.finish(call, spans.slice(call.output(), 0, spans.own()));
+    }
+
+    private void order(int piece) {
+        long at = 0;
+        for (int place = 0; place < topology.columnCount(); place++) {
+            for (int node = 0; node < topology.nodeCount(); node++) {
+                spans.copyIn(call.input(), node, place, piece, ordered, at);
+                at += spans.count(node, place, piece);
             }
         }
-        pending.forEach(ColumnPlane.Pending::await);
-        plane.finish(call, call.output().asSlice(0, call.bytes()));
+    }
+
+    private void reduce(int piece) {
+        Blocks shares = spans.column(piece, topology.place());
+        MemorySegment partial = spans.slice(partials, piece % IN_FLIGHT * longest.total(), shares.total());
+        plane.node().reduceScatter(call, op, ordered, partial, spans.columns(piece));
+        if (shares.total() == 0) {
+            pending.add(ColumnPlane.NOTHING);
+            return;
+        }
+        MemorySegment result = result(piece, shares.count(topology.node()));
+        Call part = ColumnPlane.part(call, OpKind.REDUCE_SCATTER, op, partial, result, shares);
+        pending.add(plane.column().run(part, spans.pieces() > 1));
+    }
+
+    private void deliver(int piece) {
+        pending.remove().await();
+        if (!isShareOwn) {
+            Blocks outgoing = spans.members(piece, topology.place());
+            MemorySegment result = result(piece, outgoing.total());
+            plane.node().allToAll(call, result, outgoing, call.output(), spans.sharersInPlace(piece));
+        }
+    }
+
+    private MemorySegment result(int piece, long count) {
+        return isShareOwn
+                ? spans.own(call.output(), piece, spans.pieces())
+                : spans.slice(results, piece % IN_FLIGHT * longest.count(topology.node()), count);
     }
 }

@@ -78,11 +78,8 @@ final class HierarchicalBackend implements Backend {
         boolean isOrdered =
                 group.deterministic() && call.kind().reduces() && call.type().isFloat();
         return !isOrdered
-                && call.uneven() == null
                 && switch (call.kind()) {
-                    case ALL_REDUCE, BROADCAST -> true;
-                    case REDUCE -> topology.placeOf(call.root()) < topology.columnCount();
-                    case REDUCE_SCATTER, ALL_GATHER -> topology.isEven();
+                    case ALL_REDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, ALL_GATHER -> true;
                     default -> false;
                 };
     }

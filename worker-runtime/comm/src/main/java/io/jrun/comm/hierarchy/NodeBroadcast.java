@@ -28,7 +28,7 @@ final class NodeBroadcast {
         this.call = call;
         this.rootNode = topology.nodeOf(call.root());
         this.rootPlace = topology.placeOf(call.root());
-        this.driver = rootPlace < topology.columnCount() ? rootPlace : 0;
+        this.driver = topology.driverOf(call.root());
     }
 
     static void run(Plane plane, Call call) {
@@ -91,6 +91,6 @@ final class NodeBroadcast {
     }
 
     private Call across(MemorySegment piece) {
-        return ColumnPlane.part(call, OpKind.BROADCAST, ReduceOp.SUM, rootNode, piece, piece);
+        return ColumnPlane.part(call, OpKind.BROADCAST, ReduceOp.SUM, rootNode, piece);
     }
 }

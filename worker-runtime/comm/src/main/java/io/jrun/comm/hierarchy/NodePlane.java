@@ -2,10 +2,12 @@ package io.jrun.comm.hierarchy;
 
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the members on one node do together, over shared memory: parts of calls, numbered alike on all of them. Ranks are
@@ -37,9 +39,31 @@ final class NodePlane {
         run(call, OpKind.REDUCE_SCATTER, op, count(call, output), 0, input, output);
     }
 
+    /** The same with blocks of any sizes. */
+    void reduceScatter(Call call, ReduceOp op, MemorySegment input, MemorySegment output, Blocks blocks) {
+        run(call, OpKind.REDUCE_SCATTER, op, 0, input, output, blocks, null);
+    }
+
     /** Gathers everybody's {@code input} in everybody's {@code output}. */
     void allGather(Call call, MemorySegment input, MemorySegment output) {
         run(call, OpKind.ALL_GATHER, ReduceOp.SUM, count(call, input), 0, input, output);
+    }
+
+    /** The same with blocks of any sizes. */
+    void allGather(Call call, MemorySegment input, MemorySegment output, Blocks blocks) {
+        run(call, OpKind.ALL_GATHER, ReduceOp.SUM, 0, input, output, blocks, null);
+    }
+
+    /** Hands the blocks of {@code input} to their members, and fills {@code output} with what those have for this one. */
+    void allToAll(Call call, MemorySegment input, Blocks outgoing, MemorySegment output, Blocks incoming) {
+        run(call, OpKind.ALL_TO_ALL, ReduceOp.SUM, 0, input, output, outgoing, incoming);
+    }
+
+    /** Copies the {@code data} of one member to {@code target} of another, and nobody else's. */
+    void hand(Call call, MemorySegment data, int from, MemorySegment target, int to) {
+        long[] counts = new long[size];
+        counts[to] = count(call, data);
+        run(call, OpKind.SCATTER, ReduceOp.SUM, from, data, target, Blocks.of(counts), null);
     }
 
     void barrier(Call call) {
@@ -75,7 +99,22 @@ final class NodePlane {
 
     private void run(
             Call call, OpKind kind, ReduceOp op, long count, int root, MemorySegment input, MemorySegment output) {
-        Call part = call.part(sequence++, kind, op, count, root, input, output);
+        run(call, call.part(sequence++, kind, op, count, root, input, output));
+    }
+
+    private void run(
+            Call call,
+            OpKind kind,
+            ReduceOp op,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            Blocks blocks,
+            @Nullable Blocks incoming) {
+        run(call, call.part(sequence++, kind, op, root, input, output, blocks, incoming));
+    }
+
+    private void run(Call call, Call part) {
         backend.run(call.sequence() == begun ? Patience.afterNetwork(part) : part);
         begun = call.sequence();
     }

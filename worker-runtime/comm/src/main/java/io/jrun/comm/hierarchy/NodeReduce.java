@@ -8,8 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 
 /**
- * Reduce over nodes of several ranks to a root that is in a column: each node reduces into scratch memory of its member of
- * that column, which reduces across the nodes into the root's buffer; piece by piece.
+ * Reduce over nodes of several ranks: each node reduces into scratch memory of its member of the root's column, which reduces
+ * across the nodes into the root's buffer; piece by piece. If the root is an extra rank, its node's first rank takes its place
+ * on the network and hands it the results.
  *
  * <p>Bytes on the wire: what the column's algorithm sends; every node but the root's sends the buffer once, however many
  * ranks it has. Scratch memory: two pieces.
@@ -21,20 +22,27 @@ final class NodeReduce {
     private static final int IN_FLIGHT = 2;
 
     private final Plane plane;
-    private final Scratch scratch;
+    private final Topology topology;
     private final Call call;
     private final ReduceOp op;
+    private final Pieces pieces;
     private final int rootNode;
+    private final int rootPlace;
     private final int driver;
+    private final MemorySegment slots;
     private final ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
 
     private NodeReduce(Plane plane, Scratch scratch, Call call) {
         this.plane = plane;
-        this.scratch = scratch;
+        this.topology = plane.topology();
         this.call = call;
         this.op = Plane.partial(call.op());
-        this.rootNode = plane.topology().nodeOf(call.root());
-        this.driver = plane.topology().placeOf(call.root());
+        this.pieces = Pieces.of(call.count(), call.type().sizeBytes(), Pieces.BYTES, 1);
+        this.rootNode = topology.nodeOf(call.root());
+        this.rootPlace = topology.placeOf(call.root());
+        this.driver = topology.driverOf(call.root());
+        boolean usesSlots = drives() && topology.rank() != call.root();
+        this.slots = usesSlots ? scratch.of(IN_FLIGHT * slotBytes()) : MemorySegment.NULL;
     }
 
     static void run(Plane plane, Scratch scratch, Call call) {
@@ -42,37 +50,56 @@ final class NodeReduce {
     }
 
     private void run() {
-        Pieces pieces = Pieces.of(call.count(), call.type().sizeBytes(), Pieces.BYTES, 1);
-        long slot = pieces.count(0) * pieces.elementBytes();
-        boolean isDriver = plane.topology().place() == driver;
-        boolean isRoot = isDriver && plane.topology().node() == rootNode;
-        MemorySegment slots =
-                isDriver && !isRoot ? scratch.of(slot * Math.min(IN_FLIGHT, pieces.number())) : MemorySegment.NULL;
-        for (int index = 0; index < pieces.number(); index++) {
-            MemorySegment piece = pieces.slice(call.input(), 0, index);
-            if (isDriver && pending.size() == IN_FLIGHT) {
-                pending.remove().await();
-            }
-            if (isDriver && !isRoot) {
-                piece = slots.asSlice(index % IN_FLIGHT * slot, piece.byteSize())
-                        .copyFrom(piece);
-            }
-            plane.node().reduce(call, op, piece, driver);
-            if (isDriver) {
-                cross(ColumnPlane.part(call, OpKind.REDUCE, op, rootNode, piece, piece), pieces.number());
+        for (int piece = 0; piece < pieces.number(); piece++) {
+            reduce(piece);
+            if (piece > 0) {
+                deliver(piece - 1);
             }
         }
-        pending.forEach(ColumnPlane.Pending::await);
-        if (isRoot) {
+        deliver(pieces.number() - 1);
+        if (topology.rank() == call.root()) {
             plane.finish(call, call.input().asSlice(0, call.bytes()));
         }
     }
 
-    private void cross(Call part, int pieces) {
-        if (pieces == 1) {
-            plane.column().run(part);
-        } else {
-            pending.add(plane.column().start(part));
+    private void reduce(int piece) {
+        MemorySegment data = data(piece);
+        if (drives() && topology.rank() != call.root()) {
+            data.copyFrom(buffer(piece));
         }
+        plane.node().reduce(call, op, data, driver);
+        if (drives()) {
+            Call part = ColumnPlane.part(call, OpKind.REDUCE, op, rootNode, data);
+            pending.add(plane.column().run(part, pieces.number() > 1));
+        }
+    }
+
+    private void deliver(int piece) {
+        if (drives()) {
+            pending.remove().await();
+        }
+        if (topology.node() == rootNode && rootPlace != driver) {
+            plane.node().hand(call, data(piece), driver, buffer(piece), rootPlace);
+        }
+    }
+
+    private boolean drives() {
+        return topology.place() == driver;
+    }
+
+    /** What this rank contributes of a piece; the driver's is overwritten, so it must not be the program's but the root's. */
+    private MemorySegment data(int piece) {
+        MemorySegment buffer = buffer(piece);
+        return slots.equals(MemorySegment.NULL)
+                ? buffer
+                : slots.asSlice(piece % IN_FLIGHT * slotBytes(), buffer.byteSize());
+    }
+
+    private MemorySegment buffer(int piece) {
+        return pieces.slice(call.input(), 0, piece);
+    }
+
+    private long slotBytes() {
+        return pieces.count(0) * pieces.elementBytes();
     }
 }

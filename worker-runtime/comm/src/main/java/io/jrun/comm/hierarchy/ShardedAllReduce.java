@@ -103,7 +103,7 @@ final class ShardedAllReduce {
     private void crossNow(MemorySegment piece, int shards) {
         if (drives(shards)) {
             MemorySegment own = shard(piece, shards, plane.topology().place());
-            plane.column().run(ColumnPlane.part(call, OpKind.ALL_REDUCE, op, 0, own, own));
+            plane.column().run(ColumnPlane.part(call, OpKind.ALL_REDUCE, op, 0, own));
             plane.finish(call, own);
         }
     }
@@ -111,7 +111,7 @@ final class ShardedAllReduce {
     private void crossBeside(MemorySegment piece, int shards) {
         if (drives(shards)) {
             MemorySegment own = shard(piece, shards, plane.topology().place());
-            pending.add(plane.column().start(ColumnPlane.part(call, OpKind.ALL_REDUCE, op, 0, own, own)));
+            pending.add(plane.column().start(ColumnPlane.part(call, OpKind.ALL_REDUCE, op, 0, own)));
         }
     }
 

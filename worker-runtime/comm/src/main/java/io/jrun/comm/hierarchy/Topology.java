@@ -39,6 +39,11 @@ record Topology(List<List<Integer>> nodes, int node, int place) {
         throw new IllegalStateException("rank " + group.rank() + " is on no node");
     }
 
+    /** This rank. */
+    int rank() {
+        return local().get(place);
+    }
+
     int nodeCount() {
         return nodes.size();
     }
@@ -61,9 +66,17 @@ record Topology(List<List<Integer>> nodes, int node, int place) {
         return nodes.stream().map(members -> members.get(place)).toList();
     }
 
-    /** Whether there are no extra ranks anywhere. */
-    boolean isEven() {
-        return nodes.stream().allMatch(members -> members.size() == columnCount());
+    /** Whether the group ranks follow each other on nodes, so that a node's blocks lie one behind the other. */
+    boolean isInOrder() {
+        int rank = 0;
+        for (List<Integer> members : nodes) {
+            for (int member : members) {
+                if (member != rank++) {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     /** Whether no two members share a node. */
@@ -81,6 +94,12 @@ record Topology(List<List<Integer>> nodes, int node, int place) {
 
     int placeOf(int groupRank) {
         return nodes.get(nodeOf(groupRank)).indexOf(groupRank);
+    }
+
+    /** The place of those who talk for their nodes in what one column carries from or to a rank: the rank's own if it is in one. */
+    int driverOf(int groupRank) {
+        int place = placeOf(groupRank);
+        return place < columnCount() ? place : 0;
     }
 
     boolean isLocal(int groupRank) {

@@ -19,7 +19,7 @@ final class ControlBlock {
     private static final long LINE = 128;
     private static final long HEADER_BYTES = 4096;
     private static final long ENTRIES = 2 * LINE;
-    private static final long ENTRY_DATA = 40;
+    private static final long ENTRY_DATA = 48;
     private static final long ENTRY_COUNTS = (ENTRY_DATA + INLINE_BYTES + LINE - 1) / LINE * LINE;
     private static final long MAILBOX_BYTES = 3 * LINE;
     private static final long PAGE = 4096;
@@ -115,6 +115,11 @@ final class ControlBlock {
     /** The operation's number as the program counts: the entry's own is that of a part where operations have parts. */
     static long calledAs(long entry) {
         return entry + 32;
+    }
+
+    /** {@link io.jrun.comm.backend.Fingerprint#blocks} of the program's call. */
+    static long blocks(long entry) {
+        return entry + 40;
     }
 
     static long data(long entry) {

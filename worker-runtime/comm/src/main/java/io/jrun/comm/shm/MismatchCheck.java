@@ -39,14 +39,25 @@ final class MismatchCheck {
             throw mismatch(peer, theirs + mode(!group.deterministic()), call, mode(group.deterministic()));
         }
         if (fingerprint != Fingerprint.of(call, group) || count != called.count() || sequence != called.sequence()) {
-            String theirs = Fingerprint.isUneven(fingerprint) && call.whole() == null
-                    ? describeUneven(sequence, fingerprint, entry)
-                    : Fingerprint.describe(sequence, fingerprint, count);
-            throw mismatch(peer, theirs, call);
+            throw mismatch(peer, describe(sequence, fingerprint, count, entry, call), call);
         }
-        if (call.uneven() != null) {
+        if (call.whole() == null && call.uneven() != null) {
             compareBlocks(peer, entry, call);
+        } else if (Words.plain(ControlBlock.blocks(entry)) != Fingerprint.blocks(call)) {
+            throw mismatch(peer, describe(sequence, fingerprint, count, entry, call), call);
         }
+    }
+
+    /** What a peer called; the sizes of its blocks are in the entry only where the operation has no parts. */
+    private String describe(long sequence, long fingerprint, long count, long entry, Call mine) {
+        if (!Fingerprint.isUneven(fingerprint)) {
+            return Fingerprint.describe(sequence, fingerprint, count);
+        }
+        if (mine.whole() == null) {
+            return describeUneven(sequence, fingerprint, entry);
+        }
+        String amount = Fingerprint.describeBlocks(count, Words.plain(ControlBlock.blocks(entry)));
+        return Fingerprint.describe(sequence, fingerprint, amount);
     }
 
     private void compareBlocks(int peer, long entry, Call call) {

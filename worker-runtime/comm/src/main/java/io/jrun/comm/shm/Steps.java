@@ -43,6 +43,7 @@ final class Steps {
         Words.plain(ControlBlock.fingerprint(entry), Fingerprint.of(call, group));
         Words.plain(ControlBlock.count(entry), call.asCalled().count());
         Words.plain(ControlBlock.calledAs(entry), call.asCalled().sequence());
+        Words.plain(ControlBlock.blocks(entry), Fingerprint.blocks(call));
         Words.plain(ControlBlock.location(entry), location);
         if (inlineBytes > 0) {
             MemorySegment.copy(call.input(), 0, Memory.ALL, ControlBlock.data(entry), inlineBytes);

@@ -2,9 +2,9 @@ package io.jrun.comm.tcp;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
-import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Envelope;
+import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.collective.Algorithm;
 import java.nio.ByteBuffer;
@@ -66,8 +66,7 @@ record FrameHeader(
         if (call.kind().isMessage()) {
             return call.label();
         }
-        Blocks uneven = call.uneven();
-        return uneven == null ? 0 : call.unevenIncoming() != null ? OF_EACH_RANK : uneven.checksum();
+        return call.unevenIncoming() != null ? OF_EACH_RANK : Fingerprint.blocks(call);
     }
 
     FrameHeader withFrame(int newSender, int newStep, long newLength) {
@@ -139,8 +138,6 @@ record FrameHeader(
         }
         return detail == 0
                 ? Long.toString(count)
-                : detail == OF_EACH_RANK
-                        ? "uneven blocks"
-                        : count + " in uneven blocks of checksum " + Long.toHexString(detail);
+                : detail == OF_EACH_RANK ? "uneven blocks" : Fingerprint.describeBlocks(count, detail);
     }
 }
