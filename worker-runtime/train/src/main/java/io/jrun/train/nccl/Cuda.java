@@ -28,6 +28,11 @@ final class Cuda {
 
     private static final List<String> FILES = List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so");
     private static final int NON_BLOCKING_STREAM = 1;
+    private static final int WITHOUT_TIMES = 2;
+
+    /** The legacy default stream of the device, which other streams made without a flag go with. */
+    private static final MemorySegment DEFAULT_STREAM = MemorySegment.NULL;
+
     private static final int PORTABLE_AND_MAPPED = 1 | 2;
 
     private final MethodHandle deviceCount;
@@ -35,6 +40,10 @@ final class Cuda {
     private final MethodHandle createStream;
     private final MethodHandle destroyStream;
     private final MethodHandle queryStream;
+    private final MethodHandle createEvent;
+    private final MethodHandle destroyEvent;
+    private final MethodHandle recordEvent;
+    private final MethodHandle awaitEvent;
     private final MethodHandle allocateDevice;
     private final MethodHandle freeDevice;
     private final MethodHandle allocatePinned;
@@ -48,6 +57,10 @@ final class Cuda {
         this.createStream = library.function("cudaStreamCreateWithFlags", ADDRESS, JAVA_INT);
         this.destroyStream = library.function("cudaStreamDestroy", ADDRESS);
         this.queryStream = library.function("cudaStreamQuery", ADDRESS);
+        this.createEvent = library.function("cudaEventCreateWithFlags", ADDRESS, JAVA_INT);
+        this.destroyEvent = library.function("cudaEventDestroy", ADDRESS);
+        this.recordEvent = library.function("cudaEventRecord", ADDRESS, ADDRESS);
+        this.awaitEvent = library.function("cudaStreamWaitEvent", ADDRESS, ADDRESS, JAVA_INT);
         this.allocateDevice = library.function("cudaMalloc", ADDRESS, JAVA_LONG);
         this.freeDevice = library.function("cudaFree", ADDRESS);
         this.allocatePinned = library.function("cudaHostAlloc", ADDRESS, JAVA_LONG, JAVA_INT);
@@ -76,12 +89,30 @@ final class Cuda {
         check(call(setDevice, device), "cudaSetDevice(" + device + ")");
     }
 
+    /** A stream that does not hold up what callers queue on theirs, nor waits for it; see {@link #awaitCallers}. */
     MemorySegment stream() {
         return made(createStream, "cudaStreamCreateWithFlags", NON_BLOCKING_STREAM);
     }
 
     void destroyStream(MemorySegment stream) {
         int _ = call(destroyStream, stream);
+    }
+
+    MemorySegment event() {
+        return made(createEvent, "cudaEventCreateWithFlags", WITHOUT_TIMES);
+    }
+
+    void destroyEvent(MemorySegment event) {
+        int _ = call(destroyEvent, event);
+    }
+
+    /**
+     * What is queued on {@code stream} from now on runs after all that callers have queued by now on the default stream, which
+     * is PyTorch's as long as nobody chooses another, and on streams that go with it.
+     */
+    void awaitCallers(MemorySegment stream, MemorySegment event) {
+        check(call(recordEvent, event, DEFAULT_STREAM), "cudaEventRecord");
+        check(call(awaitEvent, stream, event, 0), "cudaStreamWaitEvent");
     }
 
     /** Whether everything on the stream is done. */

@@ -13,8 +13,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An NCCL communicator with a stream of its own. The calling thread queues the operation on the stream and asks until it is
- * done; past the deadline, or when the group is poisoned, it aborts the communicator, which ends the kernels. Runs one
+ * An NCCL communicator with a stream of its own. The calling thread queues the operation on the stream, behind what callers have
+ * queued on the default stream, and asks until it is done; past the deadline, or when the group is poisoned, it aborts the communicator, which ends the kernels. Runs one
  * operation at a time.
  */
 final class NcclChannel implements AutoCloseable {
@@ -29,6 +29,7 @@ final class NcclChannel implements AutoCloseable {
     private final Rendezvous rendezvous;
     private @Nullable MemorySegment communicator;
     private @Nullable MemorySegment stream;
+    private @Nullable MemorySegment event;
 
     NcclChannel(Nccl nccl, Cuda cuda, int device, GroupContext group, Rendezvous rendezvous) {
         this.nccl = nccl;
@@ -46,6 +47,7 @@ final class NcclChannel implements AutoCloseable {
             cuda.use(device);
             MemorySegment comm = communicator(call);
             MemorySegment queue = stream();
+            cuda.awaitCallers(queue, event());
             DeviceBuffers staged = DeviceBuffers.of(cuda, buffers, queue);
             try {
                 launch(call, staged, type, op, comm, queue);
@@ -131,6 +133,15 @@ final class NcclChannel implements AutoCloseable {
         return current;
     }
 
+    private MemorySegment event() {
+        MemorySegment current = event;
+        if (current == null) {
+            current = cuda.event();
+            event = current;
+        }
+        return current;
+    }
+
     /** Until the communicator has taken what it was given. */
     private void awaitState(MemorySegment comm, Call call) {
         int state = nccl.state(comm);
@@ -178,6 +189,11 @@ final class NcclChannel implements AutoCloseable {
         if (queue != null) {
             cuda.destroyStream(queue);
             stream = null;
+        }
+        MemorySegment mark = event;
+        if (mark != null) {
+            cuda.destroyEvent(mark);
+            event = null;
         }
     }
 }

@@ -1,0 +1,158 @@
+package io.jrun.train.nccl;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.LocalWorld;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** In which order the GPU is asked for what, seen by libraries that do nothing but tell: no GPU is needed for that. */
+@Timeout(120)
+class NcclOrderTest {
+    private static final String LIBRARY = """
+            #include <stdio.h>
+            typedef struct { char internal[128]; } Id;
+            static long made = 0x100;
+            static int make(void **place) { *place = (void *) __sync_add_and_fetch(&made, 1); return 0; }
+            int cudaGetDeviceCount(int *count) { *count = 2; return 0; }
+            int cudaSetDevice(int device) { return 0; }
+            int cudaStreamCreateWithFlags(void **stream, unsigned flags) {
+                make(stream);
+                dprintf(1, "stream %p flags %u\\n", *stream, flags);
+                return 0;
+            }
+            int cudaStreamDestroy(void *stream) { return 0; }
+            int cudaStreamQuery(void *stream) { return 0; }
+            int cudaEventCreateWithFlags(void **event, unsigned flags) { return make(event); }
+            int cudaEventDestroy(void *event) { dprintf(1, "destroy %p\\n", event); return 0; }
+            int cudaEventRecord(void *event, void *stream) {
+                dprintf(1, "record %p on %s\\n", event, stream ? "another" : "default");
+                return 0;
+            }
+            int cudaStreamWaitEvent(void *stream, void *event, unsigned flags) {
+                dprintf(1, "%p awaits %p\\n", stream, event);
+                return 0;
+            }
+            int cudaMalloc(void **memory, size_t bytes) { return make(memory); }
+            int cudaFree(void *memory) { return 0; }
+            int cudaHostAlloc(void **memory, size_t bytes, unsigned flags) { return make(memory); }
+            int cudaFreeHost(void *memory) { return 0; }
+            int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream) { return 0; }
+            int cudaPointerGetAttributes(int *attributes, const void *pointer) { *attributes = 2; return 0; }
+            int ncclGetVersion(int *version) { *version = 22304; return 0; }
+            int ncclGetUniqueId(Id *id) { return 0; }
+            int ncclCommInitRankConfig(void **comm, int size, Id id, int rank, void *config) { return make(comm); }
+            int ncclCommGetAsyncError(void *comm, int *state) { *state = 0; return 0; }
+            int ncclCommAbort(void *comm) { return 0; }
+            int ncclGroupStart() { return 0; }
+            int ncclGroupEnd() { return 0; }
+            int ncclAllReduce(void *in, void *out, size_t count, int type, int op, void *comm, void *stream) {
+                dprintf(1, "%p reduces\\n", stream);
+                return 0;
+            }
+            int ncclBroadcast() { return 0; }
+            int ncclReduce() { return 0; }
+            int ncclAllGather() { return 0; }
+            int ncclReduceScatter() { return 0; }
+            int ncclSend() { return 0; }
+            int ncclRecv() { return 0; }
+            """;
+
+    @TempDir
+    private Path folder;
+
+    /** Reduces memory that is nobody's, twice: to the libraries it is a device's. */
+    public static final class Reduces {
+        private Reduces() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            LocalWorld.run(2, world -> {
+                try (ProcessGroup group = world.group()
+                        .split(0, world.rank(), world.group().options().withBackend("nccl"))) {
+                    MemorySegment onDevice = MemorySegment.ofAddress(0x10000).reinterpret(4000);
+                    group.allReduce(onDevice, DataType.F32, 1000, ReduceOp.SUM);
+                    group.allReduce(onDevice, DataType.F32, 1000, ReduceOp.SUM);
+                }
+            });
+        }
+    }
+
+    @Test
+    void whatCallersHaveQueuedOnTheDefaultStreamComesFirst() throws Exception {
+        compile("libnccl.so.2");
+        Files.copy(folder.resolve("libnccl.so.2"), folder.resolve("libcudart.so.13"));
+        ProcessBuilder java = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--add-modules=jdk.incubator.vector",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Reduces.class.getName());
+        java.environment().put("LD_LIBRARY_PATH", folder.toString());
+        List<String> lines = run(java);
+        List<String> streams = lines.stream()
+                .filter(line -> line.startsWith("stream "))
+                .map(line -> line.split(" ", -1)[1])
+                .toList();
+        assertThat(streams).as(String.join("\n", lines)).hasSize(2);
+        for (String stream : streams) {
+            assertThat(lines).contains("stream " + stream + " flags 1"); // it holds up no other stream
+            List<String> awaited = lines.stream()
+                    .filter(line -> line.startsWith(stream + " awaits "))
+                    .map(line -> line.split(" ", -1)[2])
+                    .toList();
+            assertThat(awaited).as(String.join("\n", lines)).hasSize(2);
+            String event = awaited.getFirst();
+            assertThat(lines.stream().filter(line -> line.contains(stream + " ") || line.contains(event)))
+                    .containsSubsequence(
+                            "record " + event + " on default",
+                            stream + " awaits " + event,
+                            stream + " reduces",
+                            "record " + event + " on default",
+                            stream + " awaits " + event,
+                            stream + " reduces",
+                            "destroy " + event);
+        }
+    }
+
+    private void compile(String library) throws Exception {
+        Path source = Files.writeString(folder.resolve("calls.c"), LIBRARY);
+        ProcessBuilder compiler = new ProcessBuilder(
+                "cc", "-shared", "-fPIC", "-o", folder.resolve(library).toString(), source.toString());
+        try {
+            run(compiler);
+        } catch (IOException none) {
+            assumeTrue(false, "skipped: no C compiler here (" + none.getMessage() + ")");
+        }
+    }
+
+    private List<String> run(ProcessBuilder command) throws Exception {
+        Path output = folder.resolve("output");
+        Process process = command.redirectErrorStream(true)
+                .redirectOutput(output.toFile())
+                .start();
+        try {
+            assertThat(process.waitFor(60, TimeUnit.SECONDS))
+                    .as("end of " + command.command())
+                    .isTrue();
+            List<String> lines = Files.readAllLines(output, UTF_8);
+            assertThat(process.exitValue()).as(String.join("\n", lines)).isZero();
+            return lines;
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+}
