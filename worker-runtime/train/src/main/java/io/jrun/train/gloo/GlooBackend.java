@@ -48,7 +48,7 @@ final class GlooBackend implements Backend {
     private final GroupContext context;
     private final Rendezvous rendezvous;
     private final Arena memory = Arena.ofShared();
-    private volatile @Nullable ProcessGroupGloo group;
+    private volatile @Nullable GlooMeeting meeting;
 
     GlooBackend(GroupContext context, Rendezvous rendezvous) {
         this.context = context;
@@ -78,7 +78,7 @@ final class GlooBackend implements Backend {
         long all = count * context.size();
         MemorySegment in = buffers.input();
         MemorySegment out = buffers.output();
-        Milliseconds timeout = new Milliseconds(Math.max(1, call.deadline().remainingNanos() / 1_000_000));
+        Milliseconds timeout = left(call);
         boolean isRoot = context.rank() == call.root();
         return switch (call.kind()) {
             case BROADCAST -> {
@@ -135,16 +135,22 @@ final class GlooBackend implements Backend {
             }
             case SEND -> gloo.send(new TensorVector(tensor(call, in, count)), call.root(), TAG);
             case RECV -> gloo.recv(new TensorVector(tensor(call, out, count)), call.root(), TAG);
-            case BARRIER -> {
-                BarrierOptions options = new BarrierOptions();
-                options.timeout(timeout);
-                yield gloo.barrier(options);
-            }
+            case BARRIER -> barrier(gloo, timeout);
             default ->
                 throw new CommException(
                         ErrorCode.USAGE,
                         call.describe() + ": the gloo backend does not have this operation. Use another backend.");
         };
+    }
+
+    private static Milliseconds left(Call call) {
+        return new Milliseconds(Math.max(1, call.deadline().remainingNanos() / 1_000_000));
+    }
+
+    private static Work barrier(ProcessGroupGloo gloo, Milliseconds timeout) {
+        BarrierOptions options = new BarrierOptions();
+        options.timeout(timeout);
+        return gloo.barrier(options);
     }
 
     private void finish(Call call, NativeBuffers buffers) {
@@ -212,22 +218,22 @@ final class GlooBackend implements Backend {
     }
 
     private ProcessGroupGloo connected(Call call) {
-        ProcessGroupGloo current = group;
-        return current != null ? current : connect(call);
+        GlooMeeting current = meeting;
+        return current != null ? current.group() : connect(call);
     }
 
     private synchronized ProcessGroupGloo connect(Call call) {
-        ProcessGroupGloo current = group;
+        GlooMeeting current = meeting;
         if (current == null) {
             current = GlooMeeting.open(
-                            context.rank(),
-                            context.addresses(),
-                            mine -> rendezvous.fromFirst(context, () -> mine, call.deadline()),
-                            call.deadline().timeout())
-                    .group();
-            group = current;
+                    context.rank(),
+                    context.addresses(),
+                    mine -> rendezvous.fromFirst(context, () -> mine, call.deadline()),
+                    call.deadline().timeout());
+            await(barrier(current.group(), left(call)), call); // From now on nobody needs the store, which is rank 0's.
+            meeting = current;
         }
-        return current;
+        return current.group();
     }
 
     @Override
@@ -238,9 +244,14 @@ final class GlooBackend implements Backend {
     @Override
     public void healthChanged() {}
 
-    /** The libtorch object stays, see {@link GlooMeeting#kept}. */
+    /** Where the group has failed, an operation may go on in Gloo, up to its timeout: such a one ends with the process. */
     @Override
-    public void close() {
+    public synchronized void close() {
+        GlooMeeting current = meeting;
+        if (current != null && context.health().cause() == null) {
+            current.close();
+        }
+        meeting = null;
         memory.close();
     }
 }

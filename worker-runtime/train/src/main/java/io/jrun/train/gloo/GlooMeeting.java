@@ -5,7 +5,9 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Set;
 import java.util.function.UnaryOperator;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.SizeTPointer;
@@ -22,13 +24,15 @@ import org.bytedeco.pytorch.TCPStoreOptions;
  *
  * @param group connected
  * @param store may be handed over any number of times
+ * @param made what these two are made of, and they, in this order
  */
-public record GlooMeeting(ProcessGroupGloo group, Store store) {
+public record GlooMeeting(ProcessGroupGloo group, Store store, List<Pointer> made) implements AutoCloseable {
     /**
-     * Everything of c10d that was made here, for the life of the process: JavaCPP's destructor of a store that has been
-     * handed over fails an assertion of libtorch, which ends the process.
+     * Everything of c10d that was made here and is not closed: where the garbage collector chooses the order, JavaCPP's
+     * destructor of a store that has been handed over fails an assertion of libtorch, which ends the process.
      */
-    private static final List<Pointer> KEPT = Collections.synchronizedList(new ArrayList<>());
+    private static final Set<Pointer> KEPT =
+            Collections.synchronizedSet(Collections.newSetFromMap(new IdentityHashMap<>()));
 
     /** Gloo's threads for one group: what torch.distributed takes. */
     private static final int THREADS = 2;
@@ -51,26 +55,40 @@ public record GlooMeeting(ProcessGroupGloo group, Store store) {
         SizeTPointer workers = new SizeTPointer(1);
         workers.put(size);
         options.numWorkers(workers);
+        List<Pointer> made = new ArrayList<>();
         TCPStore tcpStore;
         if (rank == 0) {
             options.port((short) 0);
             tcpStore = kept(new TCPStore(addresses.getFirst(), options));
+            made.add(tcpStore);
             byte[] _ =
                     announce.apply(Integer.toString(tcpStore.getPort() & 0xffff).getBytes(StandardCharsets.US_ASCII));
         } else {
             String port = new String(announce.apply(new byte[0]), StandardCharsets.US_ASCII);
             options.port((short) Integer.parseInt(port));
             tcpStore = kept(new TCPStore(addresses.getFirst(), options));
+            made.add(tcpStore);
         }
         // A store made in Java can be handed over only once; the one inside a PrefixStore any number of times.
-        Store shared = kept(kept(new PrefixStore("", tcpStore)).getUnderlyingStore());
+        PrefixStore first = kept(new PrefixStore("", tcpStore));
+        Store shared = kept(first.getUnderlyingStore());
         ProcessGroupGloo.Options glooOptions =
                 kept(ProcessGroupGloo.Options.create(new Milliseconds(timeout.toMillis())));
         glooOptions.devices(new GlooDeviceVector(ProcessGroupGloo.createDeviceForHostname(addresses.get(rank))));
         glooOptions.threads(THREADS);
-        ProcessGroupGloo group = NativeStdout.toStderr(
-                () -> kept(new ProcessGroupGloo(kept(new PrefixStore("gloo", shared)), rank, size, glooOptions)));
-        return new GlooMeeting(group, shared);
+        PrefixStore own = kept(new PrefixStore("gloo", shared));
+        ProcessGroupGloo group = NativeStdout.toStderr(() -> kept(new ProcessGroupGloo(own, rank, size, glooOptions)));
+        made.addAll(List.of(first, shared, glooOptions, own, group));
+        return new GlooMeeting(group, shared, made);
+    }
+
+    /** Ends the connections and the store, the youngest object first. Nothing may be under way, here or on other ranks. */
+    @Override
+    public void close() {
+        for (Pointer object : made.reversed()) {
+            object.deallocate();
+            KEPT.remove(object);
+        }
     }
 
     /** Keeps {@code object} from being collected, and from ending with a PointerScope that is open. */

@@ -14,13 +14,18 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
 import io.jrun.comm.World;
 import io.jrun.comm.backend.Blocks;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.function.LongUnaryOperator;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -95,6 +100,41 @@ class GlooBackendTest {
                 short[] brain = {(short) (Float.floatToIntBits(world.rank() + 1f) >>> 16)};
                 group.allReduce(MemorySegment.ofArray(brain), DataType.BF16, 1, ReduceOp.AVG);
                 assertThat(Float.intBitsToFloat(brain[0] << 16)).isEqualTo(1.5f);
+            }
+        });
+    }
+
+    private static long sockets() {
+        try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
+            return files.filter(GlooBackendTest::isSocket).count();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static boolean isSocket(Path file) {
+        try {
+            return Files.readSymbolicLink(file).toString().startsWith("socket:");
+        } catch (IOException closed) {
+            return false;
+        }
+    }
+
+    @Test
+    void aClosedGroupGivesItsConnectionsBack() {
+        LocalWorld.run(2, world -> {
+            long before = sockets();
+            world.group().barrier();
+            for (int turn = 0; turn < 3; turn++) {
+                try (ProcessGroup group = gloo(world)) {
+                    group.barrier();
+                    world.group().barrier();
+                    assertThat(sockets()).isGreaterThan(before);
+                    world.group().barrier();
+                }
+                world.group().barrier();
+                assertThat(sockets()).isEqualTo(before);
+                world.group().barrier();
             }
         });
     }
