@@ -33,6 +33,9 @@ final class CollectiveMatrix {
     /** ... and so do types of one size. */
     private static final Set<DataType> LIKE_ANOTHER = Set.of(DataType.F16, DataType.U8, DataType.BOOL);
 
+    /** Of floats, and of a number that neither ranks nor segments divide. */
+    private static final long MEBIBYTES = 600_011;
+
     private final ProcessGroup group;
     private final Buffers kind;
     private final Arena arena;
@@ -100,6 +103,12 @@ final class CollectiveMatrix {
     static void runOnce(World world, Buffers kind) {
         List<DataType> types = List.of(DataType.BOOL, DataType.BF16, DataType.F32, DataType.I64);
         run(world.group(), kind, List.of(1023L), types);
+    }
+
+    /** The same on many elements, and on mebibytes. */
+    static void runMuch(World world, Buffers kind) {
+        run(world.group(), kind, List.of(65_537L), List.of(DataType.BF16));
+        run(world.group(), kind, List.of(MEBIBYTES), List.of(DataType.F32));
     }
 
     private void runAll(Elements elements, long count) {

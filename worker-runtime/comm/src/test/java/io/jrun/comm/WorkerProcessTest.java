@@ -9,6 +9,7 @@ import io.jrun.comm.WorkerPrograms.FailWhilePending;
 import io.jrun.comm.WorkerPrograms.InstanceMain;
 import io.jrun.comm.WorkerPrograms.JoinTwice;
 import io.jrun.comm.WorkerPrograms.LeaveEarly;
+import io.jrun.comm.WorkerPrograms.MuchOfEverything;
 import io.jrun.comm.WorkerPrograms.ReduceForever;
 import io.jrun.comm.WorkerPrograms.ReduceMuch;
 import java.io.IOException;
@@ -39,6 +40,21 @@ class WorkerProcessTest {
                 assertThat(TestAgent.exitCode(process)).as(agent.output(0)).isZero();
             }
             assertThat(agent.output(size - 1)).contains("rank " + (size - 1) + " of " + size + " did everything");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void muchOfEveryOperationIsExactBetweenProcesses(TransportKind transport) throws Exception {
+        boolean isOnNodes = transport == TransportKind.AUTO;
+        try (TestAgent agent = isOnNodes ? new TestAgent(List.of(2, 1)) : new TestAgent(3, transport)) {
+            List<Process> processes = agent.start(MuchOfEverything.class, List.of());
+            for (int rank = 0; rank < processes.size(); rank++) {
+                assertThat(TestAgent.exitCode(processes.get(rank)))
+                        .as(agent.output(rank))
+                        .isZero();
+                assertThat(agent.output(rank)).contains("rank " + rank + " did much");
+            }
         }
     }
 

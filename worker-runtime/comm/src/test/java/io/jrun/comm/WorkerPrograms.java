@@ -26,6 +26,19 @@ final class WorkerPrograms {
         }
     }
 
+    /** Every operation on much memory. */
+    public static final class MuchOfEverything {
+        private MuchOfEverything() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            try (World world = Distributed.init()) {
+                CollectiveMatrix.runMuch(world, CollectiveMatrix.Buffers.HEAP);
+                System.out.println("rank " + world.rank() + " did much");
+            }
+        }
+    }
+
     /** All-reduces for ever. */
     public static final class ReduceForever {
         private ReduceForever() {}
