@@ -8,6 +8,7 @@ import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -47,7 +48,7 @@ public final class Libtorch {
     private static final List<String> BINDINGS = List.of("libjnitorch.so", "libjnitorch_gloo.so");
 
     /** The only platform of this version. */
-    private static final String ARCHIVE_SUFFIX = "-linux-x86_64.jar";
+    static final String ARCHIVE_SUFFIX = "-linux-x86_64.jar";
 
     private static boolean isLoaded;
 
@@ -65,8 +66,12 @@ public final class Libtorch {
         NativeCache cache = openCache();
         Path marker = cache.marker(libraryArchive());
         if (Files.exists(marker)) {
-            // Warm: only compares sizes and times (37 ms), without holding up the neighbours.
-            unpackAndOpen();
+            // Warm: at most compares sizes and times, without holding up the neighbours.
+            if (seeksGpuBuilds() || !DirectLoad.load(cache.directory(), marker)) {
+                Instant begin = Instant.now();
+                unpackAndOpen();
+                cache.checked(marker, begin);
+            }
         } else {
             // Cold: the lock is held over the opening too, since the BLAS is unpacked by its own loader.
             cache.locked(LOCK_DEADLINE, () -> {
@@ -127,6 +132,10 @@ public final class Libtorch {
                 && classPath().noneMatch(entry -> entry.endsWith(GPU_BUILD_SUFFIX))) {
             System.setProperty(EXTENSION_PROPERTY, "");
         }
+    }
+
+    private static boolean seeksGpuBuilds() {
+        return !"".equals(System.getProperty(EXTENSION_PROPERTY));
     }
 
     private static Stream<String> classPath() {

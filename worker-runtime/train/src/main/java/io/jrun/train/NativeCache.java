@@ -9,9 +9,11 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
@@ -57,6 +59,10 @@ final class NativeCache {
         return new NativeCache(directory);
     }
 
+    Path directory() {
+        return directory;
+    }
+
     /** The file whose presence says that everything in {@code archive}, as it is now, has been unpacked and loaded once. */
     Path marker(Path archive) {
         try {
@@ -71,6 +77,15 @@ final class NativeCache {
     void write(Path marker) {
         try {
             Files.writeString(marker, "");
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot write " + marker + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Notes that the presets' loader has found everything as it should be, or made it so, since {@code begin}. */
+    void checked(Path marker, Instant begin) {
+        try {
+            Files.setLastModifiedTime(marker, FileTime.from(begin));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write " + marker + ": " + e.getMessage(), e);
         }

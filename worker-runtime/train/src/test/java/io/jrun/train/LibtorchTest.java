@@ -13,8 +13,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.Loader;
+import org.bytedeco.pytorch.AdamWOptions;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -84,6 +86,63 @@ class LibtorchTest {
                 .contains("libtorch_cpu.so", "cudnn");
         assertThat(librariesOpened("-Dorg.bytedeco.javacpp.platform.extension=-gpu"))
                 .contains("libtorch_cpu.so", "cudnn");
+    }
+
+    /** It does its work again with each class; the switch that spares it is for the whole process. */
+    @Test
+    void aFilledCacheIsUsedWithoutThePresetsLoaderWhereNoOtherThreadMayNeedIt()
+            throws IOException, InterruptedException {
+        Libtorch.load();
+        String loader = "org.bytedeco.javacpp.ClassProperties ";
+        assertThat(classesLoaded("alone")).contains("sum 2.0").doesNotContain(loader);
+        assertThat(classesLoaded("alone", "another class")).contains("sum 2.0", loader);
+        assertThat(classesLoaded("another thread")).contains("sum 2.0", loader);
+        assertThat(classesLoaded("another virtual thread")).contains("sum 2.0", loader);
+    }
+
+    private String classesLoaded(String... what) throws IOException, InterruptedException {
+        return JavaProcess.start(folder, LoadFirst.class, List.of("-Xlog:class+load"), Map.of(), what)
+                .join(300);
+    }
+
+    /** Loads libtorch alone or beside another thread, uses it, and perhaps one of its classes that few need. */
+    static final class LoadFirst {
+        public static void main(String[] args) {
+            switch (args[0]) {
+                case "another thread" -> Thread.ofPlatform().daemon().start(LoadFirst::stay);
+                case "another virtual thread" -> Thread.ofVirtual().start(LoadFirst::stay);
+                default -> {}
+            }
+            Libtorch.load();
+            System.out.println("sum " + torch.ones(2).sum().item_float());
+            if (args.length > 1) {
+                System.out.println("amsgrad " + new AdamWOptions().amsgrad().get());
+            }
+        }
+
+        private static void stay() {
+            LockSupport.park();
+        }
+    }
+
+    /** What tidies temporary folders may take any file. */
+    @Test
+    void aLibraryThatIsMissingOrCutShortInTheCacheIsUnpackedAgain() throws IOException, InterruptedException {
+        Path cache = folder.resolve("cache");
+        assertThat(start(cache, folder).join(300)).contains(cache.toString());
+        Path library;
+        try (Stream<Path> files = Files.walk(cache)) {
+            library = files.filter(file -> file.endsWith("libgomp.so.1"))
+                    .findFirst()
+                    .orElseThrow();
+        }
+        long size = Files.size(library);
+        Files.delete(library);
+        assertThat(start(cache, folder).join(300)).contains(cache.toString());
+        assertThat(library).hasSize(size);
+        Files.writeString(library, "cut short");
+        assertThat(start(cache, folder).join(300)).contains(cache.toString());
+        assertThat(library).hasSize(size);
     }
 
     private String librariesOpened(String... options) throws IOException, InterruptedException {
