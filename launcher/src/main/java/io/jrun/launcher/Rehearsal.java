@@ -9,19 +9,25 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.stream.Stream;
 
 /**
- * Runs a small job in the way a real one goes, and one on a standing agent, so that the JVM can archive the classes that a
- * start of jrun loads. The jobs' workers run this class too. Asked for by scripts/jrun-archive.
+ * Runs a small job in the way a real one goes, with a failure and a restart, and one on a standing agent, so that the JVM can
+ * archive the classes that jrun loads. The workers of the first list theirs, in the folder {@value #CLASS_LISTS}. Asked for by
+ * scripts/jrun-archive.
  */
 final class Rehearsal {
     /** Set to a folder for logs, makes {@link JRunCommand} rehearse instead of run. */
     static final String PROPERTY = "jrun.rehearsal";
 
+    /** Below the working directory; there, since a path may have spaces. */
+    private static final String CLASS_LISTS = "classes";
+
+    /** In the runtime, whose classes the launcher does not see. */
+    private static final String TRAINING = "io.jrun.train.elastic.TrainingRehearsal";
+
     private Rehearsal() {}
 
-    /** What the workers of the rehearsal do. */
+    /** What the worker on the standing agent does. */
     public static void main(String[] args) {
         System.out.println("rank " + System.getenv("RANK"));
     }
@@ -31,21 +37,29 @@ final class Rehearsal {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         JRunCommand command = new JRunCommand(surroundings, new Terminal(out, out, false, false));
         String jar = System.getProperty("java.class.path", ""); // started with -jar; a URL would have spaces escaped
-        List<String> job = List.of("--log-dir=" + logs, "--main-class=" + Rehearsal.class.getName(), jar);
-        command.run(with(job, "--nproc-per-node=2"));
+        command.run(List.of(
+                "--nproc-per-node=2",
+                "--max-restarts=1",
+                "--timeout=60",
+                "--jvm-opts=-XX:DumpLoadedClassList=" + CLASS_LISTS + "/%p",
+                "--log-dir=" + logs,
+                "--main-class=" + TRAINING,
+                jar));
         Path secret = Path.of(logs, "secret");
         try (AgentServer agent = AgentServer.listen(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
                 SecretFile.readOrCreate(secret),
                 AgentOptions.ofHome(surroundings.home(), Version.TEXT),
                 _ -> {})) {
-            command.run(with(job, "--hosts=127.0.0.1:1", "--agent-port=" + agent.port(), "--secret-file=" + secret));
+            command.run(List.of(
+                    "--hosts=127.0.0.1:1",
+                    "--agent-port=" + agent.port(),
+                    "--secret-file=" + secret,
+                    "--log-dir=" + logs,
+                    "--main-class=" + Rehearsal.class.getName(),
+                    jar));
         } catch (IOException _) {
             // Only the start of jobs on other hosts will be slower.
         }
-    }
-
-    private static List<String> with(List<String> job, String... options) {
-        return Stream.concat(Stream.of(options), job.stream()).toList();
     }
 }

@@ -1,15 +1,14 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.AgentOptions;
-import io.jrun.comm.Distributed;
-import io.jrun.comm.WorkerSetup;
-import io.jrun.comm.World;
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -21,36 +20,28 @@ import java.util.stream.Collectors;
  * one lies on top of it. HotSpot checks the archive against the jars; where it does not fit, workers start as without it.
  */
 public final class WorkerArchive {
-    private static final long STEP_SECONDS = 120;
-
-    /** The runtime's: what {@code WorkerMain} does in the rehearsal in place of {@link JvmDefaults#NATIVE_SETUP}. */
-    private static final String TRAINING = "-D" + WorkerSetup.PROPERTY + "=io.jrun.train.elastic.TrainingRehearsal";
+    private static final long DUMP_SECONDS = 120;
 
     private static final Set<String> KEPT_VARIABLES = Set.of("PATH", "HOME", "TMPDIR", "LC_ALL", "LANG");
 
     private WorkerArchive() {}
 
-    /** Entry point for a shell: {@code WorkerArchive HOME TARGET} archives for the installation in HOME. */
+    /**
+     * Entry point for a shell: {@code WorkerArchive HOME TARGET LISTS} archives for the installation in HOME the classes that
+     * workers have listed (-XX:DumpLoadedClassList) in the files of the folder LISTS.
+     */
     public static void main(String[] args) throws IOException, InterruptedException {
-        create(AgentOptions.ofHome(Path.of(args[0]), ""), Path.of(args[1]));
+        create(AgentOptions.ofHome(Path.of(args[0]), ""), Path.of(args[1]), Path.of(args[2]));
     }
 
     /** Dumps into a neighbour of {@code target} and renames it, so that nobody sees half an archive. Takes seconds. */
-    public static void create(AgentOptions options, Path target) throws IOException, InterruptedException {
+    private static void create(AgentOptions options, Path target, Path lists) throws IOException, InterruptedException {
         Path folder = Files.createTempDirectory(target.toAbsolutePath().getParent(), "worker-archive");
         Path classes = folder.resolve("classes");
         Path archive = folder.resolve("archive");
-        String runtime =
-                options.runtimeClassPath().stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
         try {
-            List<String> rehearsal = java("-XX:DumpLoadedClassList=" + classes, TRAINING);
-            rehearsal.addAll(List.of("-cp", runtime + File.pathSeparator + System.getProperty("java.class.path")));
-            rehearsal.addAll(List.of(WorkerCommand.WORKER_MAIN, Rehearsal.class.getName()));
-            run(rehearsal);
-            List<String> dump =
-                    java("-Xshare:dump", "-XX:SharedClassListFile=" + classes, "-XX:SharedArchiveFile=" + archive);
-            dump.addAll(List.of("-cp", runtime));
-            run(dump);
+            Files.write(classes, merged(lists));
+            dump(options, classes, archive);
             Files.move(archive, target, StandardCopyOption.ATOMIC_MOVE);
         } finally {
             Files.deleteIfExists(classes);
@@ -59,41 +50,47 @@ public final class WorkerArchive {
         }
     }
 
-    private static List<String> java(String... options) {
+    /** Each line once. Ids are those of one list, and only classes of strange loaders need them; those stay out. */
+    private static Set<String> merged(Path lists) throws IOException {
+        Set<String> lines = new LinkedHashSet<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(lists)) {
+            for (Path file : files) {
+                String text = Files.readString(file);
+                text.substring(0, text.lastIndexOf('\n') + 1) // a worker that was killed leaves half a line
+                        .lines()
+                        .filter(line -> !line.contains(" source: "))
+                        .map(line -> line.replaceFirst(" id: .*", ""))
+                        .forEach(lines::add);
+            }
+        }
+        return lines;
+    }
+
+    private static void dump(AgentOptions options, Path classes, Path archive)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("-XX:+UseSerialGC");
         command.add("-Xlog:disable");
         command.addAll(JvmDefaults.MODULE_OPTIONS);
-        command.addAll(List.of(options));
-        return command;
-    }
-
-    private static void run(List<String> command) throws IOException, InterruptedException {
+        command.addAll(
+                List.of("-Xshare:dump", "-XX:SharedClassListFile=" + classes, "-XX:SharedArchiveFile=" + archive));
+        command.add("-cp");
+        command.add(options.runtimeClassPath().stream()
+                .map(Path::toString)
+                .collect(Collectors.joining(File.pathSeparator)));
         ProcessBuilder builder = new ProcessBuilder(command)
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .redirectError(ProcessBuilder.Redirect.DISCARD);
-        builder.environment().keySet().retainAll(KEPT_VARIABLES); // a rehearsal must not join the job it is called from
+        builder.environment().keySet().retainAll(KEPT_VARIABLES);
         Process process = builder.start();
-        if (!process.waitFor(STEP_SECONDS, TimeUnit.SECONDS)) {
+        if (!process.waitFor(DUMP_SECONDS, TimeUnit.SECONDS)) {
             process.destroyForcibly();
-            throw new IOException("archiving the workers' classes took over " + STEP_SECONDS + " s: " + command);
+            throw new IOException("archiving the workers' classes took over " + DUMP_SECONDS + " s: " + command);
         }
         if (process.exitValue() != 0) {
             throw new IOException(
                     "archiving the workers' classes failed with exit code " + process.exitValue() + ": " + command);
-        }
-    }
-
-    /** What the archive is made of, beside the training: the classes that every worker needs. */
-    public static final class Rehearsal {
-        private Rehearsal() {}
-
-        /** A world of one, joined and left. */
-        public static void main(String[] args) {
-            try (World world = Distributed.init()) {
-                world.group().barrier();
-            }
         }
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.stream.Stream;
@@ -54,16 +55,25 @@ class ArchiveIT extends RealJobs {
 
     /** Also where the native libraries were unpacked long before the archive was made. */
     @Test
-    void theWorkersArchiveHoldsTheClassesOfLibtorch() throws IOException {
+    void theWorkersArchiveHoldsTheClassesOfLibtorchOfJoiningAndOfGoingOnAfterAFailure() throws IOException {
+        List<String> classes = List.of(
+                "org.bytedeco.pytorch.Tensor",
+                "io.jrun.comm.control.AgentChannel",
+                "io.jrun.comm.shm.ShmBackend",
+                "io.jrun.comm.control.Frame$NextRound");
         Jars.program(folder.resolve("names.jar"), "Names", """
                 public class Names {
                     public static void main(String[] args) throws Exception {
-                        Class.forName("org.bytedeco.pytorch.Tensor", false, Names.class.getClassLoader());
+                        for (String name : args) {
+                            Class.forName(name, false, Names.class.getClassLoader());
+                        }
                     }
                 }
                 """);
-        assertThat(jrun.run("--jvm-opts=-Xlog:class+load:stdout", "names.jar").out())
-                .contains("org.bytedeco.pytorch.Tensor source: shared objects file");
+        List<String> command = new ArrayList<>(List.of("--jvm-opts=-Xlog:class+load:stdout", "names.jar"));
+        command.addAll(classes);
+        String out = jrun.run(command.toArray(String[]::new)).out();
+        assertThat(classes).allSatisfy(name -> assertThat(out).contains(name + " source: shared objects file"));
     }
 
     @Test

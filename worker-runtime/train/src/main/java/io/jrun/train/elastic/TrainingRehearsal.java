@@ -1,12 +1,14 @@
 package io.jrun.train.elastic;
 
-import io.jrun.comm.WorkerSetup;
+import io.jrun.comm.Distributed;
+import io.jrun.comm.World;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
-import io.jrun.train.NativeSetup;
+import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import java.io.UncheckedIOException;
+import java.util.Locale;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.SGD;
@@ -16,40 +18,63 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Trains a step in a world of one, in place of {@link NativeSetup}: what the agent makes the workers' archive of classes from
- * should hold the thousand and more that every use of libtorch loads, whatever is in this node's cache.
+ * A worker's program that trains some steps, loses a rank, and goes on with one that comes instead: what the workers' archive
+ * of classes is made from should hold the thousand and more that every use of libtorch loads, those that join ranks together,
+ * and those that a failure needs in a hurry.
  */
-public final class TrainingRehearsal implements WorkerSetup {
+public final class TrainingRehearsal {
     private static final int WIDTH = 4;
+    private static final int STEPS = 4;
+    private static final int LOST_AT = 2;
     private static final double LEARNING_RATE = 0.1;
 
-    @Override
-    public void prepare() {
-        new NativeSetup().prepare();
+    private TrainingRehearsal() {}
+
+    /** Entry point. */
+    public static void main(String[] args) {
         try {
-            Network network = new Network();
-            var state = new TrainingState<>(
-                    network,
-                    () -> new SGD(network.parameters(), new SGDOptions(LEARNING_RATE)),
-                    new ElasticSampler(WIDTH, WIDTH, 0));
-            Elastic.run(state, round -> train(state, round));
+            Libtorch.load();
         } catch (UncheckedIOException | LinkageError e) {
-            System.err.println("jrun: " + e.getMessage()); // the archive will hold what was loaded until here
+            System.err.println("jrun: " + e.getMessage()); // the archive will hold what is loaded without it
+            try (World world = Distributed.init()) {
+                world.group().barrier();
+            }
+            return;
         }
+        Libtorch.setThreads(1);
+        Network network = new Network();
+        var state = new TrainingState<>(
+                network,
+                () -> new SGD(network.parameters(), new SGDOptions(LEARNING_RATE)),
+                new ElasticSampler(WIDTH, WIDTH, 0));
+        Elastic.run(state, round -> train(state, round));
     }
 
     private static void train(TrainingState<Network, SGD> state, ElasticRound round) {
-        try (var model = new DistributedDataParallel<>(state.model(), round.group());
-                Step step = model.step()) {
+        boolean isLost = round.world().restartCount() == 0 && round.world().rank() > 0;
+        try (var model = new DistributedDataParallel<>(state.model(), round.group())) {
+            while (state.step() < STEPS) {
+                step(model, state, round);
+                round.commit();
+                if (isLost && state.step() == LOST_AT) {
+                    Runtime.getRuntime().halt(1);
+                }
+            }
+        }
+    }
+
+    private static void step(
+            DistributedDataParallel<Network> model, TrainingState<Network, SGD> state, ElasticRound round) {
+        try (Step step = model.step()) {
             ElasticSampler.Share share = state.sampler().next(round.group());
             state.optimizer().zero_grad();
-            Tensor input = torch.ones(share.samples().length, WIDTH);
+            Tensor input = Tensor.create(new float[share.samples().length * WIDTH], share.samples().length, WIDTH);
             Tensor loss = torch.mse_loss(state.model().layer.forward(input), input);
             step.backward(loss.mul(new Scalar(share.weight())));
             state.optimizer().step();
             state.stepDone();
+            System.out.printf(Locale.ROOT, "step %d: loss %.4f%n", state.step(), loss.item_double());
         }
-        round.commit();
     }
 
     private static final class Network extends Module {
