@@ -1,7 +1,9 @@
 package io.jrun.comm.tcp;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.ProgressThread;
 import java.lang.foreign.MemorySegment;
@@ -15,22 +17,25 @@ import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
 /**
- * The connections of a group's collectives. A large in-place call is cut into one slice for each, which run at once, each on a
- * thread of its own: where a link carries more than one connection's window or one core's copying allows. Other calls use the
- * first connection. Confined to the group's collectives, but for {@link #wake} and {@link #neighbours}.
+ * The connections of a group's collectives. A large call is cut into one slice for each, of its buffer or of every rank's block,
+ * which run at once, each on a thread of its own: where a link carries more than one connection's window or one core's copying
+ * allows. Other calls use the first connection. Confined to the group's collectives, but for {@link #wake} and {@link #neighbours}.
  */
 final class Stripes implements AutoCloseable {
     /** A slice is no smaller: below, another thread costs more than it brings. */
     static final long MIN_SLICE_BYTES = 1 << 20;
 
+    private final GroupContext group;
     private final List<Stripe> stripes;
     private final Consumer<CommException> onFailure;
     private final ExecutorService threads;
 
     /** @param onFailure told at once when a slice fails, so that the others do too */
-    Stripes(List<Stripe> stripes, String name, Consumer<CommException> onFailure) {
+    Stripes(GroupContext group, List<Stripe> stripes, Consumer<CommException> onFailure) {
+        this.group = group;
         this.stripes = List.copyOf(stripes);
         this.onFailure = onFailure;
+        String name = "rank-" + group.world().rank() + " " + group.name() + " stripe";
         this.threads = Executors.newCachedThreadPool(task -> new ProgressThread(name, task));
     }
 
@@ -75,17 +80,52 @@ final class Stripes implements AutoCloseable {
     }
 
     private int slices(Call call) {
-        boolean isInPlace =
-                call.kind() == OpKind.ALL_REDUCE || call.kind() == OpKind.REDUCE || call.kind() == OpKind.BROADCAST;
-        return isInPlace ? Math.clamp(call.bytes() / MIN_SLICE_BYTES, 1, stripes.size()) : 1;
+        // Of blocks that every rank divides in its own way, the ranks could not agree on the number.
+        boolean isCuttable = switch (call.kind()) {
+            case ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL -> call.unevenIncoming() == null;
+            case GATHER, SCATTER, BARRIER, ALLOCATE, SEND, RECV -> false;
+        };
+        return isCuttable ? Math.clamp(call.typicalBytes(group.size()) / MIN_SLICE_BYTES, 1, stripes.size()) : 1;
     }
 
-    private static Call slice(Call call, int index, int slices) {
-        long from = call.count() / slices * index;
-        long count = index == slices - 1 ? call.count() - from : call.count() / slices;
+    private Call slice(Call call, int index, int slices) {
+        if (call.kind().isInPlace()) {
+            Slice slice = Slice.of(call.count(), index, slices);
+            MemorySegment memory = slice.of(call.input(), call.type().sizeBytes());
+            return call.part(call.sequence(), call.kind(), call.op(), slice.count(), call.root(), memory, memory);
+        }
+        Blocks blocks = call.blocks(group.size());
+        long[] counts = new long[group.size()];
+        long[] offsets = new long[group.size()];
+        for (int rank = 0; rank < group.size(); rank++) {
+            Slice slice = Slice.of(blocks.count(rank), index, slices);
+            counts[rank] = slice.count();
+            offsets[rank] = blocks.offset(rank) + slice.from();
+        }
+        Slice own = Slice.of(blocks.count(group.rank()), index, slices);
         int elementBytes = call.type().sizeBytes();
-        MemorySegment memory = call.input().asSlice(from * elementBytes, count * elementBytes);
-        return call.part(call.sequence(), call.kind(), call.op(), count, call.root(), memory, memory);
+        return call.part(
+                call.sequence(),
+                call.kind(),
+                call.op(),
+                call.root(),
+                call.kind() == OpKind.ALL_GATHER ? own.of(call.input(), elementBytes) : call.input(),
+                call.kind() == OpKind.REDUCE_SCATTER ? own.of(call.output(), elementBytes) : call.output(),
+                Blocks.of(counts).at(offsets),
+                null);
+    }
+
+    /** Some of the elements of a buffer. */
+    private record Slice(long from, long count) {
+        /** The last is longer where they do not come out even. */
+        static Slice of(long elements, int index, int slices) {
+            long from = elements / slices * index;
+            return new Slice(from, index == slices - 1 ? elements - from : elements / slices);
+        }
+
+        MemorySegment of(MemorySegment buffer, int elementBytes) {
+            return buffer.asSlice(from * elementBytes, count * elementBytes);
+        }
     }
 
     private void run(Stripe stripe, Call slice) {

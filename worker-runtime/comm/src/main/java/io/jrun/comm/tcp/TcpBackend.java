@@ -182,7 +182,7 @@ final class TcpBackend implements Backend {
             TcpLane lane = openLane(LaneId.ofCollectives(group, index));
             stripes.add(new Stripe(group, selector, lane, arena, pause));
         }
-        return new Stripes(stripes, "rank-" + group.world().rank() + " " + group.name() + " stripe", this::failed);
+        return new Stripes(group, stripes, this::failed);
     }
 
     private TcpLane messages(int peer, OpKind kind) {

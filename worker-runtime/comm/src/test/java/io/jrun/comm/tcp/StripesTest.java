@@ -7,6 +7,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.OpKind;
@@ -19,6 +20,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -62,6 +64,80 @@ class StripesTest {
                 }
             });
         }
+    }
+
+    @ParameterizedTest(name = "{0} ranks, {1} connections")
+    @CsvSource({"2, 3", "3, 2"})
+    void everySliceOfEveryBlockArrives(int size, int connections) throws Exception {
+        TcpOptions options = TcpOptions.DEFAULT.withConnections(connections);
+        try (TcpRanks world = TcpRanks.start(Collections.nCopies(size, options))) {
+            for (boolean isUneven : List.of(false, true)) {
+                Blocks blocks = isUneven
+                        ? Blocks.of(LongStream.range(0, size)
+                                .map(block -> block == 1 ? 0 : 2L * COUNT + block)
+                                .toArray())
+                        : Blocks.equal(COUNT, size);
+                world.run(rank -> {
+                    MemorySegment all = numbered(blocks, rank.rank());
+                    MemorySegment own = block(all, blocks, rank.rank());
+                    MemorySegment gathered = Arena.ofAuto().allocate(all.byteSize());
+                    rank.backend().run(call(isUneven ? 3 : 0, OpKind.ALL_GATHER, blocks, isUneven, own, gathered));
+                    MemorySegment reduced = Arena.ofAuto().allocate(own.byteSize());
+                    rank.backend().run(call(isUneven ? 4 : 1, OpKind.REDUCE_SCATTER, blocks, isUneven, all, reduced));
+                    for (int block = 0; block < size; block++) {
+                        assertThat(block(gathered, blocks, block)
+                                        .mismatch(block(numbered(blocks, block), blocks, block)))
+                                .isEqualTo(-1);
+                    }
+                    for (long at = 0; at < blocks.count(rank.rank()); at++) {
+                        long mine = (blocks.offset(rank.rank()) + at) % 1000;
+                        assertThat(reduced.getAtIndex(ValueLayout.JAVA_FLOAT, at))
+                                .isEqualTo(size * mine + size * (size - 1) / 2);
+                    }
+                    if (!isUneven) {
+                        MemorySegment swapped = Arena.ofAuto().allocate(all.byteSize());
+                        rank.backend().run(call(2, OpKind.ALL_TO_ALL, blocks, false, all, swapped));
+                        for (int block = 0; block < size; block++) {
+                            MemorySegment theirs = block(numbered(blocks, block), blocks, rank.rank());
+                            assertThat(block(swapped, blocks, block).mismatch(theirs))
+                                    .isEqualTo(-1);
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    private static Call call(
+            long sequence, OpKind kind, Blocks blocks, boolean isUneven, MemorySegment input, MemorySegment output) {
+        Deadline deadline = Deadline.after(Duration.ofSeconds(30));
+        return new Call(
+                sequence,
+                kind,
+                DataType.F32,
+                ReduceOp.SUM,
+                isUneven ? blocks.total() : blocks.count(0),
+                0,
+                input,
+                output,
+                deadline,
+                isUneven ? blocks : null,
+                null,
+                0,
+                null);
+    }
+
+    /** Each element knows its place and its rank. */
+    private static MemorySegment numbered(Blocks blocks, int rank) {
+        MemorySegment buffer = Arena.ofAuto().allocate(blocks.total() * Float.BYTES);
+        for (long at = 0; at < blocks.total(); at++) {
+            buffer.setAtIndex(ValueLayout.JAVA_FLOAT, at, at % 1000 + rank);
+        }
+        return buffer;
+    }
+
+    private static MemorySegment block(MemorySegment all, Blocks blocks, int block) {
+        return all.asSlice(blocks.offset(block) * Float.BYTES, blocks.count(block) * Float.BYTES);
     }
 
     /** The first connection is held up, so that only the other one's end can tell. */
