@@ -11,7 +11,9 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GroupFailureTest {
     private static final LocalWorldOptions TWO = LocalWorldOptions.ofSize(2).withTimeout(Duration.ofSeconds(20));
     private static final LocalWorldOptions THREE = LocalWorldOptions.ofSize(3).withTimeout(Duration.ofSeconds(20));

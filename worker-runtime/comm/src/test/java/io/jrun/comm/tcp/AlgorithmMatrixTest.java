@@ -17,10 +17,12 @@ import java.util.Optional;
 import java.util.function.LongBinaryOperator;
 import java.util.function.LongUnaryOperator;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Every operation with every algorithm and world size, on integers that every type represents exactly. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class AlgorithmMatrixTest {
     private static final int HASH_PRIME = 7919;
 

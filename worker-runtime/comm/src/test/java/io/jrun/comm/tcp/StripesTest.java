@@ -92,7 +92,7 @@ class StripesTest {
                     for (long at = 0; at < blocks.count(rank.rank()); at++) {
                         long mine = (blocks.offset(rank.rank()) + at) % 1000;
                         assertThat(reduced.getAtIndex(ValueLayout.JAVA_FLOAT, at))
-                                .isEqualTo(size * mine + size * (size - 1) / 2);
+                                .isEqualTo((float) (size * mine + size * (size - 1) / 2));
                     }
                     if (!isUneven) {
                         MemorySegment swapped = Arena.ofAuto().allocate(all.byteSize());
@@ -131,7 +131,7 @@ class StripesTest {
     private static MemorySegment numbered(Blocks blocks, int rank) {
         MemorySegment buffer = Arena.ofAuto().allocate(blocks.total() * Float.BYTES);
         for (long at = 0; at < blocks.total(); at++) {
-            buffer.setAtIndex(ValueLayout.JAVA_FLOAT, at, at % 1000 + rank);
+            buffer.setAtIndex(ValueLayout.JAVA_FLOAT, at, (float) (at % 1000 + rank));
         }
         return buffer;
     }
