@@ -48,7 +48,8 @@ public final class Blocks {
         for (int block = 0; block < counts.length; block++) {
             offsets[block + 1] = Math.addExact(offsets[block], counts[block]);
         }
-        return new Blocks(offsets[counts.length], counts.length, offsets, null);
+        boolean areEqual = counts.length > 0 && LongStream.of(counts).allMatch(count -> count == counts[0]);
+        return new Blocks(offsets[counts.length], counts.length, areEqual ? null : offsets, null);
     }
 
     /** Blocks of these sizes of which each begins where {@code newOffsets} says, in a buffer that may hold other things. */
