@@ -1,6 +1,7 @@
 package io.jrun.launcher.coordinator;
 
 import io.jrun.agent.proto.GroupWait;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +10,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 
 /**
  * Who is late in a round: judges what its workers tell of their waits, about once a second, shows that to the watch, and says of
@@ -20,10 +22,18 @@ final class LateRanks {
     /** Workers that run tell of their waits once a second, each at a moment of its own, which may take as long to come. */
     private static final double SKEW_SECONDS = 2;
 
+    /**
+     * A wait is told of when it is over, by some ranks sooner than by others. Of those who seem late, only their second report
+     * from then on was surely made after the wait that the others have told of.
+     */
+    private static final int LATER_REPORTS = 2;
+
     private final LongSupplier nanoTime;
     private final Consumer<String> say;
     private final JobWatch watch;
     private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
+    private final Map<Integer, Integer> reports = new HashMap<>();
+    private final Map<Integer, Integer> reportsWhenSuspected = new HashMap<>();
     private final Set<Integer> left = new HashSet<>();
     private final Set<Integer> told = new HashSet<>();
     private List<Straggler> shown = List.of();
@@ -40,6 +50,8 @@ final class LateRanks {
     /** A round begins: nobody has waited. */
     void begin() {
         waits.clear();
+        reports.clear();
+        reportsWhenSuspected.clear();
         left.clear();
         told.clear();
         changed = false;
@@ -51,6 +63,7 @@ final class LateRanks {
     /** What a rank has waited until now. */
     void heard(int rank, List<GroupWait> all) {
         waits.put(rank, all);
+        reports.merge(rank, 1, Integer::sum);
         changed = true;
     }
 
@@ -68,7 +81,9 @@ final class LateRanks {
         }
         changed = false;
         lookNanos = now;
-        List<Straggler> late = of((now - begunNanos) / 1e9);
+        double seconds = (now - begunNanos) / 1e9;
+        suspect(apart(seconds));
+        List<Straggler> late = of(seconds);
         show(late);
         for (Straggler straggler : late) {
             if (told.add(straggler.rank())) {
@@ -79,7 +94,28 @@ final class LateRanks {
 
     /** The stragglers, those that cost most first. */
     List<Straggler> of(double seconds) {
-        return Straggler.of(waits, seconds, left.containsAll(waits.keySet()) ? 0 : SKEW_SECONDS);
+        if (left.containsAll(waits.keySet())) {
+            return Straggler.of(waits, seconds, 0); // all have told of the same collectives
+        }
+        return apart(seconds).stream()
+                .filter(straggler -> isConfirmed(straggler.rank()))
+                .toList();
+    }
+
+    /** Who seems late by reports that were made at different moments. */
+    private List<Straggler> apart(double seconds) {
+        return Straggler.of(waits, seconds, SKEW_SECONDS);
+    }
+
+    private void suspect(List<Straggler> late) {
+        Set<Integer> ranks = late.stream().map(Straggler::rank).collect(Collectors.toSet());
+        reportsWhenSuspected.keySet().retainAll(ranks);
+        ranks.forEach(rank -> reportsWhenSuspected.putIfAbsent(rank, reports.getOrDefault(rank, 0)));
+    }
+
+    private boolean isConfirmed(int rank) {
+        Integer first = reportsWhenSuspected.get(rank);
+        return first != null && reports.getOrDefault(rank, 0) >= first + LATER_REPORTS;
     }
 
     private void show(List<Straggler> late) {

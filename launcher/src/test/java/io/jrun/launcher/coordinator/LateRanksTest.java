@@ -46,6 +46,27 @@ class LateRanksTest {
         late.tick();
     }
 
+    private void threeSecondsIn(double zero, double one, double two) {
+        for (int second = 0; second < 3; second++) {
+            aSecondIn(zero, one, two);
+        }
+    }
+
+    /** All wait a minute for rank 0; rank 3 tells of it a second later than ranks 1 and 2, and rank 4 two. */
+    @Test
+    void whoTellsOfALongWaitLaterIsNotLate() {
+        late.begin();
+        for (int second = 1; second <= 10; second++) {
+            nowSeconds++;
+            for (int rank = 0; rank < 5; rank++) {
+                boolean hasTold = rank < 3 || second > rank;
+                late.heard(rank, waited(rank > 0 && hasTold && second > 2 ? 60 : 0));
+            }
+            late.tick();
+        }
+        assertThat(said).singleElement().asString().startsWith("rank 0 is late: ");
+    }
+
     @Test
     void aRankIsShownAsLongAsItIsLateAndToldOfOnce() {
         late.begin();
@@ -56,8 +77,9 @@ class LateRanksTest {
                 .singleElement()
                 .asString()
                 .startsWith(
-                        "rank 1 is late: the others of group world have waited 3.0 s for it so far (50 % of the time); ");
-        assertThat(shown).hasSize(15); // from the sixth second on: a second, and two that reports may be apart
+                        "rank 1 is late: the others of group world have waited 4.0 s for it so far (50 % of the time); ");
+        // From the eighth second on: a second, two that reports may be apart, and two reports more.
+        assertThat(shown).hasSize(13);
         assertThat(shown.getLast()).singleElement().satisfies(straggler -> {
             assertThat(straggler.rank()).isEqualTo(1);
             assertThat(straggler.seconds()).isEqualTo(10);
@@ -67,9 +89,9 @@ class LateRanksTest {
     @Test
     void anotherRankIsToldOfToo() {
         late.begin();
-        aSecondIn(10, 0, 10);
+        threeSecondsIn(10, 0, 10);
         nowSeconds += 100;
-        aSecondIn(100, 100, 10);
+        threeSecondsIn(100, 100, 10);
         assertThat(said).hasSize(2).last().asString().startsWith("rank 2 is late: ");
         assertThat(shown.getLast()).extracting(Straggler::rank).containsExactly(2);
     }
@@ -77,11 +99,11 @@ class LateRanksTest {
     @Test
     void aRoundBeginsWithNobodyLate() {
         late.begin();
-        aSecondIn(10, 0, 10);
+        threeSecondsIn(10, 0, 10);
         late.begin();
         assertThat(shown.getLast()).isEmpty();
         assertThat(late.of(10)).isEmpty();
-        aSecondIn(10, 0, 10);
+        threeSecondsIn(10, 0, 10);
         assertThat(said).hasSize(2);
     }
 

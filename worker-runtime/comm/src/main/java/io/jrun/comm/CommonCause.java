@@ -65,7 +65,7 @@ final class CommonCause {
         }
     }
 
-    /** Empty where a program has put something else there. */
+    /** Empty where it begins with no code that this version knows. */
     private static Optional<CommException> read(Bytes told) {
         String text = told.utf8();
         return Arrays.stream(ErrorCode.values())

@@ -12,15 +12,36 @@ import java.util.Map;
  * node's members in group rank order: all ranks derive the same.
  *
  * <p>A <em>column</em> is the members of equal place, one from each node. There are as many as the smallest node has members;
- * what other nodes have beyond that, the <em>extra</em> ranks, takes part inside its node only.
- *
- * @param nodes group ranks by node
- * @param node this rank's node
- * @param place this rank's place among its node's members
+ * what other nodes have beyond that, the <em>extra</em> ranks, takes part inside its node only. Immutable.
  */
-record Topology(List<List<Integer>> nodes, int node, int place) {
-    Topology {
-        nodes = nodes.stream().map(List::copyOf).toList();
+final class Topology {
+    private final List<List<Integer>> nodes;
+    private final int node;
+    private final int place;
+    private final int columnCount;
+    private final boolean isInOrder;
+    private final int[] nodeOf;
+    private final int[] placeOf;
+
+    /** @param nodes group ranks by node */
+    private Topology(List<List<Integer>> nodes, int rank) {
+        this.nodes = nodes.stream().map(List::copyOf).toList();
+        this.columnCount = nodes.stream().mapToInt(List::size).min().orElseThrow();
+        int size = nodes.stream().mapToInt(List::size).sum();
+        this.nodeOf = new int[size];
+        this.placeOf = new int[size];
+        int next = 0;
+        boolean inOrder = true;
+        for (int at = 0; at < nodes.size(); at++) {
+            for (int member : nodes.get(at)) {
+                nodeOf[member] = at;
+                placeOf[member] = nodes.get(at).indexOf(member);
+                inOrder &= member == next++;
+            }
+        }
+        this.isInOrder = inOrder;
+        this.node = nodeOf[rank];
+        this.place = placeOf[rank];
     }
 
     static Topology of(GroupContext group) {
@@ -29,14 +50,22 @@ record Topology(List<List<Integer>> nodes, int node, int place) {
             Peer member = group.members().get(rank);
             byNode.computeIfAbsent(member.nodeRank(), _ -> new ArrayList<>()).add(rank);
         }
-        List<List<Integer>> nodes = List.copyOf(byNode.values());
-        for (int node = 0; node < nodes.size(); node++) {
-            int place = nodes.get(node).indexOf(group.rank());
-            if (place >= 0) {
-                return new Topology(nodes, node, place);
-            }
-        }
-        throw new IllegalStateException("rank " + group.rank() + " is on no node");
+        return new Topology(List.copyOf(byNode.values()), group.rank());
+    }
+
+    /** Group ranks by node. */
+    List<List<Integer>> nodes() {
+        return nodes;
+    }
+
+    /** This rank's node. */
+    int node() {
+        return node;
+    }
+
+    /** This rank's place among its node's members. */
+    int place() {
+        return place;
     }
 
     /** This rank. */
@@ -54,11 +83,11 @@ record Topology(List<List<Integer>> nodes, int node, int place) {
     }
 
     int columnCount() {
-        return nodes.stream().mapToInt(List::size).min().orElseThrow();
+        return columnCount;
     }
 
     boolean isInColumn() {
-        return place < columnCount();
+        return place < columnCount;
     }
 
     /** Group ranks of this rank's column. */
@@ -68,15 +97,7 @@ record Topology(List<List<Integer>> nodes, int node, int place) {
 
     /** Whether the group ranks follow each other on nodes, so that a node's blocks lie one behind the other. */
     boolean isInOrder() {
-        int rank = 0;
-        for (List<Integer> members : nodes) {
-            for (int member : members) {
-                if (member != rank++) {
-                    return false;
-                }
-            }
-        }
-        return true;
+        return isInOrder;
     }
 
     /** Whether no two members share a node. */
@@ -85,25 +106,21 @@ record Topology(List<List<Integer>> nodes, int node, int place) {
     }
 
     int nodeOf(int groupRank) {
-        int found = 0;
-        while (!nodes.get(found).contains(groupRank)) {
-            found++;
-        }
-        return found;
+        return nodeOf[groupRank];
     }
 
     int placeOf(int groupRank) {
-        return nodes.get(nodeOf(groupRank)).indexOf(groupRank);
+        return placeOf[groupRank];
     }
 
     /** The place of those who talk for their nodes in what one column carries from or to a rank: the rank's own if it is in one. */
     int driverOf(int groupRank) {
-        int place = placeOf(groupRank);
-        return place < columnCount() ? place : 0;
+        int theirs = placeOf(groupRank);
+        return theirs < columnCount ? theirs : 0;
     }
 
     boolean isLocal(int groupRank) {
-        return local().contains(groupRank);
+        return nodeOf[groupRank] == node;
     }
 
     /** Whether it is the only rank of the group on its node. */

@@ -244,14 +244,19 @@ final class GlooBackend implements Backend {
     @Override
     public void healthChanged() {}
 
-    /** Where the group has failed, an operation may go on in Gloo, up to its timeout: such a one ends with the process. */
+    /**
+     * Where the group has failed, an operation may go on in Gloo, up to its timeout: such a one, and the memory that it uses,
+     * ends with the process.
+     */
     @Override
     public synchronized void close() {
         GlooMeeting current = meeting;
-        if (current != null && context.health().cause() == null) {
-            current.close();
-        }
         meeting = null;
-        memory.close();
+        if (context.health().cause() == null) {
+            if (current != null) {
+                current.close();
+            }
+            memory.close();
+        }
     }
 }

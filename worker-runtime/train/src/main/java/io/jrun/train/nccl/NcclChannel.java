@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An NCCL communicator with a stream of its own. The calling thread queues the operation on the stream, behind what callers have
- * queued on the default stream, and asks until it is done; past the deadline, or when the group is poisoned, it aborts the communicator, which ends the kernels. Runs one
- * operation at a time.
+ * queued on the default stream, and asks until it is done; past the deadline, or when the group is poisoned, it aborts the
+ * communicator, which ends the kernels. Runs one operation at a time.
  */
 final class NcclChannel implements AutoCloseable {
     private static final long ASK_NANOS = 5_000;
