@@ -1,6 +1,5 @@
 package io.jrun.train;
 
-import io.jrun.comm.control.RuntimeThread;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -170,7 +169,7 @@ final class DirectLoad {
         }
     }
 
-    /** Whether every other thread is the virtual machine's or the runtime's, which load none of this; then nobody can start one meanwhile. */
+    /** Whether every other thread is the virtual machine's; then nobody can start one meanwhile. */
     private static boolean isAlone() {
         ThreadGroup root = Thread.currentThread().getThreadGroup();
         while (root.getParent() != null) {
@@ -180,9 +179,7 @@ final class DirectLoad {
         int count = root.enumerate(threads);
         ThreadGroup system = root;
         return Arrays.stream(threads, 0, count)
-                .allMatch(thread -> thread.equals(Thread.currentThread())
-                        || thread instanceof RuntimeThread
-                        || isSystem(thread.getThreadGroup(), system));
+                .allMatch(thread -> thread.equals(Thread.currentThread()) || isSystem(thread.getThreadGroup(), system));
     }
 
     private static boolean isSystem(ThreadGroup group, ThreadGroup system) {

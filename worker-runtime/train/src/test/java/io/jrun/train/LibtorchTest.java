@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.WorkerSetup;
-import io.jrun.comm.control.RuntimeThread;
 import io.jrun.comm.worker.WorkerMain;
 import java.io.File;
 import java.io.IOException;
@@ -96,7 +95,6 @@ class LibtorchTest {
         Libtorch.load();
         String loader = "org.bytedeco.javacpp.ClassProperties ";
         assertThat(classesLoaded("alone")).contains("sum 2.0").doesNotContain(loader);
-        assertThat(classesLoaded("a thread of the runtime")).contains("sum 2.0").doesNotContain(loader);
         assertThat(classesLoaded("alone", "another class")).contains("sum 2.0", loader);
         assertThat(classesLoaded("another thread")).contains("sum 2.0", loader);
         assertThat(classesLoaded("another virtual thread")).contains("sum 2.0", loader);
@@ -111,7 +109,6 @@ class LibtorchTest {
     static final class LoadFirst {
         public static void main(String[] args) {
             switch (args[0]) {
-                case "a thread of the runtime" -> RuntimeThread.start("runtime", LoadFirst::stay);
                 case "another thread" -> Thread.ofPlatform().daemon().start(LoadFirst::stay);
                 case "another virtual thread" -> Thread.ofVirtual().start(LoadFirst::stay);
                 default -> {}
