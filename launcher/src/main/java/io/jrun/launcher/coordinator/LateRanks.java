@@ -81,9 +81,7 @@ final class LateRanks {
         }
         changed = false;
         lookNanos = now;
-        double seconds = (now - begunNanos) / 1e9;
-        suspect(apart(seconds));
-        List<Straggler> late = of(seconds);
+        List<Straggler> late = of((now - begunNanos) / 1e9);
         show(late);
         for (Straggler straggler : late) {
             if (told.add(straggler.rank())) {
@@ -92,19 +90,14 @@ final class LateRanks {
         }
     }
 
-    /** The stragglers, those that cost most first. */
+    /** Looks at the reports: the stragglers, those that cost most first. */
     List<Straggler> of(double seconds) {
         if (left.containsAll(waits.keySet())) {
             return Straggler.of(waits, seconds, 0); // all have told of the same collectives
         }
-        return apart(seconds).stream()
-                .filter(straggler -> isConfirmed(straggler.rank()))
-                .toList();
-    }
-
-    /** Who seems late by reports that were made at different moments. */
-    private List<Straggler> apart(double seconds) {
-        return Straggler.of(waits, seconds, SKEW_SECONDS);
+        List<Straggler> late = Straggler.of(waits, seconds, SKEW_SECONDS);
+        suspect(late);
+        return late.stream().filter(straggler -> isConfirmed(straggler.rank())).toList();
     }
 
     private void suspect(List<Straggler> late) {

@@ -41,8 +41,7 @@ final class NodeReduce {
         this.rootNode = topology.nodeOf(call.root());
         this.rootPlace = topology.placeOf(call.root());
         this.driver = topology.driverOf(call.root());
-        boolean usesSlots = drives() && topology.rank() != call.root();
-        this.slots = usesSlots ? scratch.of(IN_FLIGHT * slotBytes()) : MemorySegment.NULL;
+        this.slots = usesSlots() ? scratch.of(IN_FLIGHT * slotBytes()) : MemorySegment.NULL;
     }
 
     static void run(Plane plane, Scratch scratch, Call call) {
@@ -64,7 +63,7 @@ final class NodeReduce {
 
     private void reduce(int piece) {
         MemorySegment data = data(piece);
-        if (drives() && topology.rank() != call.root()) {
+        if (usesSlots()) {
             data.copyFrom(buffer(piece));
         }
         plane.node().reduce(call, op, data, driver);
@@ -87,12 +86,15 @@ final class NodeReduce {
         return topology.place() == driver;
     }
 
-    /** What this rank contributes of a piece; the driver's is overwritten, so it must not be the program's but the root's. */
+    /** What a driver contributes is overwritten, so it must not be the program's buffer unless that is the root's. */
+    private boolean usesSlots() {
+        return drives() && topology.rank() != call.root();
+    }
+
+    /** What this rank contributes of a piece. */
     private MemorySegment data(int piece) {
         MemorySegment buffer = buffer(piece);
-        return slots.equals(MemorySegment.NULL)
-                ? buffer
-                : slots.asSlice(piece % IN_FLIGHT * slotBytes(), buffer.byteSize());
+        return usesSlots() ? slots.asSlice(piece % IN_FLIGHT * slotBytes(), buffer.byteSize()) : buffer;
     }
 
     private MemorySegment buffer(int piece) {

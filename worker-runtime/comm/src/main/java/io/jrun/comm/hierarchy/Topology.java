@@ -33,9 +33,11 @@ final class Topology {
         int next = 0;
         boolean inOrder = true;
         for (int at = 0; at < nodes.size(); at++) {
-            for (int member : nodes.get(at)) {
+            List<Integer> members = nodes.get(at);
+            for (int there = 0; there < members.size(); there++) {
+                int member = members.get(there);
                 nodeOf[member] = at;
-                placeOf[member] = nodes.get(at).indexOf(member);
+                placeOf[member] = there;
                 inOrder &= member == next++;
             }
         }

@@ -89,43 +89,34 @@ final class Stripes implements AutoCloseable {
     }
 
     private Call slice(Call call, int index, int slices) {
+        int elementBytes = call.type().sizeBytes();
         if (call.kind().isInPlace()) {
-            Slice slice = Slice.of(call.count(), index, slices);
-            MemorySegment memory = slice.of(call.input(), call.type().sizeBytes());
-            return call.part(call.sequence(), call.kind(), call.op(), slice.count(), call.root(), memory, memory);
+            Blocks cut = Blocks.cut(call.count(), slices);
+            MemorySegment memory = slice(call.input(), cut, index, elementBytes);
+            return call.part(call.sequence(), call.kind(), call.op(), cut.count(index), call.root(), memory, memory);
         }
         Blocks blocks = call.blocks(group.size());
         long[] counts = new long[group.size()];
         long[] offsets = new long[group.size()];
         for (int rank = 0; rank < group.size(); rank++) {
-            Slice slice = Slice.of(blocks.count(rank), index, slices);
-            counts[rank] = slice.count();
-            offsets[rank] = blocks.offset(rank) + slice.from();
+            Blocks cut = Blocks.cut(blocks.count(rank), slices);
+            counts[rank] = cut.count(index);
+            offsets[rank] = blocks.offset(rank) + cut.offset(index);
         }
-        Slice own = Slice.of(blocks.count(group.rank()), index, slices);
-        int elementBytes = call.type().sizeBytes();
+        Blocks own = Blocks.cut(blocks.count(group.rank()), slices);
         return call.part(
                 call.sequence(),
                 call.kind(),
                 call.op(),
                 call.root(),
-                call.kind() == OpKind.ALL_GATHER ? own.of(call.input(), elementBytes) : call.input(),
-                call.kind() == OpKind.REDUCE_SCATTER ? own.of(call.output(), elementBytes) : call.output(),
+                call.kind() == OpKind.ALL_GATHER ? slice(call.input(), own, index, elementBytes) : call.input(),
+                call.kind() == OpKind.REDUCE_SCATTER ? slice(call.output(), own, index, elementBytes) : call.output(),
                 Blocks.of(counts).at(offsets),
                 null);
     }
 
-    /** Some of the elements of a buffer. */
-    private record Slice(long from, long count) {
-        /** The last is longer where they do not come out even. */
-        static Slice of(long elements, int index, int slices) {
-            long from = elements / slices * index;
-            return new Slice(from, index == slices - 1 ? elements - from : elements / slices);
-        }
-
-        MemorySegment of(MemorySegment buffer, int elementBytes) {
-            return buffer.asSlice(from * elementBytes, count * elementBytes);
-        }
+    private static MemorySegment slice(MemorySegment buffer, Blocks cut, int index, int elementBytes) {
+        return buffer.asSlice(cut.offset(index) * elementBytes, cut.count(index) * elementBytes);
     }
 
     private void run(Stripe stripe, Call slice) {

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Several connections for each pair of ranks. */
 class StripesTest {
-    /** Three slices, the last longer than the others. */
+    /** Three slices, not all of one length. */
     private static final int COUNT = (int) (3 * Stripes.MIN_SLICE_BYTES / Float.BYTES) + 5;
 
     private static Call call(long sequence, OpKind kind, MemorySegment buffer) {

@@ -3,7 +3,6 @@ package io.jrun.train.gloo;
 import io.jrun.train.Libtorch;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -55,19 +54,16 @@ public record GlooMeeting(ProcessGroupGloo group, Store store, List<Pointer> mad
         SizeTPointer workers = new SizeTPointer(1);
         workers.put(size);
         options.numWorkers(workers);
-        List<Pointer> made = new ArrayList<>();
         TCPStore tcpStore;
         if (rank == 0) {
             options.port((short) 0);
             tcpStore = kept(new TCPStore(addresses.getFirst(), options));
-            made.add(tcpStore);
             byte[] _ =
                     announce.apply(Integer.toString(tcpStore.getPort() & 0xffff).getBytes(StandardCharsets.US_ASCII));
         } else {
             String port = new String(announce.apply(new byte[0]), StandardCharsets.US_ASCII);
             options.port((short) Integer.parseInt(port));
             tcpStore = kept(new TCPStore(addresses.getFirst(), options));
-            made.add(tcpStore);
         }
         // A store made in Java can be handed over only once; the one inside a PrefixStore any number of times.
         PrefixStore first = kept(new PrefixStore("", tcpStore));
@@ -78,8 +74,7 @@ public record GlooMeeting(ProcessGroupGloo group, Store store, List<Pointer> mad
         glooOptions.threads(THREADS);
         PrefixStore own = kept(new PrefixStore("gloo", shared));
         ProcessGroupGloo group = NativeStdout.toStderr(() -> kept(new ProcessGroupGloo(own, rank, size, glooOptions)));
-        made.addAll(List.of(first, shared, glooOptions, own, group));
-        return new GlooMeeting(group, shared, made);
+        return new GlooMeeting(group, shared, List.of(tcpStore, first, shared, glooOptions, own, group));
     }
 
     /** Ends the connections and the store, the youngest object first. Nothing may be under way, here or on other ranks. */
