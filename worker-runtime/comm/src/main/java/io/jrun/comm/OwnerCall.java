@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.ProgramThreads;
 import io.jrun.comm.backend.ProgressThread;
 import io.jrun.comm.control.Awaiting;
 import io.jrun.comm.record.FlightRecorder;

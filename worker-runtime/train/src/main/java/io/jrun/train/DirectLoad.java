@@ -1,5 +1,6 @@
 package io.jrun.train;
 
+import io.jrun.comm.backend.ProgramThreads;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -45,7 +46,7 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * Loads libtorch out of a filled cache without the presets' loader. That seeks and checks each of a dozen libraries once more
  * with every class of torch that is used first, some 5 ms for each of the forty that any training uses. Its switch for that is
- * one for the whole process, so it is turned only while no other thread can load anything.
+ * one for the whole process, so it is turned only while no other thread of the program can load anything.
  */
 final class DirectLoad {
     /** The presets' loader does nothing while it is false. */
@@ -53,9 +54,6 @@ final class DirectLoad {
 
     /** Another BLAS than the one that comes along. */
     private static final String CHOSEN_BLAS = "org.bytedeco.openblas.load";
-
-    /** Of the JDK, for threads that run none of the program's code but cleaning actions. */
-    private static final String INNOCUOUS = "InnocuousThreadGroup";
 
     /** The libraries that come with a jar of the presets, in the order to open them. */
     private record Preset(String name, List<String> libraries) {
@@ -131,7 +129,9 @@ final class DirectLoad {
      * @param marker was written when the loader had looked at all of them; what has changed since, it must look at again
      */
     static boolean load(Path cache, Path marker) {
-        if (System.getProperty(SWITCH) != null || System.getProperty(CHOSEN_BLAS) != null || !isAlone()) {
+        if (System.getProperty(SWITCH) != null
+                || System.getProperty(CHOSEN_BLAS) != null
+                || ProgramThreads.areBeside(Thread.currentThread())) {
             return false;
         }
         List<Path> libraries = PRESETS.stream()
@@ -167,22 +167,5 @@ final class DirectLoad {
         } catch (ClassNotFoundException e) {
             throw new NoClassDefFoundError(e.getMessage());
         }
-    }
-
-    /** Whether every other thread is the virtual machine's; then nobody can start one meanwhile. */
-    private static boolean isAlone() {
-        ThreadGroup root = Thread.currentThread().getThreadGroup();
-        while (root.getParent() != null) {
-            root = root.getParent();
-        }
-        Thread[] threads = new Thread[2 * root.activeCount()];
-        int count = root.enumerate(threads);
-        ThreadGroup system = root;
-        return Arrays.stream(threads, 0, count)
-                .allMatch(thread -> thread.equals(Thread.currentThread()) || isSystem(thread.getThreadGroup(), system));
-    }
-
-    private static boolean isSystem(ThreadGroup group, ThreadGroup system) {
-        return group == null || group.equals(system) || group.getName().equals(INNOCUOUS);
     }
 }
