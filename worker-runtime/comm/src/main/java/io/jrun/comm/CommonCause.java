@@ -1,6 +1,7 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.LastSecond;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.StoreReply;
@@ -19,12 +20,6 @@ import org.jspecify.annotations.Nullable;
  * that was too slow to hear what the others told each other, or heard of nobody in time, reports what they do. Thread-safe.
  */
 final class CommonCause {
-    /**
-     * The store answers in a millisecond, a hundred times that where ten threads want each core. Where the launcher stands
-     * still it does not, and the ranks are to fail within a second all the same.
-     */
-    private static final long PATIENCE_MILLIS = 500;
-
     /** Programs cannot touch what begins with this. */
     private static final String KEY = StoreClient.RESERVED + "cause/";
 
@@ -37,7 +32,10 @@ final class CommonCause {
         this.control = control;
     }
 
-    /** The same on all members, whatever each has {@code found}; that where the store does not answer. */
+    /**
+     * The same on all members, whatever each has {@code found}; that where the store does not answer, as while the launcher
+     * stands still.
+     */
     synchronized CommException of(CommException found) {
         CommException known = agreed;
         if (known == null) {
@@ -53,7 +51,8 @@ final class CommonCause {
         CompletableFuture<StoreReply> reply =
                 control.submit(new StoreCommand.CompareAndSet(key, Optional.empty(), mine));
         try {
-            return reply.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)
+            long left = group.health().lastSecond().leftNanos(LastSecond.Wait.CAUSE);
+            return reply.get(left, TimeUnit.NANOSECONDS)
                     .value()
                     .flatMap(CommonCause::read)
                     .orElse(found);

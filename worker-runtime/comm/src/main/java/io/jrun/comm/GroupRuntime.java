@@ -225,6 +225,7 @@ final class GroupRuntime {
 
     /** An operation has failed; returns the cause that all ranks report, for which the group has. */
     CommException fail(CommException failure) {
+        health().lastSecond().failed();
         Backend current = backend;
         CommException settled = current == null ? failure : current.settle(failure);
         CommException told = registry.isAborted() ? settled : commonCause.of(settled);

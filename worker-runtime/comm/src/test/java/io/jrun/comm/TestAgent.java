@@ -144,8 +144,8 @@ final class TestAgent implements AutoCloseable {
         store.submit(-1, new StoreCommand.Set(key, Bytes.ofUtf8("x")), _ -> {});
     }
 
-    /** From now on questions have no answer, as while the launcher is stopped. */
-    void answerNothing() {
+    /** From now on questions have no answer and nobody hears of other ranks, as while the launcher is stopped. */
+    void standStill() {
         silent = true;
     }
 
@@ -335,6 +335,9 @@ final class TestAgent implements AutoCloseable {
     }
 
     private void broadcast(Frame frame, int exceptRank) {
+        if (silent) {
+            return;
+        }
         connections.forEach((rank, connection) -> {
             if (rank != exceptRank) {
                 send(connection, frame);

@@ -24,7 +24,22 @@ public final class GroupHealth {
 
     private final AtomicReference<@Nullable Cause> cause = new AtomicReference<>();
     private final ConcurrentHashMap<Integer, String> departures = new ConcurrentHashMap<>();
+    private final LastSecond lastSecond;
     private volatile boolean impaired;
+
+    /** Of a group with which nothing is wrong. */
+    public GroupHealth() {
+        this(new LastSecond());
+    }
+
+    private GroupHealth(LastSecond lastSecond) {
+        this.lastSecond = lastSecond;
+    }
+
+    /** Of a part of the group's data plane: causes and members of its own, and the group's second. */
+    public GroupHealth ofPart() {
+        return new GroupHealth(lastSecond);
+    }
 
     /** Records the failure of the group that this rank has found; only the first cause counts. */
     public void poison(CommException failure) {
@@ -76,6 +91,11 @@ public final class GroupHealth {
     /** How a member has left; null if it has not. */
     public @Nullable String departure(int groupRank) {
         return departures.get(groupRank);
+    }
+
+    /** Begins with the first operation of this rank that fails. */
+    public LastSecond lastSecond() {
+        return lastSecond;
     }
 
     /** Throws if the group is poisoned: a new exception with the caller's stack, the cause's code, text and stack. */

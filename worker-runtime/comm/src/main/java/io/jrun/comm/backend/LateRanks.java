@@ -59,10 +59,10 @@ final class LateRanks {
     }
 
     /** Waits for answers that are still out and may come. */
-    void await(long millis) {
-        long nanos = Math.min(TimeUnit.MILLISECONDS.toNanos(millis), answered.remainingNanos());
+    void await(long nanos) {
         try {
-            CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).get(nanos, TimeUnit.NANOSECONDS);
+            CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
+                    .get(Math.min(nanos, answered.remainingNanos()), TimeUnit.NANOSECONDS);
         } catch (ExecutionException | TimeoutException _) {
             return; // What has come has come.
         } catch (InterruptedException _) {

@@ -16,12 +16,6 @@ public final class LateWatch {
     /** Longer than an agent waits for a worker that does not answer. */
     private static final long ASKED_BEFORE_END_NANOS = TimeUnit.MILLISECONDS.toNanos(1500);
 
-    /** All ranks are to fail within a second: the rest of it is for agreeing on the cause. */
-    private static final long PATIENCE_MILLIS = 300;
-
-    /** The agent's word on how a peer has ended takes its exit, which may take a moment. */
-    private static final long DEPARTURE_MILLIS = 500;
-
     /** An error travels to the other ranks through some kilobytes of shared memory or one frame; a warning does not. */
     private static final int MAX_ERROR_CHARS = 1800;
 
@@ -94,26 +88,29 @@ public final class LateWatch {
     }
 
     /**
-     * What is known of where those ranks are, lines to follow an error's own text; empty if that is nothing. Waits 0.3 s at
-     * most, and not at all where they were asked so long ago that no answer will come.
+     * What is known of where those ranks are, lines to follow an error's own text; empty if that is nothing. Waits for its
+     * part of the {@link LastSecond}, and not at all where they were asked so long ago that no answer will come.
      */
     public String places(Call call, List<Integer> ranks) {
+        LastSecond second = group.health().lastSecond();
+        second.found();
         LateRanks answers = asked(call, ranks);
-        answers.await(PATIENCE_MILLIS);
+        answers.await(second.leftNanos(LastSecond.Wait.PLACES));
         return answers.text(MAX_ERROR_CHARS);
     }
 
     /**
      * How a member has left whose connection has just ended, null if nobody knows: its agent's word may come a moment after
-     * the end of the connection. Waits half a second at most, and not at all where the group has failed for a known cause.
+     * the end of the connection. Waits for its part of the {@link LastSecond}, and not at all where the group has failed for a
+     * known cause.
      */
     public @Nullable String awaitDeparture(int groupRank) {
         GroupHealth health = group.health();
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(DEPARTURE_MILLIS);
+        health.lastSecond().found();
         while (!group.world().locator().equals(RankLocator.NONE)
                 && health.departure(groupRank) == null
                 && health.cause() == null
-                && System.nanoTime() - end < 0) {
+                && health.lastSecond().leftNanos(LastSecond.Wait.DEPARTURE) > 0) {
             LockSupport.parkNanos(this, NEWS_NANOS);
         }
         return health.departure(groupRank);

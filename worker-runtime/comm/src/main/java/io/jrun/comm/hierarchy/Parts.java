@@ -3,7 +3,6 @@ package io.jrun.comm.hierarchy;
 import io.jrun.comm.CommException;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.GroupContext;
-import io.jrun.comm.backend.GroupHealth;
 import io.jrun.comm.control.Frame.Peer;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -33,7 +32,7 @@ final class Parts implements AutoCloseable {
                 group.deterministic(),
                 group.algorithm(),
                 group.lateWarning(),
-                new GroupHealth(),
+                group.health().ofPart(),
                 group.waits());
     }
 

@@ -3,6 +3,7 @@ package io.jrun.comm.tcp;
 import io.jrun.comm.CommException;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.LastSecond;
 import io.jrun.comm.control.Frame.Peer;
 import java.io.IOException;
 import java.time.Duration;
@@ -23,8 +24,8 @@ final class Farewell {
     private static final int ALL = 32;
 
     /**
-     * With a peer that is alive the exchange takes about a millisecond, a hundred times that where ten threads want each core; one
-     * that is not holds up the failing rank, which has a second in all and may need as long for the job's store.
+     * With a peer that is alive the exchange takes about a millisecond, a hundred times that where ten threads want each core.
+     * An operation that has failed has what is left of its {@link LastSecond} for this.
      */
     private static final Duration PATIENCE = Duration.ofMillis(400);
 
@@ -70,7 +71,8 @@ final class Farewell {
     /** Waits until every neighbour knows, cannot be reached, or has taken too long: of many calls only the first ones wait. */
     void await() {
         try {
-            boolean _ = answers.await(end.remainingNanos(), TimeUnit.NANOSECONDS);
+            long left = group.health().lastSecond().leftNanos(LastSecond.Wait.FAREWELL);
+            boolean _ = answers.await(Math.min(end.remainingNanos(), left), TimeUnit.NANOSECONDS);
         } catch (InterruptedException _) {
             Thread.currentThread().interrupt();
         }
