@@ -7,7 +7,6 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.local.LocalHub;
-import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -145,9 +144,8 @@ public final class LocalWorld {
                 0);
         Optional<ServerSocketChannel> listener =
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
-        TcpOptions tcp = TcpOptions.DEFAULT.withEncrypted(options.encrypted());
-        GroupRegistry registry =
-                new GroupRegistry(Transports.of(options.transport(), nodeCount, tcp), Optional.empty(), false);
+        GroupRegistry registry = new GroupRegistry(
+                Transports.of(options.transport(), nodeCount, options.tcp()), Optional.empty(), false);
         Control control = hub.connect(rank, registry);
         PausePoint pause = interference.pauseOf(rank, hub);
         WorldContext context =

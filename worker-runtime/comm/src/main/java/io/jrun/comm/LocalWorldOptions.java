@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.tcp.TcpOptions;
 import java.time.Duration;
 import java.util.List;
 
@@ -9,7 +10,7 @@ import java.util.List;
  * @param size number of ranks
  * @param nodeSizes how many ranks each node has that they are to believe to be on, in rank order
  * @param transport how they move data; AUTO is shared memory between ranks of a node
- * @param encrypted whether TCP connections are inside TLS
+ * @param tcp how they do between nodes
  * @param deterministic as {@link GroupOptions#deterministic()}
  * @param timeout of every operation, and of the wait for the other ranks once one has failed
  */
@@ -17,18 +18,20 @@ public record LocalWorldOptions(
         int size,
         List<Integer> nodeSizes,
         TransportKind transport,
-        boolean encrypted,
+        TcpOptions tcp,
         boolean deterministic,
         Duration timeout) {
     /** {@code size} ranks over shared memory, operations limited to a minute. */
     public static LocalWorldOptions ofSize(int size) {
-        return new LocalWorldOptions(size, List.of(size), TransportKind.AUTO, false, false, Duration.ofMinutes(1));
+        return new LocalWorldOptions(
+                size, List.of(size), TransportKind.AUTO, TcpOptions.DEFAULT, false, Duration.ofMinutes(1));
     }
 
     /** Ranks on several nodes, as many on each as {@code nodeSizes} says. */
     public static LocalWorldOptions ofNodes(List<Integer> nodeSizes) {
         int size = nodeSizes.stream().mapToInt(Integer::intValue).sum();
-        return new LocalWorldOptions(size, nodeSizes, TransportKind.AUTO, false, false, Duration.ofMinutes(1));
+        return new LocalWorldOptions(
+                size, nodeSizes, TransportKind.AUTO, TcpOptions.DEFAULT, false, Duration.ofMinutes(1));
     }
 
     public LocalWorldOptions {
@@ -47,21 +50,21 @@ public record LocalWorldOptions(
 
     /** The same over another transport. */
     public LocalWorldOptions withTransport(TransportKind newTransport) {
-        return new LocalWorldOptions(size, nodeSizes, newTransport, encrypted, deterministic, timeout);
+        return new LocalWorldOptions(size, nodeSizes, newTransport, tcp, deterministic, timeout);
     }
 
-    /** The same, encrypted or not. */
-    public LocalWorldOptions withEncrypted(boolean newEncrypted) {
-        return new LocalWorldOptions(size, nodeSizes, transport, newEncrypted, deterministic, timeout);
+    /** The same with other options of the data plane between nodes. */
+    public LocalWorldOptions withTcp(TcpOptions newTcp) {
+        return new LocalWorldOptions(size, nodeSizes, transport, newTcp, deterministic, timeout);
     }
 
     /** The same with another timeout. */
     public LocalWorldOptions withTimeout(Duration newTimeout) {
-        return new LocalWorldOptions(size, nodeSizes, transport, encrypted, deterministic, newTimeout);
+        return new LocalWorldOptions(size, nodeSizes, transport, tcp, deterministic, newTimeout);
     }
 
     /** The same with another determinism. */
     public LocalWorldOptions withDeterministic(boolean newDeterministic) {
-        return new LocalWorldOptions(size, nodeSizes, transport, encrypted, newDeterministic, timeout);
+        return new LocalWorldOptions(size, nodeSizes, transport, tcp, newDeterministic, timeout);
     }
 }

@@ -115,8 +115,11 @@ record WorkerEnvironment(
 
         TcpOptions tcpOptions() {
             TcpOptions options = TcpOptions.DEFAULT.withSelector(algorithms()).withEncrypted(flag("JRUN_ENCRYPT"));
-            return variables.containsKey("JRUN_CONNECTIONS")
-                    ? options.withConnections(number("JRUN_CONNECTIONS"))
+            if (variables.containsKey("JRUN_CONNECTIONS")) {
+                options = options.withConnections(number("JRUN_CONNECTIONS"));
+            }
+            return variables.containsKey("JRUN_PIECE_BYTES")
+                    ? options.withPieceBytes(number("JRUN_PIECE_BYTES"))
                     : options;
         }
 

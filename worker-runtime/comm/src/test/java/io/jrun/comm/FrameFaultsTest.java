@@ -11,6 +11,7 @@ import io.jrun.comm.tcp.Fault.Direction;
 import io.jrun.comm.tcp.Fault.Kind;
 import io.jrun.comm.tcp.FaultyProxy;
 import io.jrun.comm.tcp.IntCalls;
+import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
@@ -45,6 +46,10 @@ class FrameFaultsTest {
     private static final int CALLS = 3;
     private static final int MAX_FRAMES = 5;
     private static final int[] COUNTS = {1, 100, 5000, 70_000};
+
+    /** On several nodes, of the larger calls several are under way at a time. */
+    private static final long PIECE_BYTES = 16 << 10;
+
     private static final Duration TIMEOUT = Duration.ofMillis(800);
 
     private static final List<Kind> FAULTS =
@@ -108,7 +113,8 @@ class FrameFaultsTest {
     private static LocalWorldOptions world(SplittableRandom random) {
         return random.nextBoolean()
                 ? LocalWorldOptions.ofSize(2 + random.nextInt(4)).withTransport(TransportKind.TCP)
-                : LocalWorldOptions.ofNodes(List.of(2, 1 + random.nextInt(2)));
+                : LocalWorldOptions.ofNodes(List.of(2, 1 + random.nextInt(2)))
+                        .withTcp(TcpOptions.DEFAULT.withPieceBytes(PIECE_BYTES));
     }
 
     /** What stands before the ranks' listeners, of which one strikes. */

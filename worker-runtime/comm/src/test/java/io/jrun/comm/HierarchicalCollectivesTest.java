@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.jrun.comm.CollectiveMatrix.Buffers;
 import io.jrun.comm.collective.Algorithm;
+import io.jrun.comm.tcp.TcpOptions;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
@@ -28,6 +29,10 @@ class HierarchicalCollectivesTest {
         return LocalWorldOptions.ofNodes(nodes).withTimeout(Duration.ofSeconds(60));
     }
 
+    private static LocalWorldOptions inPieces(String topology, long pieceBytes) {
+        return options(topology).withTcp(TcpOptions.DEFAULT.withPieceBytes(pieceBytes));
+    }
+
     @ParameterizedTest(name = "{0}, {1}")
     @CsvSource({
         "2+1, HEAP",
@@ -48,11 +53,11 @@ class HierarchicalCollectivesTest {
         LocalWorld.run(options, world -> CollectiveMatrix.run(world.group(), buffers, counts, types));
     }
 
-    /** Between two nodes, three, and of columns of which each has its own. */
+    /** Between two nodes, three, and of columns of which each has its own; in one piece and in many. */
     @ParameterizedTest(name = "{0}")
     @ValueSource(strings = {"2+1", "3+1", "4+2", "2+1+2"})
     void everyOperationIsExactWithEveryAlgorithm(String topology) {
-        LocalWorld.run(options(topology), world -> {
+        LocalWorld.run(inPieces(topology, 16 << 10), world -> {
             for (Algorithm algorithm : Algorithm.values()) {
                 GroupOptions forced = world.group().options().withAlgorithm(algorithm.label());
                 try (ProcessGroup group = world.group().split(0, world.rank(), forced)) {

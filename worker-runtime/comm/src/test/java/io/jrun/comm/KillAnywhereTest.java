@@ -10,6 +10,7 @@ import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.local.LocalHub;
 import io.jrun.comm.tcp.IntCalls;
 import io.jrun.comm.tcp.Switchboard;
+import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -27,8 +29,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * In every algorithm of every operation, over every data plane, one rank dies at each place that it comes to in turn: all others
- * report one cause, which names it; and what the ranks compute before is exact. Ranks are threads, of which one stays where it
- * is, while its connections end and the agent says that it was killed, in either order.
+ * report one cause, which names it; and what the ranks compute before is exact. Ranks are threads, of which one's stay where
+ * they are, while its connections end and the agent says that it was killed, in either order. On several nodes also in calls
+ * of many pieces, where a rank may be on the network and at work inside its node at once; who has failed is in neither.
  *
  * <p>A sample of places; {@code -Djrun.soak=true}: all.
  */
@@ -39,17 +42,33 @@ class KillAnywhereTest {
     private static final long REGISTERED_BYTES = 1 << 20;
     private static final String KILLED = "was killed (exit code 137)";
 
+    /** Three to five. */
+    private static final int COUNT_OF_PIECES = 24_000;
+
+    private static final long PIECE_BYTES = 32 << 10;
+
+    private static final List<OpKind> IN_PIECES =
+            List.of(OpKind.ALL_REDUCE, OpKind.REDUCE, OpKind.BROADCAST, OpKind.REDUCE_SCATTER, OpKind.ALL_GATHER);
+
     /** The barrier before, the calls, of which the second is struck, and the barrier that nobody leaves without all. */
     private static final int CALLS = 5;
 
     private static final int STRUCK = 2;
     private static final int STRIDE = 5;
     private static final AtomicInteger DEATHS = new AtomicInteger();
+    private static final AtomicInteger DEATHS_ON_THE_NETWORK = new AtomicInteger();
 
     /** What is struck: one algorithm of one operation on one data plane, in registered memory or in the heap. */
     record Subject(LocalWorldOptions world, OpKind kind, Algorithm algorithm, int number) {
         int count() {
+            if (isInPieces()) {
+                return IntCalls.hasBlocks(kind) ? COUNT_OF_PIECES / 4 : COUNT_OF_PIECES;
+            }
             return COUNTS[number % COUNTS.length];
+        }
+
+        boolean isInPieces() {
+            return world.tcp().pieceBytes().isPresent();
         }
 
         boolean isRegistered() {
@@ -59,7 +78,7 @@ class KillAnywhereTest {
         @Override
         public String toString() {
             return kind.methodName() + " by " + algorithm.label() + " of " + count() + ", " + world.transport() + " "
-                    + world.nodeSizes();
+                    + world.nodeSizes() + (isInPieces() ? " in pieces" : "");
         }
     }
 
@@ -71,8 +90,7 @@ class KillAnywhereTest {
         private final Switchboard switchboard;
         private final CountDownLatch others;
         private final Map<Integer, CommException> failures = new ConcurrentHashMap<>();
-        private volatile boolean cameElsewhere;
-        private volatile boolean died;
+        private final AtomicBoolean died = new AtomicBoolean();
         private volatile String runId = "";
 
         Death(Subject subject, int turn, Switchboard switchboard) {
@@ -91,22 +109,23 @@ class KillAnywhereTest {
         @Override
         public PausePoint pauseOf(int rank, LocalHub hub) {
             String place = subject.kind().methodName() + "#" + STRUCK + ":*@" + turn;
-            Thread own = Thread.currentThread();
-            return rank == victim ? PausePoint.at(place, () -> die(own, hub)) : PausePoint.NONE;
+            return rank == victim ? PausePoint.at(place, () -> die(hub)) : PausePoint.NONE;
         }
 
-        private void die(Thread own, LocalHub hub) {
-            if (!Thread.currentThread().equals(own)) {
-                cameElsewhere = true; // The rank's own thread would live on.
-                return;
-            }
-            died = true;
-            if (turn % 2 == 0) {
-                switchboard.cutOff(victim);
-                hub.lost(victim, KILLED);
-            } else {
-                hub.lost(victim, KILLED);
-                switchboard.cutOff(victim);
+        /** Every thread of the rank that comes to a place from now on stays there. */
+        private void die(LocalHub hub) {
+            if (died.compareAndSet(false, true)) {
+                DEATHS.incrementAndGet();
+                if (Thread.currentThread().getName().endsWith(" column")) {
+                    DEATHS_ON_THE_NETWORK.incrementAndGet();
+                }
+                if (turn % 2 == 0) {
+                    switchboard.cutOff(victim);
+                    hub.lost(victim, KILLED);
+                } else {
+                    hub.lost(victim, KILLED);
+                    switchboard.cutOff(victim);
+                }
             }
             try {
                 others.await();
@@ -122,11 +141,24 @@ class KillAnywhereTest {
                 program(world);
             } catch (CommException failure) {
                 failures.put(world.rank(), failure);
+                assertNothingRunsBeside(world.rank());
             } finally {
                 if (world.rank() != victim) {
                     others.countDown();
                 }
             }
+        }
+
+        /** A failed call's buffers are the program's again. */
+        private static void assertNothingRunsBeside(int rank) {
+            String column = "rank-" + rank + " struck column";
+            Thread.getAllStackTraces().forEach((thread, stack) -> {
+                if (thread.getName().equals(column)) {
+                    assertThat(stack)
+                            .as(column)
+                            .noneMatch(frame -> frame.getClassName().endsWith(".ColumnPlane"));
+                }
+            });
         }
 
         private void program(World world) {
@@ -148,7 +180,7 @@ class KillAnywhereTest {
 
         void check() {
             String what = subject + ", rank " + victim + " at its place " + turn;
-            if (!died) {
+            if (!died.get()) {
                 assertThat(failures).as(what).isEmpty();
                 return;
             }
@@ -170,8 +202,10 @@ class KillAnywhereTest {
     /** Places that nobody comes to would test nothing. */
     @AfterAll
     static void ranksHaveDied() {
-        System.out.println("kills anywhere: " + DEATHS + " deaths");
+        System.out.println("kills anywhere: " + DEATHS + " deaths, " + DEATHS_ON_THE_NETWORK
+                + " of them on the network while the rank worked inside its node");
         assertThat(DEATHS.get()).isPositive();
+        assertThat(DEATHS_ON_THE_NETWORK.get()).isPositive();
     }
 
     static Stream<Subject> subjects() {
@@ -190,6 +224,15 @@ class KillAnywhereTest {
                 }
             }
         }
+        for (LocalWorldOptions world : worlds) {
+            for (OpKind kind : IN_PIECES) {
+                if (world.nodeSizes().size() > 1) {
+                    LocalWorldOptions inPieces = world.withTcp(TcpOptions.DEFAULT.withPieceBytes(PIECE_BYTES));
+                    Algorithm algorithm = AlgorithmSelector.candidates(kind).getFirst();
+                    subjects.add(new Subject(inPieces.withTimeout(TIMEOUT), kind, algorithm, subjects.size()));
+                }
+            }
+        }
         return subjects.stream();
     }
 
@@ -205,8 +248,7 @@ class KillAnywhereTest {
                 LocalWorld.run(subject.world(), death, death::run);
                 death.check();
                 Survivors.assertNothingIsLeft(death.runId);
-                DEATHS.addAndGet(death.died ? 1 : 0);
-                came = death.died || death.cameElsewhere;
+                came = death.died.get();
             }
             turn += isSoak ? 1 : STRIDE;
         }

@@ -26,21 +26,33 @@ class PhaseKillsTest {
     private static final Plane NODE = new Plane(TransportKind.SHM, List.of(3));
     private static final Plane UNEVEN_NODES = new Plane(TransportKind.AUTO, List.of(2, 1));
     private static final Plane EVEN_NODES = new Plane(TransportKind.AUTO, List.of(2, 2));
+
+    /** The same, the network busy beside the node. */
+    private static final Plane PIECES = new Plane(TransportKind.AUTO, List.of(2, 2), "32768");
+
     private static final Plane TCP = new Plane(TransportKind.TCP, List.of(3));
 
     /** How ranks move data, and how many each node has. */
-    record Plane(TransportKind transport, List<Integer> nodes) {
+    record Plane(TransportKind transport, List<Integer> nodes, String pieceBytes) {
+        Plane(TransportKind transport, List<Integer> nodes) {
+            this(transport, nodes, "");
+        }
+
         int size() {
             return nodes.stream().mapToInt(Integer::intValue).sum();
         }
 
         TestAgent agent() throws IOException {
-            return nodes.size() == 1 ? new TestAgent(size(), transport) : new TestAgent(nodes);
+            TestAgent agent = nodes.size() == 1 ? new TestAgent(size(), transport) : new TestAgent(nodes);
+            if (!pieceBytes.isEmpty()) {
+                agent.setVariable("JRUN_PIECE_BYTES", pieceBytes);
+            }
+            return agent;
         }
 
         @Override
         public String toString() {
-            return transport + " " + nodes;
+            return transport + " " + nodes + (pieceBytes.isEmpty() ? "" : " in pieces of " + pieceBytes);
         }
     }
 
@@ -81,12 +93,17 @@ class PhaseKillsTest {
                 Case.of(UNEVEN_NODES, Collective.BARRIER, "enter", 0),
                 Case.of(UNEVEN_NODES, OpKind.RECV, "enter", 2),
                 Case.of(EVEN_NODES, Collective.ALL_GATHER, "step@2", 3),
-                Case.of(EVEN_NODES, Collective.REDUCE_SCATTER, "reduce", 2));
+                Case.of(EVEN_NODES, Collective.REDUCE_SCATTER, "reduce", 2),
+                Case.of(PIECES, Collective.ALL_REDUCE, "step@9", 1),
+                Case.of(PIECES, Collective.BROADCAST, "step@7", 0),
+                Case.of(PIECES, Collective.REDUCE, "reduce@4", 3),
+                Case.of(PIECES, Collective.ALL_GATHER, "step@7", 2),
+                Case.of(PIECES, Collective.REDUCE_SCATTER, "step@7", 0));
     }
 
     private static Stream<Case> all() {
         List<Case> all = new ArrayList<>();
-        for (Plane plane : List.of(NODE, UNEVEN_NODES, EVEN_NODES, TCP)) {
+        for (Plane plane : List.of(NODE, UNEVEN_NODES, EVEN_NODES, PIECES, TCP)) {
             for (String phase : PHASES) {
                 for (Collective collective : Collective.values()) {
                     all.add(Case.of(plane, collective, phase, all.size() % plane.size()));

@@ -44,7 +44,11 @@ class RandomKillsTest {
     void theOthersOfSeveralNodesReportOneCause(long seed) throws Exception {
         List<Integer> nodes = NODES.get((int) (seed % NODES.size()));
         int size = nodes.stream().mapToInt(Integer::intValue).sum();
-        theOthersReportOneCause(new TestAgent(nodes), size, "testhost\\d", seed);
+        TestAgent agent = new TestAgent(nodes);
+        if (seed % 2 == 1) {
+            agent.setVariable("JRUN_PIECE_BYTES", "32768"); // Else every call is one piece.
+        }
+        theOthersReportOneCause(agent, size, "testhost\\d", seed);
     }
 
     /** It hears nothing of what the others tell each other, and finds them gone when it goes on. */

@@ -3,6 +3,7 @@ package io.jrun.comm;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.CollectiveMatrix.Buffers;
+import io.jrun.comm.tcp.TcpOptions;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
@@ -38,7 +39,7 @@ class TcpCollectivesTest {
     @ParameterizedTest(name = "{0} ranks, {1}")
     @CsvSource({"2, NATIVE", "3, HEAP"})
     void everyOperationIsExactInsideTls(int size, Buffers buffers) {
-        LocalWorldOptions options = options(size, TransportKind.TCP).withEncrypted(true);
+        LocalWorldOptions options = options(size, TransportKind.TCP).withTcp(TcpOptions.DEFAULT.withEncrypted(true));
         List<DataType> types = List.of(DataType.BF16, DataType.I64); // TLS sees bytes.
         List<Long> counts = CollectiveMatrix.counts(size);
         LocalWorld.run(options, world -> CollectiveMatrix.run(world.group(), buffers, counts, types));

@@ -7,7 +7,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * A place at which a test can stop a rank: {@code OPERATION#N:PHASE}, or {@code OPERATION#N:PHASE@K} for the K-th time that
- * the operation, with all its parts, comes to the phase. Phases are
+ * the operation, with all its parts, comes to the phase, and every time after, on whatever thread. Phases are
  *
  * <ul>
  *   <li>{@code enter}: over shared memory all ranks have entered, over TCP this one has, of a message this end has;
@@ -69,7 +69,7 @@ public final class PausePoint {
 
     /** Stops here if this is the place. */
     public void reached(Call part, String reachedPhase) {
-        if (!operation.isEmpty() && isWanted(part.asCalled(), reachedPhase) && timesLeft.decrementAndGet() == 0) {
+        if (!operation.isEmpty() && isWanted(part.asCalled(), reachedPhase) && timesLeft.decrementAndGet() <= 0) {
             then.run();
         }
     }

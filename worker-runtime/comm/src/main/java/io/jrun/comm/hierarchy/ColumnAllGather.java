@@ -30,7 +30,7 @@ final class ColumnAllGather {
         this.plane = plane;
         this.topology = plane.topology();
         this.call = call;
-        this.spans = Spans.of(topology, call, plane.size());
+        this.spans = Spans.of(plane, call);
         this.memory = topology.isInOrder() ? call.output() : scratch.of(spans.slotBytes());
     }
 

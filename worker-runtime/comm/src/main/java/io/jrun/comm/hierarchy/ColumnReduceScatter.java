@@ -39,7 +39,7 @@ final class ColumnReduceScatter {
         this.topology = plane.topology();
         this.call = call;
         this.op = Plane.partial(call.op());
-        this.spans = Spans.of(topology, call, plane.size());
+        this.spans = Spans.of(plane, call);
         this.isShareOwn = spans.isShareOwn();
         this.longest = spans.column(0, topology.place());
         long partialBytes = IN_FLIGHT * longest.total() * call.type().sizeBytes();

@@ -7,6 +7,7 @@ import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.Scratch;
 import io.jrun.comm.backend.SoloBackend;
+import io.jrun.comm.collective.KernelReduction;
 import io.jrun.comm.shm.ShmBackendFactory;
 import io.jrun.comm.tcp.TcpBackendFactory;
 import java.lang.foreign.Arena;
@@ -39,7 +40,9 @@ final class HierarchicalBackend implements Backend {
         this.flat = openFlat(made, topology, group, tcp);
         this.node = openNode(made, topology, shm);
         this.column = topology.isInColumn() ? openColumn(made, topology, tcp, group) : null;
-        this.plane = Plane.of(topology, node, column, arena, group.world().pause(), group.size());
+        KernelReduction arithmetic = new KernelReduction(arena, group.world().pause());
+        long pieceBytes = Pieces.bytes(tcp.options(), topology.columnCount(), topology.nodeCount());
+        this.plane = new Plane(topology, node, column, arithmetic, group.size(), pieceBytes);
     }
 
     @Override

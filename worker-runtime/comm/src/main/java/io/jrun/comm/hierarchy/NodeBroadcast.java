@@ -36,7 +36,7 @@ final class NodeBroadcast {
     }
 
     private void run() {
-        Pieces pieces = Pieces.of(call.count(), call.type().sizeBytes(), Pieces.BYTES, 1);
+        Pieces pieces = Pieces.of(call.count(), call.type().sizeBytes(), plane.pieceBytes(), 1);
         if (plane.topology().node() != rootNode) {
             plane.node().barrier(call); // Who is missing here is told as missing, not as waiting for the root's node.
         }

@@ -37,7 +37,7 @@ final class NodeReduce {
         this.topology = plane.topology();
         this.call = call;
         this.op = Plane.partial(call.op());
-        this.pieces = Pieces.of(call.count(), call.type().sizeBytes(), Pieces.BYTES, 1);
+        this.pieces = Pieces.of(call.count(), call.type().sizeBytes(), plane.pieceBytes(), 1);
         this.rootNode = topology.nodeOf(call.root());
         this.rootPlace = topology.placeOf(call.root());
         this.driver = topology.driverOf(call.root());

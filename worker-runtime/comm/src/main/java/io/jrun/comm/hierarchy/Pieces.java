@@ -1,5 +1,6 @@
 package io.jrun.comm.hierarchy;
 
+import io.jrun.comm.tcp.TcpOptions;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -15,6 +16,18 @@ record Pieces(long count, long stride, int elementBytes) {
      * small enough that both ends of the pipeline, where only one of the planes works, do not show.
      */
     static final long BYTES = 4 << 20;
+
+    /** A message of a ring is not to be smaller: several times what a frame costs whatever its size. */
+    static final long MESSAGE_BYTES = 64 << 10;
+
+    /**
+     * How large pieces are, as all ranks derive alike. A ring of a column sends a part for each column and node of a piece,
+     * so pieces grow with the world; and with the connections, or more of them would carry nothing.
+     */
+    static long bytes(TcpOptions options, int columns, int nodes) {
+        long least = columns * Math.max(nodes * MESSAGE_BYTES, options.bytesForAllConnections());
+        return options.pieceBytes().orElse(Math.max(BYTES, least));
+    }
 
     /**
      * Pieces of about {@code bytes} bytes whose number of elements {@code parts} divides; only the last piece may be smaller

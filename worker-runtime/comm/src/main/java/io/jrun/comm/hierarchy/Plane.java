@@ -2,9 +2,7 @@ package io.jrun.comm.hierarchy;
 
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Call;
-import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.collective.KernelReduction;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -15,13 +13,15 @@ import org.jspecify.annotations.Nullable;
  * @param ownColumn this rank's column; null for an extra rank
  * @param arithmetic for what no plane computes: an average's division, once over the whole group
  * @param size of the whole group
+ * @param pieceBytes of a piece, see {@link Pieces#bytes}
  */
-record Plane(Topology topology, NodePlane node, @Nullable ColumnPlane ownColumn, KernelReduction arithmetic, int size) {
-    static Plane of(
-            Topology topology, NodePlane node, @Nullable ColumnPlane column, Arena arena, PausePoint pause, int size) {
-        return new Plane(topology, node, column, new KernelReduction(arena, pause), size);
-    }
-
+record Plane(
+        Topology topology,
+        NodePlane node,
+        @Nullable ColumnPlane ownColumn,
+        KernelReduction arithmetic,
+        int size,
+        long pieceBytes) {
     /** This rank's column. */
     ColumnPlane column() {
         ColumnPlane present = ownColumn;

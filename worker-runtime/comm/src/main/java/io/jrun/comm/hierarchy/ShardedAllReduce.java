@@ -40,7 +40,7 @@ final class ShardedAllReduce {
     private void run() {
         int shards = call.bytes() <= ONE_SHARD_BYTES ? 1 : plane.topology().columnCount();
         long whole = call.count() / shards * shards;
-        Pieces pieces = Pieces.of(whole, call.type().sizeBytes(), Pieces.BYTES, shards);
+        Pieces pieces = Pieces.of(whole, call.type().sizeBytes(), plane.pieceBytes(), shards);
         for (int index = 0; index < pieces.number(); index++) {
             MemorySegment piece = pieces.slice(call.input(), 0, index);
             scatter(piece, shards);
@@ -58,7 +58,7 @@ final class ShardedAllReduce {
             finish(pieces, pieces.number() - 1, shards);
         }
         if (whole < call.count()) {
-            MemorySegment rest = Pieces.of(call.count() - whole, call.type().sizeBytes(), Pieces.BYTES, 1)
+            MemorySegment rest = Pieces.of(call.count() - whole, call.type().sizeBytes(), plane.pieceBytes(), 1)
                     .slice(call.input(), whole, 0);
             scatter(rest, 1);
             crossNow(rest, 1);

@@ -26,11 +26,11 @@ final class Spans {
     private final Blocks[] shares;
     private final Blocks slot;
 
-    private Spans(Topology topology, Blocks blocks, int elementBytes) {
+    private Spans(Topology topology, Blocks blocks, int elementBytes, long pieceBytes) {
         this.topology = topology;
         this.blocks = blocks;
         this.elementBytes = elementBytes;
-        this.pieces = Math.toIntExact(Math.max(1, Math.ceilDiv(blocks.total() * elementBytes, Pieces.BYTES)));
+        this.pieces = Math.toIntExact(Math.max(1, Math.ceilDiv(blocks.total() * elementBytes, pieceBytes)));
         this.starts = new long[blocks.parts()];
         this.shares = new Blocks[topology.nodeCount()];
         for (int node = 0; node < shares.length; node++) {
@@ -47,9 +47,10 @@ final class Spans {
                 : forEach(shares.length * columns, at -> count(at / columns, at % columns, 0));
     }
 
-    /** Of the buffer of {@code call} that has a block for each of {@code size} ranks. */
-    static Spans of(Topology topology, Call call, int size) {
-        return new Spans(topology, call.blocks(size), call.type().sizeBytes());
+    /** Of the buffer of {@code call} that has a block for each rank. */
+    static Spans of(Plane plane, Call call) {
+        return new Spans(
+                plane.topology(), call.blocks(plane.size()), call.type().sizeBytes(), plane.pieceBytes());
     }
 
     /** Number of pieces. */

@@ -66,6 +66,11 @@ public final class TcpBackendFactory implements BackendFactory {
         return TcpBackend.open(group, setup, options, onFailure, alwaysTold);
     }
 
+    /** How its backends work. */
+    public TcpOptions options() {
+        return options;
+    }
+
     @Override
     public void close() {
         setup.close();

@@ -243,7 +243,8 @@ final class TcpLane implements Links, AutoCloseable {
             text = where() + group.describe(rank()) + " expected transfer " + step + " of " + length
                     + " bytes but " + group.describe(peer) + " sent transfer " + theirs.step() + " of "
                     + theirs.length() + " bytes in round " + theirs.round()
-                    + ". Set JRUN_CONNECTIONS alike on every rank, and run the same version of jrun.";
+                    + ". Set JRUN_CONNECTIONS and JRUN_PIECE_BYTES alike on every rank, and run the same version of"
+                    + " jrun.";
         }
         return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text + late.places(currentCall(), wanted()));
     }

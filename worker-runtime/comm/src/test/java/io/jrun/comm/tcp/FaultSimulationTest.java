@@ -13,6 +13,7 @@ import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.collective.Algorithm;
+import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.tcp.Fault.Direction;
 import io.jrun.comm.tcp.TcpRanks.Rank;
 import java.io.IOException;
@@ -50,6 +51,10 @@ class FaultSimulationTest {
     private static final List<List<Integer>> NODES = List.of(List.of(2, 1), List.of(2, 2), List.of(1, 2));
     private static final int CALLS = 8;
     private static final int[] COUNTS = {0, 1, 100, 5000, 70_000};
+
+    /** Of the larger calls several are under way at a time. */
+    private static final long PIECE_BYTES = 16 << 10;
+
     private static final OpKind[] KINDS = {
         OpKind.ALL_REDUCE,
         OpKind.REDUCE,
@@ -104,10 +109,12 @@ class FaultSimulationTest {
     @ParameterizedTest(name = "-Djrun.seed={0}")
     @MethodSource("seedsOfNodes")
     void everyCallOnSeveralNodesIsExactOrFailsInTimeByName(long seed) throws Exception {
-        simulate(
-                seed,
-                (random, algorithm, front) ->
-                        TcpRanks.startNodes(NODES.get(random.nextInt(NODES.size())), algorithm, front));
+        simulate(seed, (random, algorithm, front) -> {
+            TcpOptions options = TcpOptions.DEFAULT
+                    .withSelector(AlgorithmSelector.of(algorithm))
+                    .withPieceBytes(PIECE_BYTES);
+            return TcpRanks.startNodes(NODES.get(random.nextInt(NODES.size())), options, front);
+        });
     }
 
     /** Starts a world of a shape drawn from the seed. */

@@ -100,10 +100,14 @@ final class TcpRanks implements AutoCloseable {
     }
 
     /** Ranks that believe to be on nodes, as many on each as {@code nodeSizes} says, and share memory there. */
-    static TcpRanks startNodes(List<Integer> nodeSizes, Optional<String> algorithm, Front front) {
+    static TcpRanks startNodes(List<Integer> nodeSizes, TcpOptions options, Front front) {
         int size = nodeSizes.stream().mapToInt(Integer::intValue).sum();
-        TcpOptions options = TcpOptions.DEFAULT.withSelector(AlgorithmSelector.of(algorithm));
-        return start(Collections.nCopies(size, options), nodeSizes, false, front);
+        return startNodes(nodeSizes, Collections.nCopies(size, options), front);
+    }
+
+    /** The same with options of its own for each rank. */
+    static TcpRanks startNodes(List<Integer> nodeSizes, List<TcpOptions> options, Front front) {
+        return start(options, nodeSizes, false, front);
     }
 
     static TcpRanks start(List<TcpOptions> options, boolean deterministic, Front front) {
