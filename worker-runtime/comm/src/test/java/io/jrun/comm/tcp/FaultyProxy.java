@@ -8,12 +8,15 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntFunction;
 
 /** Stands before a rank's listener and passes its connections on, each with faults of its own. */
@@ -30,6 +33,7 @@ public final class FaultyProxy implements AutoCloseable {
     private final IntFunction<Map<Direction, Fault>> faults;
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private final AtomicInteger struckFrames = new AtomicInteger();
+    private final List<AtomicLong> passed = new CopyOnWriteArrayList<>();
     private volatile boolean closed;
 
     /**
@@ -52,6 +56,11 @@ public final class FaultyProxy implements AutoCloseable {
     /** How many frames have gone wrong. */
     public int struckFrames() {
         return struckFrames.get();
+    }
+
+    /** Bytes that each connection has carried, both ways together, but for those with faults of frames. */
+    List<Long> passed() {
+        return passed.stream().map(AtomicLong::get).toList();
     }
 
     @Override
@@ -86,11 +95,13 @@ public final class FaultyProxy implements AutoCloseable {
 
     private void admit(Socket caller, Map<Direction, Fault> mine) {
         sockets.add(caller);
+        AtomicLong bytes = new AtomicLong();
+        passed.add(bytes);
         try {
             Socket called = new Socket(InetAddress.getLoopbackAddress(), targetPort);
             sockets.add(called);
-            pass(caller, called, Direction.TO_CALLED, mine);
-            pass(called, caller, Direction.TO_CALLER, mine);
+            pass(caller, called, Direction.TO_CALLED, mine, bytes);
+            pass(called, caller, Direction.TO_CALLER, mine, bytes);
         } catch (IOException e) {
             // The rank has left: the caller finds nobody.
             end(caller);
@@ -105,7 +116,7 @@ public final class FaultyProxy implements AutoCloseable {
         }
     }
 
-    private void pass(Socket from, Socket to, Direction direction, Map<Direction, Fault> faults) {
+    private void pass(Socket from, Socket to, Direction direction, Map<Direction, Fault> faults, AtomicLong bytes) {
         Fault fault = faults.getOrDefault(direction, Fault.NOTHING);
         start(() -> {
             try {
@@ -113,7 +124,7 @@ public final class FaultyProxy implements AutoCloseable {
                     Runnable onStrike = struckFrames::incrementAndGet;
                     new FrameStream(from.getInputStream(), to.getOutputStream(), fault, direction, onStrike).run();
                 }
-                new Stream(from, to, fault).run();
+                new Stream(from, to, fault, bytes).run();
             } catch (IOException | InterruptedException _) {
                 // As between two hosts: what breaks one side breaks the other.
                 end(from);
@@ -128,15 +139,17 @@ public final class FaultyProxy implements AutoCloseable {
         private final Socket to;
         private final Fault fault;
         private final Random random;
+        private final AtomicLong bytes;
         private final InputStream in;
         private final OutputStream out;
         private final byte[] buffer = new byte[64 * 1024];
         private boolean isDiscarding;
 
-        Stream(Socket from, Socket to, Fault fault) throws IOException {
+        Stream(Socket from, Socket to, Fault fault, AtomicLong bytes) throws IOException {
             this.from = from;
             this.to = to;
             this.fault = fault;
+            this.bytes = bytes;
             this.random = new Random(fault.seed());
             this.in = from.getInputStream();
             this.out = to.getOutputStream();
@@ -158,6 +171,7 @@ public final class FaultyProxy implements AutoCloseable {
                     out.write(buffer, 0, length);
                 }
                 passed += length;
+                bytes.addAndGet(length);
             }
         }
 

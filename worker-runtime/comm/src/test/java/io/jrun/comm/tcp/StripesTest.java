@@ -24,6 +24,7 @@ import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Several connections for each pair of ranks. */
 class StripesTest {
@@ -138,6 +139,55 @@ class StripesTest {
 
     private static MemorySegment block(MemorySegment all, Blocks blocks, int block) {
         return all.asSlice(blocks.offset(block) * Float.BYTES, blocks.count(block) * Float.BYTES);
+    }
+
+    /** On two nodes with two columns, counted between the sockets: the connections that have carried more than headers. */
+    @ParameterizedTest(name = "{0}: {1} connections")
+    @CsvSource({"ALL_REDUCE, 4", "REDUCE_SCATTER, 4", "ALL_GATHER, 4", "REDUCE, 2", "BROADCAST, 2"})
+    void everyPieceOfAColumnUsesAllItsConnections(OpKind kind, int used) throws Exception {
+        List<FaultyProxy> proxies = new ArrayList<>();
+        long pieceBytes = 2 * 2 * 2 * Stripes.MIN_SLICE_BYTES; // For each connection, column and node.
+        int count = (int) (2 * pieceBytes / Integer.BYTES) / (IntCalls.hasBlocks(kind) ? 4 : 1);
+        TcpOptions options = TcpOptions.DEFAULT.withConnections(2).withPieceBytes(pieceBytes);
+        try (TcpRanks world = TcpRanks.startNodes(List.of(2, 2), options, (_, port) -> {
+            FaultyProxy proxy = new FaultyProxy(port, _ -> Map.of());
+            proxies.add(proxy);
+            return proxy.port();
+        })) {
+            world.run(rank -> {
+                Duration timeout = Duration.ofSeconds(30);
+                IntCalls calls = new IntCalls(rank.rank(), rank.size(), timeout, rank.backend()::run);
+                calls.run(0, kind, count, 1, false);
+            });
+            assertThat(proxies.stream().flatMap(proxy -> proxy.passed().stream()))
+                    .filteredOn(bytes -> bytes > Stripes.MIN_SLICE_BYTES)
+                    .hasSize(used);
+        } finally {
+            for (FaultyProxy proxy : proxies) {
+                proxy.close();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"ALL_REDUCE", "REDUCE_SCATTER", "ALL_GATHER", "REDUCE", "BROADCAST"})
+    void nodesThatDifferInTheirPiecesAreTold(OpKind kind) throws Exception {
+        TcpOptions small = TcpOptions.DEFAULT.withPieceBytes(16 << 10);
+        TcpOptions large = TcpOptions.DEFAULT.withPieceBytes(32 << 10);
+        List<TcpOptions> options = List.of(small, small, large, large);
+        try (TcpRanks world = TcpRanks.startNodes(List.of(2, 2), options, (_, port) -> port)) {
+            assertThat(world.outcomes(rank -> {
+                        Duration timeout = Duration.ofSeconds(30);
+                        IntCalls calls = new IntCalls(rank.rank(), rank.size(), timeout, rank.backend()::run);
+                        calls.run(0, kind, 40_000, 1, false);
+                        calls.run(1, OpKind.BARRIER, 0, 0, false); // Who only sends finds out here.
+                    }))
+                    .allSatisfy(outcome -> {
+                        CommException failure = (CommException) outcome.orElseThrow();
+                        assertThat(failure.code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH);
+                        assertThat(failure).hasMessageContaining("JRUN_PIECE_BYTES");
+                    });
+        }
     }
 
     /** The first connection is held up, so that only the other one's end can tell. */
