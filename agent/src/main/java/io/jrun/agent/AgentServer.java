@@ -57,7 +57,7 @@ public final class AgentServer implements AutoCloseable {
         Server server = SocketTransport.listen(
                 address,
                 secret,
-                List.of(service, new DoctorService(options, secret)),
+                List.of(service, new DoctorService(options.version(), secret, refusals)),
                 new ReachedAt(),
                 Doorkeeper.ofAgent(refusals));
         return new AgentServer(service, server, Optional.of(refusals));

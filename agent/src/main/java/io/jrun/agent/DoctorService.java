@@ -2,71 +2,87 @@ package io.jrun.agent;
 
 import com.google.protobuf.ByteString;
 import io.grpc.ManagedChannel;
+import io.grpc.Server;
 import io.grpc.Status;
+import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.job.ReachedAt;
-import io.jrun.agent.node.HostFacts;
-import io.jrun.agent.node.Node;
-import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.Blob;
 import io.jrun.agent.proto.DoctorGrpc;
 import io.jrun.agent.proto.DoctorGrpc.DoctorBlockingStub;
 import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.ExamineRequest;
+import io.jrun.agent.proto.ListenRequest;
+import io.jrun.agent.proto.Listening;
 import io.jrun.agent.proto.MeasureRequest;
 import io.jrun.agent.proto.Measurement;
-import io.jrun.agent.worker.StartTools;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** What a standing agent tells {@code jrun doctor}: of its host, and of its ways to other agents. Thread-safe. */
+/** What an agent tells {@code jrun doctor}: of its host, and of its ways to other agents. Thread-safe. */
 final class DoctorService extends DoctorGrpc.DoctorImplBase {
     private static final int ROUND_TRIPS = 21;
     private static final int LARGE_MESSAGES = 5;
     private static final int LARGE_BYTES = 4 << 20;
     private static final long DEADLINE_SECONDS = 15;
 
-    private final AgentOptions options;
-    private final SocketTransport transport;
+    /** Some firewalls drop what they do not let through, and nobody answers. */
+    private static final Duration CONNECT_LIMIT = Duration.ofSeconds(5);
 
-    /** @param secret that the other agents share */
-    DoctorService(AgentOptions options, AgentSecret secret) {
-        this.options = options;
+    private final String version;
+    private final AgentSecret secret;
+    private final SocketTransport transport;
+    private final RefusalLog refusals;
+
+    /**
+     * @param version jrun's
+     * @param secret that the other agents share
+     * @param refusals hears of who comes to its ports without it
+     */
+    DoctorService(String version, AgentSecret secret, RefusalLog refusals) {
+        this.version = version;
+        this.secret = secret;
         this.transport = SocketTransport.to(secret);
+        this.refusals = refusals;
     }
 
     @Override
     public void examine(ExamineRequest request, StreamObserver<Examination> reply) {
-        StartTools.Found tools;
         try {
-            tools = StartTools.look(System.getenv());
+            reply.onNext(examine(request, ReachedAt.current().orElse("")));
+            reply.onCompleted();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             reply.onError(Status.CANCELLED.withCause(e).asRuntimeException());
-            return;
         }
-        Node node = NodeProbe.probeHere();
-        HostFacts.Space shm = HostFacts.sharedMemory();
-        String reachedAt = ReachedAt.current().orElse("");
-        reply.onNext(Examination.newBuilder()
-                .setVersion(options.version())
-                .setJava(Runtime.version().toString())
-                .setHost(node.host())
-                .setReachedAt(reachedAt)
-                .setInterface(HostFacts.interfaceOf(reachedAt))
-                .setCores(node.cores())
-                .setMemoryBytes(node.memoryBytes())
-                .addAllGpus(node.gpus())
-                .setGpuDriver(HostFacts.gpuDriver())
-                .setShmFreeBytes(shm.free())
-                .setShmBytes(shm.total())
-                .setOpenFiles(HostFacts.openFiles())
-                .addAllUnknownNames(HostFacts.unknown(request.getNamesList()))
-                .setTools(tools.versions())
-                .setMissingTools(tools.missing())
-                .setClockMillis(System.currentTimeMillis())
-                .build());
-        reply.onCompleted();
+    }
+
+    /** @param reachedAt of this host's addresses, the one by which the launcher reaches it */
+    Examination examine(ExamineRequest request, String reachedAt) throws InterruptedException {
+        return HostExamination.here(version, request.getNamesList(), reachedAt);
+    }
+
+    @Override
+    public void listen(ListenRequest request, StreamObserver<Listening> reply) {
+        try {
+            Server server = listen();
+            ((ServerCallStreamObserver<Listening>) reply).setOnCancelHandler(server::shutdownNow);
+            reply.onNext(Listening.newBuilder().setPort(server.getPort()).build());
+        } catch (IOException e) {
+            reply.onError(Status.UNAVAILABLE
+                    .withDescription("no port can be opened: " + e.getMessage())
+                    .asRuntimeException());
+        }
+    }
+
+    /** Where the other agents come to measure; on all addresses, as workers listen. */
+    Server listen() throws IOException {
+        return SocketTransport.listen(
+                new InetSocketAddress(0), secret, List.of(this), new ReachedAt(), Doorkeeper.ofAgent(refusals));
     }
 
     @Override
@@ -77,18 +93,22 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
 
     @Override
     public void measure(MeasureRequest request, StreamObserver<Measurement> reply) {
-        ManagedChannel channel = transport.channel(request.getHost(), request.getPort());
+        reply.onNext(measure(request));
+        reply.onCompleted();
+    }
+
+    /** Takes some seconds at most. */
+    Measurement measure(MeasureRequest request) {
+        ManagedChannel channel = transport.channel(request.getHost(), request.getPort(), CONNECT_LIMIT);
         try {
-            reply.onNext(
-                    measure(DoctorGrpc.newBlockingStub(channel).withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS)));
+            return measure(DoctorGrpc.newBlockingStub(channel).withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS));
         } catch (RuntimeException e) {
-            reply.onNext(Measurement.newBuilder()
-                    .setError(why(Status.fromThrowable(e)))
-                    .build());
+            return Measurement.newBuilder()
+                    .setError(Causes.first(Status.fromThrowable(e)))
+                    .build();
         } finally {
             channel.shutdownNow();
         }
-        reply.onCompleted();
     }
 
     private static Measurement measure(DoctorBlockingStub other) {
@@ -114,13 +134,5 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
         long start = System.nanoTime();
         var _ = other.take(blob);
         return System.nanoTime() - start;
-    }
-
-    private static String why(Status status) {
-        Throwable cause = status.getCause();
-        while (cause != null && cause.getCause() != null) {
-            cause = cause.getCause();
-        }
-        return String.valueOf(cause == null ? status.getDescription() : cause.getMessage());
     }
 }

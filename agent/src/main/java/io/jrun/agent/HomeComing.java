@@ -156,7 +156,7 @@ public final class HomeComing {
             for (HomeAddress home : call.homes()) {
                 ManagedChannel channel = transport.channel(home.host(), home.port(), CONNECT_LIMIT);
                 try {
-                    Visit arriving = new Visit(channel);
+                    Visit arriving = new Visit(home.host(), channel);
                     Status status = arriving.arrive();
                     if (status.isOk()) {
                         visit.set(arriving);
@@ -184,22 +184,11 @@ public final class HomeComing {
     }
 
     private static String words(Status status) {
-        String words = String.valueOf(status.getDescription());
-        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
-            words = String.valueOf(cause.getMessage());
-        }
-        return isStranger(status)
-                ? "somebody with another secret listens there"
-                : words.lines().findFirst().orElse("");
+        return isStranger(status) ? "somebody with another secret listens there" : Causes.first(status);
     }
 
     private static boolean isStranger(Status status) {
-        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
-            if (cause instanceof UnknownPeerException) {
-                return true;
-            }
-        }
-        return false;
+        return Causes.find(status, UnknownPeerException.class).isPresent();
     }
 
     /** One connection to one of the launcher's addresses. */
@@ -215,8 +204,12 @@ public final class HomeComing {
         private final Optional<ShownHere> shown;
         private volatile OptionalInt exitCode = OptionalInt.empty();
         private volatile String dropped = "";
+        private final String address;
+        private @Nullable DoctorAtHome doctor;
 
-        Visit(Channel channel) {
+        /** @param address the launcher's */
+        Visit(String address, Channel channel) {
+            this.address = address;
             this.home = HomeGrpc.newStub(channel);
             this.shown = console.map(show -> new ShownHere(show, chunks));
         }
@@ -297,6 +290,7 @@ public final class HomeComing {
                     roundsOver.complete(Status.OK);
                 }
                 case ROUNDS_OVER -> roundsOver.complete(Status.OK);
+                case DOCTOR_QUESTION -> doctor().ask(message.getDoctorQuestion());
                 case JOB_ENDED ->
                     exitCode = OptionalInt.of(message.getJobEnded().getExitCode());
                 default -> {
@@ -304,6 +298,19 @@ public final class HomeComing {
                     serving = this; // the job is open, for OpenJob comes first
                 }
             }
+        }
+
+        /** Few launchers ask. */
+        private DoctorAtHome doctor() {
+            if (doctor == null) {
+                doctor = new DoctorAtHome(
+                        address,
+                        version,
+                        secret,
+                        answer -> events.onNext(
+                                FromAgent.newBuilder().setDoctorAnswer(answer).build()));
+            }
+            return doctor;
         }
 
         @Override

@@ -1,30 +1,50 @@
 package io.jrun.launcher;
 
-import io.jrun.agent.SocketTransport;
 import io.jrun.launcher.cli.DoctorRequest;
-import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.coordinator.Agent;
+import io.jrun.launcher.doctor.Check;
 import io.jrun.launcher.doctor.Doctor;
 import io.jrun.launcher.doctor.HostsCheck;
+import io.jrun.launcher.doctor.SshCheck;
 import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.ssh.SshBootstrap;
+import java.io.IOException;
 import java.nio.file.Path;
-import java.util.Optional;
+import java.time.Duration;
+import java.util.List;
+import java.util.OptionalInt;
 
 /** {@code jrun doctor}: this machine, and the hosts that are named. */
 final class DoctorCommand {
+    /** For a login and the start of a JVM; a standing agent may have to list GPUs. */
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
     private DoctorCommand() {}
 
     /** Prints what is found; returns the exit code. */
-    static int run(DoctorRequest request, Path home, Terminal terminal) throws InterruptedException {
-        Optional<HostsCheck> hosts = request.cluster().map(DoctorCommand::check);
-        Doctor doctor = Doctor.examine(home, Version.TEXT, hosts);
+    static int run(DoctorRequest request, Path home, Terminal terminal) throws IOException, InterruptedException {
+        if (request.cluster().isEmpty()) {
+            return tell(Doctor.examine(home, Version.TEXT, List.of()), request, terminal);
+        }
+        Cluster cluster = request.cluster().get();
+        try (JobAgents agents = JobAgents.open(cluster, home, _ -> {})) {
+            return tell(Doctor.examine(home, Version.TEXT, checks(cluster, agents, home)), request, terminal);
+        }
+    }
+
+    private static int tell(Doctor doctor, DoctorRequest request, Terminal terminal) {
         terminal.print(request.json() ? doctor.json() : String.join("\n", doctor.lines()));
         return doctor.exitCode();
     }
 
-    private static HostsCheck check(Cluster cluster) {
-        if (!(cluster.reach() instanceof Cluster.Standing(int port, Path secretFile))) {
-            throw new UsageException("jrun doctor asks standing agents; see 'jrun agent --help'.");
-        }
-        return new HostsCheck(cluster.names(), port, SocketTransport.to(SecretFile.read(secretFile)), Version.TEXT);
+    private static List<Check> checks(Cluster cluster, JobAgents agents, Path home) {
+        OptionalInt port = cluster.reach() instanceof Cluster.Standing standing
+                ? OptionalInt.of(standing.agentPort())
+                : OptionalInt.empty();
+        Check hosts = new HostsCheck(
+                cluster.names(), agents.list().stream().map(Agent::channel).toList(), port, PATIENCE, Version.TEXT);
+        return port.isPresent()
+                ? List.of(hosts, new SshCheck(cluster.names(), new SshBootstrap(List.of(), "jrun", home.toString())))
+                : List.of(hosts);
     }
 }

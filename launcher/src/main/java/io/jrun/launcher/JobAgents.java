@@ -35,10 +35,13 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
      * @param say takes sentences for the user
      */
     static JobAgents open(JobSpec job, Path home, Consumer<String> say) throws IOException {
-        if (job.cluster().isEmpty()) {
-            return here(job.runId(), home);
-        }
-        Cluster cluster = job.cluster().get();
+        return job.cluster().isEmpty()
+                ? here(job.runId(), home)
+                : open(job.cluster().get(), home, say);
+    }
+
+    /** The agents of {@code cluster}, by node rank. */
+    static JobAgents open(Cluster cluster, Path home, Consumer<String> say) throws IOException {
         return switch (cluster.reach()) {
             case Cluster.Standing standing -> standing(cluster, standing);
             case Cluster.Slurm slurm -> {

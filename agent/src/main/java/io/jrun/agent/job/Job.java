@@ -181,7 +181,7 @@ final class Job {
     private void dispatch(ToAgent message) {
         switch (message.getMessageCase()) {
             case LAUNCH -> whenPlaced(message.getLaunch());
-            case OPEN_JOB, PING, WELCOME, ROUNDS_OVER, JOB_ENDED, MESSAGE_NOT_SET ->
+            case OPEN_JOB, PING, WELCOME, ROUNDS_OVER, JOB_ENDED, DOCTOR_QUESTION, MESSAGE_NOT_SET ->
                 throw Status.INVALID_ARGUMENT
                         .withDescription("a control stream carries one job; got a second " + message.getMessageCase())
                         .asRuntimeException();

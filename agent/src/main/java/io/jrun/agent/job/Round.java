@@ -179,7 +179,7 @@ final class Round {
             case LOCATE -> locate(message.getLocate());
             case LOCATION -> rendezvous.location(message.getLocation());
             case REGROUP -> regroup(message.getRegroup());
-            case OPEN_JOB, LAUNCH, PING, WELCOME, ROUNDS_OVER, JOB_ENDED, GIVEN_UP, MESSAGE_NOT_SET ->
+            case OPEN_JOB, LAUNCH, PING, WELCOME, ROUNDS_OVER, JOB_ENDED, GIVEN_UP, DOCTOR_QUESTION, MESSAGE_NOT_SET ->
                 throw new IllegalArgumentException("not for a round: " + message.getMessageCase());
         }
     }

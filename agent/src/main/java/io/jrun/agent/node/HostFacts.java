@@ -2,22 +2,31 @@ package io.jrun.agent.node;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.net.UnknownHostException;
+import java.nio.channels.DatagramChannel;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** What of this machine matters to jobs besides what workers are given, see {@link NodeProbe}. Stateless. */
 public final class HostFacts {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final Path GPU_DRIVER = Path.of("/proc/driver/nvidia/version");
-    private static final Pattern OPEN_FILES = Pattern.compile("Max open files +(\\S+)");
+    private static final Path PORT_RANGE = Path.of("/proc/sys/net/ipv4/ip_local_port_range");
+    private static final Path RDMA_DEVICES = Path.of("/sys/class/infiniband");
+
+    /** Name, soft limit and hard limit stand in columns. */
+    private static final Pattern LIMIT = Pattern.compile("(Max .*?) {2,}(\\S+) +(\\S+) .*");
+
+    private static final int DISCARD_PORT = 9;
     private static final Pattern VERSION = Pattern.compile("\\b(\\d+\\.\\d+(?:\\.\\d+)?)\\b");
 
     private HostFacts() {}
@@ -35,14 +44,57 @@ public final class HostFacts {
         }
     }
 
-    /** The soft limit of this process: a number or "unlimited", empty if unknown. */
-    public static String openFiles() {
-        return first(OPEN_FILES, LIMITS);
+    /**
+     * One of this process's limits.
+     *
+     * @param name as the kernel has it, "Max open files"
+     * @param soft a number or "unlimited", as {@code hard}
+     */
+    public record Limit(String name, String soft, String hard) {}
+
+    /** All limits of this process, which its workers inherit. */
+    public static List<Limit> limits() {
+        return lines(LIMITS)
+                .map(LIMIT::matcher)
+                .filter(Matcher::matches)
+                .map(found -> new Limit(found.group(1), found.group(2), found.group(3)))
+                .toList();
+    }
+
+    /** The ports from which the kernel chooses one for who asks for none, as {@code 32768-60999}; empty if unknown. */
+    public static String portRange() {
+        return lines(PORT_RANGE).findFirst().orElse("").strip().replaceAll("\\s+", "-");
+    }
+
+    /** InfiniBand's and RoCE's. */
+    public static List<String> rdmaDevices() {
+        try (Stream<Path> devices = Files.list(RDMA_DEVICES)) {
+            return devices.map(device -> device.getFileName().toString())
+                    .sorted()
+                    .toList();
+        } catch (IOException e) {
+            return List.of(); // no such hardware, or no driver of it
+        }
+    }
+
+    /** Of this machine's addresses, the one from which {@code host} is reached. Nothing is sent; empty without a route. */
+    public static String addressTowards(String host) {
+        try (DatagramChannel channel = DatagramChannel.open()) {
+            channel.connect(new InetSocketAddress(InetAddress.getByName(host), DISCARD_PORT));
+            return ((InetSocketAddress) channel.getLocalAddress()).getAddress().getHostAddress();
+        } catch (IOException e) {
+            return "";
+        }
     }
 
     /** The version of NVIDIA's driver, empty without one. */
     public static String gpuDriver() {
-        return first(VERSION, GPU_DRIVER);
+        return lines(GPU_DRIVER)
+                .map(VERSION::matcher)
+                .filter(Matcher::find)
+                .map(found -> found.group(1))
+                .findFirst()
+                .orElse("");
     }
 
     /** The interface that has {@code address}, as {@code eth0, MTU 1500}; empty if there is none. */
@@ -68,12 +120,11 @@ public final class HostFacts {
         }
     }
 
-    private static String first(Pattern pattern, Path file) {
+    private static Stream<String> lines(Path file) {
         try {
-            Matcher found = pattern.matcher(Files.readString(file));
-            return found.find() ? found.group(1) : "";
+            return Files.readAllLines(file).stream();
         } catch (IOException e) {
-            return "";
+            return Stream.empty();
         }
     }
 }

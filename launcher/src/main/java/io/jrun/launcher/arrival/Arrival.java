@@ -5,6 +5,7 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.Relay;
 import io.jrun.agent.proto.Arrived;
+import io.jrun.agent.proto.DoctorAnswer;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
@@ -36,6 +37,8 @@ public final class Arrival implements AutoCloseable {
     private final Relay<LogChunk> chunks = new Relay<>();
     private final Relay<FileChunk> files = new Relay<>();
     private final Relay<FileRequest> requests = new Relay<>();
+    private final Questions questions = new Questions(question ->
+            orders.onNext(ToAgent.newBuilder().setDoctorQuestion(question).build()));
 
     /** @param onSignal hears of signals that the node's own process gets */
     Arrival(Consumer<StopSignal> onSignal) {
@@ -80,6 +83,11 @@ public final class Arrival implements AutoCloseable {
         return files;
     }
 
+    /** What {@code jrun doctor} asks of the agent. */
+    Questions questions() {
+        return questions;
+    }
+
     /** The agent will not come, or has left; the coordinator's streams fail with {@code why}, in its words "cannot be reached". */
     void fail(String why) {
         fail(Status.UNAVAILABLE.withDescription(why));
@@ -89,6 +97,7 @@ public final class Arrival implements AutoCloseable {
         events.onError(status.asRuntimeException());
         chunks.onError(status.asRuntimeException());
         requests.onError(status.asRuntimeException());
+        questions.fail(status);
     }
 
     /** The node is here, but of another make: the coordinator hears that the agent refuses the job. */
@@ -189,10 +198,21 @@ public final class Arrival implements AutoCloseable {
                             .withDescription(failed.getDescription())
                             .asRuntimeException());
                 }
+                case DOCTOR_ANSWER -> questions.answer(reachedHere(message.getDoctorAnswer()));
                 case STOP_ASKED ->
                     StopSignal.ofNumber(message.getStopAsked().getSignal()).ifPresent(onSignal);
                 default -> events.onNext(message);
             }
+        }
+
+        /** Others reach the node as this launcher does. */
+        private DoctorAnswer reachedHere(DoctorAnswer answer) {
+            if (!answer.hasExamination()) {
+                return answer;
+            }
+            DoctorAnswer.Builder known = answer.toBuilder();
+            known.getExaminationBuilder().setReachedAt(address);
+            return known.build();
         }
 
         @Override
@@ -204,6 +224,7 @@ public final class Arrival implements AutoCloseable {
         @Override
         public void onCompleted() {
             events.onCompleted();
+            questions.fail(Status.UNAVAILABLE.withDescription("it has ended"));
             left.complete(null);
         }
     }

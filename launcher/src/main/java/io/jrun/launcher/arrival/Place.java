@@ -38,6 +38,7 @@ public final class Place implements AutoCloseable {
         this.server = InProcessServerBuilder.forName(name)
                 .directExecutor()
                 .addService(new Face())
+                .addService(arrival.questions()) // of the first agent: a doctor calls nobody twice
                 .build()
                 .start();
         this.channel = InProcessChannelBuilder.forName(name).build();

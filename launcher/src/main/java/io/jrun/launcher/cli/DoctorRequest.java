@@ -14,13 +14,18 @@ import java.util.Set;
 public record DoctorRequest(Optional<Cluster> cluster, boolean json) {
     private static final Set<LaunchOption> TAKEN = EnumSet.of(
             LaunchOption.JSON,
+            LaunchOption.LAUNCH,
             LaunchOption.HOSTS,
             LaunchOption.HOSTFILE,
+            LaunchOption.INCLUDE,
+            LaunchOption.EXCLUDE,
             LaunchOption.SECRET_FILE,
-            LaunchOption.AGENT_PORT);
+            LaunchOption.AGENT_PORT,
+            LaunchOption.SSH_OPTIONS,
+            LaunchOption.REMOTE_JRUN);
 
     private static final String USAGE =
-            "jrun doctor [--json] [--hosts=HOSTS|--hostfile=PATH --secret-file=PATH [--agent-port=PORT]]";
+            "jrun doctor [--json] [--launch=auto|local|hosts|ssh|slurm] [--hosts=HOSTS|--hostfile=PATH]";
 
     /**
      * Reads the words after {@code doctor}.
@@ -39,10 +44,6 @@ public record DoctorRequest(Optional<Cluster> cluster, boolean json) {
         }
         Settings settings = Settings.ofCommandLine(parsed);
         boolean json = settings.isOn(LaunchOption.JSON);
-        if (!settings.has(LaunchOption.HOSTS) && !settings.has(LaunchOption.HOSTFILE)) {
-            return new DoctorRequest(Optional.empty(), json);
-        }
-        settings.add(LaunchOption.LAUNCH, new Settings.Setting(List.of("hosts"), LaunchOption.LAUNCH.longName(), ""));
         settings.addEnvironment(surroundings.environment());
         return new DoctorRequest(
                 new ClusterReader(settings, surroundings, new PlacementOptions(settings)).read(), json);
@@ -51,7 +52,8 @@ public record DoctorRequest(Optional<Cluster> cluster, boolean json) {
     /** What {@code jrun doctor --help} prints. */
     public static String help() {
         return "Usage: " + USAGE + "\n"
-                + "Says whether this machine, and with --hosts each host and every way between two of them, has what jobs\n"
-                + "need; a line each, with what to do. On the hosts standing agents are asked, as for a job.\n";
+                + "Says whether this machine, and each host and every way between two of them, has what jobs need; a line each,\n"
+                + "with what to do. Hosts are named and reached as for a job: by standing agents (--secret-file, --agent-port),\n"
+                + "by ssh (--ssh-options, --remote-jrun), or, in a Slurm allocation, by srun; --launch=local looks at none.\n";
     }
 }

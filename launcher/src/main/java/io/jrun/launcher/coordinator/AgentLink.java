@@ -4,6 +4,7 @@ import io.grpc.Channel;
 import io.grpc.Status;
 import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.StreamObserver;
+import io.jrun.agent.Causes;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobClaim;
@@ -12,7 +13,6 @@ import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.tls.UnknownPeerException;
 import io.jrun.launcher.files.FileDesk;
-import java.net.NoRouteToHostException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -132,7 +132,7 @@ final class AgentLink {
 
     /** Why a stream has ended, in the words of whoever ended it, and what lies behind them. */
     private static String reason(Status status) {
-        Optional<UnknownPeerException> stranger = stranger(status);
+        Optional<UnknownPeerException> stranger = Causes.find(status, UnknownPeerException.class);
         if (stranger.isPresent()) {
             return String.valueOf(stranger.get().getMessage());
         }
@@ -140,11 +140,11 @@ final class AgentLink {
         String description = status.getDescription();
         if (description == null) {
             parts.add(status.getCode().toString());
-        } else if (status.getCause() == null || !firstLine(description).equals(ANY_IO_PROBLEM)) {
-            parts.add(firstLine(description));
+        } else if (status.getCause() == null || !Causes.firstLine(description).equals(ANY_IO_PROBLEM)) {
+            parts.add(Causes.firstLine(description));
         }
         for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
-            String words = words(cause);
+            String words = Causes.words(cause);
             if (parts.stream().noneMatch(part -> part.contains(words))) {
                 parts.add(words);
             }
@@ -152,33 +152,11 @@ final class AgentLink {
         return String.join(": ", parts);
     }
 
-    /** The network library names system calls, and has no words where there is no route. */
-    private static String words(Throwable cause) {
-        return cause instanceof NoRouteToHostException
-                ? "No route to host"
-                : firstLine(String.valueOf(cause.getMessage()))
-                        .replaceFirst("^\\w+\\(\\.\\.\\) failed with error\\(-\\d+\\): ", "");
-    }
-
-    /** Below it gRPC lists the handlers of a broken connection. */
-    private static String firstLine(String text) {
-        return text.lines().findFirst().orElse("");
-    }
-
-    private static Optional<UnknownPeerException> stranger(Status status) {
-        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
-            if (cause instanceof UnknownPeerException stranger) {
-                return Optional.of(stranger);
-            }
-        }
-        return Optional.empty();
-    }
-
     /** Whether the agent itself ended the stream because of what it was asked for, or is none that would do it. */
     private static boolean isRefusal(Status status) {
         return switch (status.getCode()) {
             case INVALID_ARGUMENT, FAILED_PRECONDITION, ALREADY_EXISTS, UNAUTHENTICATED -> true;
-            default -> stranger(status).isPresent();
+            default -> Causes.find(status, UnknownPeerException.class).isPresent();
         };
     }
 

@@ -5,7 +5,7 @@ import java.util.List;
 
 /** Looks at one thing of this machine. Changes nothing, and ends within seconds. */
 @FunctionalInterface
-interface Check {
+public interface Check {
     /** What it found; several lines where it looks at several things of a kind. */
     List<Finding> look() throws IOException, InterruptedException;
 }

@@ -1,8 +1,5 @@
 package io.jrun.launcher.doctor;
 
-import io.jrun.agent.node.Node;
-import io.jrun.agent.node.NodeProbe;
-import io.jrun.agent.worker.StartTools;
 import io.jrun.launcher.report.JsonLine;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -10,7 +7,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 
 /** Runs the checks one after another and tells what they found. */
 public final class Doctor {
@@ -21,19 +17,17 @@ public final class Doctor {
     }
 
     /** Looks at this machine, and at the hosts, or without any at the installation in {@code home}. */
-    public static Doctor examine(Path home, String version, Optional<HostsCheck> hosts) throws InterruptedException {
-        Node node = NodeProbe.probeHere();
-        StartTools.Found tools = StartTools.look(System.getenv());
+    public static Doctor examine(Path home, String version, List<? extends Check> hosts) throws InterruptedException {
         List<Check> checks = new ArrayList<>();
         checks.add(() -> MachineChecks.jrun(version, home));
         checks.add(MachineChecks::jdk);
-        checks.add(() -> MachineChecks.cores(node));
-        checks.add(() -> MachineChecks.gpus(node));
-        checks.add(() -> MachineChecks.sharedMemory(Path.of("/dev/shm")));
-        checks.add(() -> MachineChecks.openFiles(Path.of("/proc/self/limits")));
-        checks.add(() -> List.of(MachineChecks.startTools("tools", tools.versions(), tools.missing())));
-        checks.add(() -> MachineChecks.tools(System.getenv()));
-        checks.add(hosts.isPresent() ? hosts.get() : new BackendsCheck(home));
+        checks.add(() -> MachineChecks.node(version));
+        checks.add(() -> SshCheck.here(System.getenv()));
+        checks.add(new SlurmCheck(System.getenv()));
+        if (hosts.isEmpty()) {
+            checks.add(new BackendsCheck(home));
+        }
+        checks.addAll(hosts);
         return examine(checks);
     }
 
@@ -72,6 +66,7 @@ public final class Doctor {
             check.put("what", finding.what());
             check.put("state", finding.state().word());
             check.put("text", finding.text());
+            check.put("values", finding.values());
             checks.add(check);
         }
         Map<String, Object> json = new LinkedHashMap<>();

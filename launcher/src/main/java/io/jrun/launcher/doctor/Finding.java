@@ -1,14 +1,22 @@
 package io.jrun.launcher.doctor;
 
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.Locale;
+import java.util.Map;
 
 /**
  * What a check has found.
  *
  * @param what was looked at: {@code jdk}, {@code backend gloo}
  * @param text what there is, or what is missing and what to do
+ * @param values what the text was made of, for machines: texts, numbers and lists by name
  */
-public record Finding(String what, State state, String text) {
+public record Finding(String what, State state, String text, Map<String, Object> values) {
+    public Finding {
+        values = Collections.unmodifiableMap(new LinkedHashMap<>(values));
+    }
+
     /** How it stands. */
     public enum State {
         /** As it should be. */
@@ -25,14 +33,26 @@ public record Finding(String what, State state, String text) {
     }
 
     static Finding ok(String what, String text) {
-        return new Finding(what, State.OK, text);
+        return new Finding(what, State.OK, text, Map.of());
     }
 
     static Finding absent(String what, String text) {
-        return new Finding(what, State.ABSENT, text);
+        return new Finding(what, State.ABSENT, text, Map.of());
     }
 
     static Finding problem(String what, String text) {
-        return new Finding(what, State.PROBLEM, text);
+        return new Finding(what, State.PROBLEM, text, Map.of());
+    }
+
+    /** The same with one more value. */
+    Finding with(String name, Object value) {
+        Map<String, Object> more = new LinkedHashMap<>(values);
+        more.put(name, value);
+        return new Finding(what, state, text, more);
+    }
+
+    /** The same about {@code host}; without one, about this machine. */
+    Finding on(String host) {
+        return host.isEmpty() ? this : new Finding(host + " " + what, state, text, values).with("host", host);
     }
 }

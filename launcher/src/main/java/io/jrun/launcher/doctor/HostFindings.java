@@ -1,14 +1,19 @@
 package io.jrun.launcher.doctor;
 
 import io.grpc.Status;
+import io.jrun.agent.Causes;
 import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.Measurement;
+import io.jrun.agent.tls.UnknownPeerException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
+import java.util.OptionalInt;
+import javax.net.ssl.SSLException;
 
-/** Judges what agents tell of their hosts. Immutable. */
+/** Judges what agents tell of their hosts, and why others tell nothing. Immutable. */
 final class HostFindings {
     /** Log files of several hosts are read side by side, and certificates have dates. */
     private static final double MOST_CLOCK_SECONDS = 1;
@@ -19,81 +24,91 @@ final class HostFindings {
     private static final double NANOS_PER_MILLI = 1e6;
 
     private final String version;
+    private final OptionalInt port;
 
-    HostFindings(String version) {
+    /**
+     * @param version of jrun here
+     * @param port at which agents stand; empty where they are called
+     */
+    HostFindings(String version, OptionalInt port) {
         this.version = version;
-    }
-
-    /** A way from one host to another, as the first one's agent has measured it. */
-    record Way(String from, String to, Measurement measured) {}
-
-    Finding unreachable(String host, int port, Status status) {
-        if (status.getCode() == Status.Code.UNIMPLEMENTED) {
-            return Finding.problem(
-                    host + " agent", "is of an older version than this jrun, " + version + "; update it");
-        }
-        Throwable cause = status.getCause();
-        while (cause != null && cause.getCause() != null) {
-            cause = cause.getCause();
-        }
-        String what = host + " agent";
-        if (cause instanceof UnknownHostException) {
-            return Finding.problem(what, cause.getMessage() + "; is its name right?");
-        }
-        return Finding.problem(
-                what,
-                (cause == null ? status.getDescription() : cause.getMessage())
-                        + "; is 'jrun agent --listen 0.0.0.0' running there, and port " + port + " open?");
+        this.port = port;
     }
 
     /**
-     * A line for each thing.
+     * A way from one host to another, as the first one's agent has measured it.
      *
-     * @param clockSeconds how far its clock is ahead of this one's
-     * @param roundTripSeconds how long it took to ask
+     * @param ports to which workers there could listen
      */
-    List<Finding> of(String host, Examination facts, double clockSeconds, double roundTripSeconds) {
+    record Way(String from, String to, String ports, Measurement measured) {}
+
+    /** An agent that has told nothing. */
+    Finding unreachable(String host, Status status) {
+        return Finding.problem("agent", why(status)).on(host);
+    }
+
+    private String why(Status status) {
+        if (status.getCode() == Status.Code.UNIMPLEMENTED) {
+            return "is of an older version than this jrun, " + version + "; update it";
+        }
+        Optional<UnknownPeerException> stranger = Causes.find(status, UnknownPeerException.class);
+        if (stranger.isPresent()) {
+            return "is there, but refuses this jrun: " + stranger.get().getMessage();
+        }
+        String words = Causes.first(status);
+        if (status.getCode() == Status.Code.FAILED_PRECONDITION || status.getCode() == Status.Code.UNAUTHENTICATED) {
+            return "is there, but refuses: " + words;
+        }
+        if (Causes.find(status, UnknownHostException.class).isPresent()) {
+            return words + "; is its name right?";
+        }
+        if (port.isEmpty()) {
+            return "cannot be started there: " + words;
+        }
+        if (Causes.find(status, SSLException.class).isPresent()) {
+            return "somebody listens at port " + port.getAsInt() + ", but TLS with it fails: " + words
+                    + "; is it an agent, and does its --secret-file admit this jrun's?";
+        }
+        return words + "; is 'jrun agent --listen 0.0.0.0' running there, and port " + port.getAsInt() + " open?";
+    }
+
+    /** A line for each thing. */
+    List<Finding> of(String host, Examination facts, Clock clock) {
         List<Finding> found = new ArrayList<>();
-        found.add(agent(host, facts));
-        found.add(MachineChecks.startTools(host + " tools", facts.getTools(), facts.getMissingTools()));
-        found.add(clock(host + " clock", clockSeconds, roundTripSeconds));
-        found.add(
-                facts.getUnknownNamesList().isEmpty()
-                        ? Finding.ok(host + " names", "knows all hosts")
-                        : Finding.problem(
-                                host + " names",
-                                "does not know " + String.join(", ", facts.getUnknownNamesList())
-                                        + "; add them to DNS or its /etc/hosts, or name hosts by their addresses"));
-        found.add(Finding.ok(
-                host + " cores", facts.getCores() + " usable, " + (facts.getMemoryBytes() >> 20) + " MiB memory"));
-        found.add(
-                facts.getGpusList().isEmpty()
-                        ? Finding.absent(host + " gpus", "none visible")
-                        : Finding.ok(
-                                host + " gpus",
-                                facts.getGpusCount() + " visible, driver "
-                                        + (facts.getGpuDriver().isEmpty() ? "unknown" : facts.getGpuDriver())));
-        found.add(MachineChecks.sharedMemory(host + " /dev/shm", facts.getShmFreeBytes(), facts.getShmBytes()));
-        found.add(MachineChecks.openFiles(host + " open files", facts.getOpenFiles()));
+        found.add(agent(facts).on(host));
+        found.add(clock.finding().on(host));
+        NodeFindings.of(facts).forEach(finding -> found.add(finding.on(host)));
         return found;
     }
 
-    private Finding agent(String host, Examination facts) {
-        String what = host + " agent";
+    private Finding agent(Examination facts) {
         String text = "jrun " + facts.getVersion() + ", Java " + facts.getJava() + " on " + facts.getHost()
                 + ", reached at " + facts.getReachedAt()
                 + (facts.getInterface().isEmpty() ? "" : " (" + facts.getInterface() + ")");
-        return facts.getVersion().equals(version)
-                ? Finding.ok(what, text)
-                : Finding.problem(what, text + "; this is jrun " + version + ": install the same on all hosts");
+        Finding found = facts.getVersion().equals(version)
+                ? Finding.ok("agent", text)
+                : Finding.problem("agent", text + "; this is jrun " + version + ": install the same on all hosts");
+        return found.with("version", facts.getVersion())
+                .with("java", facts.getJava())
+                .with("address", facts.getReachedAt())
+                .with("interface", facts.getInterface());
     }
 
-    private static Finding clock(String what, double ahead, double roundTrip) {
-        String text = String.format(
-                Locale.ROOT, "%+.1f ms from this host's, to within %.1f ms", ahead * 1e3, roundTrip / 2 * 1e3);
-        return Math.abs(ahead) - roundTrip / 2 < MOST_CLOCK_SECONDS
-                ? Finding.ok(what, text)
-                : Finding.problem(what, text + "; have both synchronised: chrony or systemd-timesyncd");
+    /**
+     * A host's clock.
+     *
+     * @param ahead of this one's, in seconds, if the answer was given in the middle of the time that it took
+     * @param roundTrip how long that was, in seconds; the clock is within half of it
+     */
+    record Clock(double ahead, double roundTrip) {
+        private Finding finding() {
+            String text = String.format(
+                    Locale.ROOT, "%+.1f ms from this host's, to within %.1f ms", ahead * 1e3, roundTrip / 2 * 1e3);
+            Finding found = Math.abs(ahead) - roundTrip / 2 < MOST_CLOCK_SECONDS
+                    ? Finding.ok("clock", text)
+                    : Finding.problem("clock", text + "; have both synchronised: chrony or systemd-timesyncd");
+            return found.with("ahead_ms", ahead * 1e3).with("within_ms", roundTrip / 2 * 1e3);
+        }
     }
 
     /** A line for each way. */
@@ -105,7 +120,9 @@ final class HostFindings {
                 .sorted()
                 .toArray();
         double middle = speeds.length == 0 ? 0 : speeds[speeds.length / 2];
-        return ways.stream().map(way -> way(way, middle)).toList();
+        return ways.stream()
+                .map(way -> way(way, middle).with("from", way.from()).with("to", way.to()))
+                .toList();
     }
 
     private static Finding way(Way way, double middle) {
@@ -113,15 +130,17 @@ final class HostFindings {
         Measurement measured = way.measured();
         if (!measured.getError().isEmpty()) {
             return Finding.problem(
-                    what, measured.getError() + "; a firewall, or no route? Workers connect at any port between hosts");
+                    what,
+                    measured.getError() + "; a firewall, or no route? Workers connect at any port between hosts, here "
+                            + way.ports() + " (net.ipv4.ip_local_port_range)");
         }
-        String text = String.format(
-                Locale.ROOT,
-                "%.2f ms there and back, %.2f Gbit/s over TLS",
-                measured.getRoundTripNanos() / NANOS_PER_MILLI,
-                measured.getBytesPerSecond() * 8 / 1e9);
-        return measured.getBytesPerSecond() * MUCH_SLOWER < middle
+        double milliseconds = measured.getRoundTripNanos() / NANOS_PER_MILLI;
+        double gigabits = measured.getBytesPerSecond() * 8 / 1e9;
+        String text =
+                String.format(Locale.ROOT, "%.2f ms there and back, %.2f Gbit/s over TLS", milliseconds, gigabits);
+        Finding found = measured.getBytesPerSecond() * MUCH_SLOWER < middle
                 ? Finding.problem(what, text + ", less than a quarter of the middle one: look at its link and its load")
                 : Finding.ok(what, text);
+        return found.with("round_trip_ms", milliseconds).with("gbit_per_s", gigabits);
     }
 }

@@ -1,128 +1,185 @@
 package io.jrun.launcher.doctor;
 
-import io.grpc.ManagedChannel;
+import io.grpc.Channel;
+import io.grpc.Context;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
-import io.jrun.agent.SocketTransport;
+import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.DoctorGrpc;
 import io.jrun.agent.proto.DoctorGrpc.DoctorBlockingStub;
 import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.ExamineRequest;
+import io.jrun.agent.proto.ListenRequest;
+import io.jrun.agent.proto.Listening;
 import io.jrun.agent.proto.MeasureRequest;
 import io.jrun.agent.proto.Measurement;
+import io.jrun.launcher.doctor.HostFindings.Clock;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
-/** Asks the standing agents of several hosts what their hosts are like, and has them measure their ways to each other. */
+/** Asks the agents of several hosts what their hosts are like, and has them measure their ways to each other. */
 public final class HostsCheck implements Check {
-    /** For an agent's answer; one that must list GPUs takes up to 10 s for it. */
-    private static final long DEADLINE_SECONDS = 20;
+    /** A clock is known to within half a round trip; one of several meets no pause of either process. */
+    private static final int CLOCK_QUESTIONS = 8;
+
+    /** For an agent that is there; one that must list GPUs takes up to 10 s for it. */
+    private static final Duration ANSWER = Duration.ofSeconds(20);
 
     private final List<String> hosts;
-    private final int port;
-    private final SocketTransport transport;
+    private final List<Channel> agents;
+    private final Duration patience;
     private final HostFindings findings;
 
     /**
      * A check of these hosts.
      *
-     * @param port of all agents
+     * @param agents of the hosts, in the same order
+     * @param port at which they stand; empty where they are called
+     * @param patience until an agent first answers
      * @param version of jrun here
      */
-    public HostsCheck(List<String> hosts, int port, SocketTransport transport, String version) {
+    public HostsCheck(List<String> hosts, List<Channel> agents, OptionalInt port, Duration patience, String version) {
         this.hosts = List.copyOf(hosts);
-        this.port = port;
-        this.transport = transport;
-        this.findings = new HostFindings(version);
+        this.agents = List.copyOf(agents);
+        this.patience = patience;
+        this.findings = new HostFindings(version, port);
     }
 
-    /** An agent that has answered. */
-    private record Answer(Examination facts, double clockSeconds, double roundTripSeconds) {}
+    /** An agent that has answered, and listens for the others. */
+    private record Answer(DoctorBlockingStub agent, Examination facts, int port) {}
 
     @Override
     public List<Finding> look() throws InterruptedException {
         List<Finding> found = new ArrayList<>();
-        Map<Integer, DoctorBlockingStub> agents = new TreeMap<>();
-        List<ManagedChannel> channels =
-                hosts.stream().map(host -> transport.channel(host, port)).toList();
+        Map<Integer, Answer> answers = new TreeMap<>();
+        Context.CancellableContext listening = Context.current().withCancellation();
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
-            List<Future<List<Finding>>> answers = new ArrayList<>();
+            List<Future<List<Finding>>> examinations = new ArrayList<>();
             for (int i = 0; i < hosts.size(); i++) {
                 int number = i;
-                DoctorBlockingStub agent = DoctorGrpc.newBlockingStub(channels.get(i));
-                answers.add(threads.submit(() -> examine(number, agent, agents)));
+                examinations.add(threads.submit(() -> examine(number, answers, listening)));
             }
-            found.addAll(gather(answers));
-            List<Integer> there = List.copyOf(agents.keySet());
+            found.addAll(gather(examinations));
+            List<Integer> there = List.copyOf(answers.keySet());
             List<HostFindings.Way> ways = new ArrayList<>();
             for (List<Pairing.Pair> round : Pairing.rounds(there.size())) {
                 List<Callable<List<HostFindings.Way>>> measurements = new ArrayList<>();
                 for (Pairing.Pair pair : round) {
                     int first = there.get(pair.first());
                     int second = there.get(pair.second());
-                    measurements.add(() -> List.of(way(first, second, agents), way(second, first, agents)));
+                    measurements.add(() -> List.of(way(first, second, answers), way(second, first, answers)));
                 }
                 ways.addAll(gather(measurements.stream().map(threads::submit).toList()));
             }
             found.addAll(HostFindings.ways(ways));
         } finally {
-            channels.forEach(ManagedChannel::shutdownNow);
+            listening.cancel(null);
         }
         return found;
     }
 
-    private List<Finding> examine(int number, DoctorBlockingStub agent, Map<Integer, DoctorBlockingStub> agents) {
+    private List<Finding> examine(int number, Map<Integer, Answer> answers, Context listening)
+            throws InterruptedException {
         String host = hosts.get(number);
+        Channel channel = agents.get(number);
+        DoctorBlockingStub agent = DoctorGrpc.newBlockingStub(channel);
         try {
-            Answer answer = ask(agent);
-            synchronized (agents) {
-                agents.put(number, agent);
+            Examination facts = agent.withDeadlineAfter(patience.toSeconds(), TimeUnit.SECONDS)
+                    .examine(ExamineRequest.newBuilder().addAllNames(hosts).build());
+            Clock clock = clock(agent);
+            int port = listening.wrap(() -> listen(channel)).call();
+            synchronized (answers) {
+                answers.put(number, new Answer(agent, facts, port));
             }
-            return findings.of(host, answer.facts(), answer.clockSeconds(), answer.roundTripSeconds());
+            return findings.of(host, facts, clock);
         } catch (StatusRuntimeException e) {
-            return List.of(findings.unreachable(host, port, e.getStatus()));
+            return List.of(findings.unreachable(host, e.getStatus()));
+        } catch (InterruptedException | RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
         }
     }
 
-    /** The second answer counts for the clock: the first had to connect, and to resolve names. */
-    private Answer ask(DoctorBlockingStub agent) {
-        ExamineRequest request = ExamineRequest.newBuilder().addAllNames(hosts).build();
-        Examination facts = within(agent).examine(request);
-        long start = System.nanoTime();
-        long before = System.currentTimeMillis();
-        Examination second = within(agent).examine(ExamineRequest.getDefaultInstance());
-        double roundTrip = (System.nanoTime() - start) / 1e9;
-        return new Answer(facts, (second.getClockMillis() - before) / 1e3 - roundTrip / 2, roundTrip);
+    /** The answer that came back soonest tells most: the others were held up, on one of the two ways. */
+    private static Clock clock(DoctorBlockingStub agent) {
+        Clock best = new Clock(0, Double.MAX_VALUE);
+        for (int i = 0; i < CLOCK_QUESTIONS; i++) {
+            long start = System.nanoTime();
+            long before = System.currentTimeMillis();
+            Examination answer = within(agent).examine(ExamineRequest.getDefaultInstance());
+            double roundTrip = (System.nanoTime() - start) / 1e9;
+            if (roundTrip < best.roundTrip()) {
+                best = new Clock((answer.getClockMillis() - before) / 1e3 - roundTrip / 2, roundTrip);
+            }
+        }
+        return best;
     }
 
-    private HostFindings.Way way(int from, int to, Map<Integer, DoctorBlockingStub> agents) {
-        DoctorBlockingStub agent = Objects.requireNonNull(agents.get(from));
+    /** Has the agent listen until the current context ends; returns the port. */
+    private static int listen(Channel agent) throws InterruptedException {
+        CompletableFuture<Integer> port = new CompletableFuture<>();
+        DoctorGrpc.newStub(agent).listen(ListenRequest.getDefaultInstance(), new StreamObserver<Listening>() {
+            @Override
+            public void onNext(Listening message) {
+                port.complete(message.getPort());
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                port.completeExceptionally(Status.fromThrowable(error).asRuntimeException());
+            }
+
+            @Override
+            public void onCompleted() {
+                onError(Status.UNAVAILABLE.withDescription("it has ended").asRuntimeException());
+            }
+        });
+        try {
+            return port.get(ANSWER.toSeconds(), TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            throw Status.fromThrowable(e).asRuntimeException();
+        } catch (TimeoutException e) {
+            throw Status.DEADLINE_EXCEEDED
+                    .withDescription("no answer within " + ANSWER.toSeconds() + " s")
+                    .asRuntimeException();
+        }
+    }
+
+    /** As workers go: to the address at which jrun reaches the host, and a port that the kernel has chosen. */
+    private HostFindings.Way way(int from, int to, Map<Integer, Answer> answers) {
+        Answer other = Objects.requireNonNull(answers.get(to));
         Measurement measured;
         try {
-            measured = within(agent)
+            measured = within(Objects.requireNonNull(answers.get(from)).agent())
                     .measure(MeasureRequest.newBuilder()
-                            .setHost(hosts.get(to))
-                            .setPort(port)
+                            .setHost(other.facts().getReachedAt())
+                            .setPort(other.port())
                             .build());
         } catch (StatusRuntimeException e) {
             measured = Measurement.newBuilder()
                     .setError(String.valueOf(Status.fromThrowable(e).getDescription()))
                     .build();
         }
-        return new HostFindings.Way(hosts.get(from), hosts.get(to), measured);
+        return new HostFindings.Way(
+                hosts.get(from), hosts.get(to), other.facts().getPortRange(), measured);
     }
 
     private static DoctorBlockingStub within(DoctorBlockingStub agent) {
-        return agent.withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS);
+        return agent.withDeadlineAfter(ANSWER.toSeconds(), TimeUnit.SECONDS);
     }
 
     private static <T> List<T> gather(List<Future<List<T>>> futures) throws InterruptedException {

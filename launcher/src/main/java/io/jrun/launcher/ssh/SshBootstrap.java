@@ -52,15 +52,31 @@ public final class SshBootstrap implements Bootstrap {
 
     /** In a session of its own: a Ctrl-C is for jrun, which ends its agents when their workers have had their time. */
     private List<String> command(String host, List<String> words) {
-        List<String> command = new ArrayList<>(List.of("setsid", "ssh"));
-        command.addAll(options); // ssh takes the first of two values
-        command.addAll(OPTIONS);
-        command.add("--");
-        command.add(host);
+        List<String> command = ssh(host);
         command.add(Stream.concat(Stream.of("exec", "sh", "-c", SCRIPT, "jrun-ssh", jrun, home), words.stream())
                 .map(SshBootstrap::quoted)
                 .collect(Collectors.joining(" ")));
         return command;
+    }
+
+    private List<String> ssh(String host) {
+        List<String> command = new ArrayList<>(List.of("setsid", "ssh"));
+        command.addAll(options); // ssh takes the first of two values
+        command.addAll(OPTIONS);
+        command.addAll(List.of("--", host));
+        return command;
+    }
+
+    /** What logs in to {@code host} as for an agent, and out again. */
+    public List<String> login(String host) {
+        List<String> command = ssh(host);
+        command.add("true");
+        return command;
+    }
+
+    /** Why a {@link #login} has failed, and what to do. */
+    public String explainLogin(String host, int exitCode, String lastLine) {
+        return explain(new Start(host, List.of(), List.of()), new Ended(exitCode, List.of(lastLine)));
     }
 
     /** Whatever the user's login shell is, it knows single quotes. */

@@ -4,10 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import io.jrun.agent.node.Node;
 import io.jrun.launcher.doctor.Finding.State;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -33,12 +31,16 @@ class DoctorTest {
 
     @Test
     void jsonSaysTheSame() throws InterruptedException, IOException {
-        Doctor sick = Doctor.examine(List.of(() -> List.of(Finding.problem("/dev/shm", "64 MiB \"free\""))));
+        Doctor sick = Doctor.examine(List.of(() -> List.of(Finding.problem("/dev/shm", "64 MiB \"free\"")
+                .with("free_bytes", 64 << 20)
+                .on("h1"))));
         JsonNode json = new JsonMapper().readTree(sick.json());
         assertThat(json.get("ok").asBoolean()).isFalse();
-        assertThat(json.at("/checks/0/what").asText()).isEqualTo("/dev/shm");
+        assertThat(json.at("/checks/0/what").asText()).isEqualTo("h1 /dev/shm");
         assertThat(json.at("/checks/0/state").asText()).isEqualTo("problem");
         assertThat(json.at("/checks/0/text").asText()).isEqualTo("64 MiB \"free\"");
+        assertThat(json.at("/checks/0/values/host").asText()).isEqualTo("h1");
+        assertThat(json.at("/checks/0/values/free_bytes").asLong()).isEqualTo(64 << 20);
     }
 
     @Test
@@ -51,38 +53,6 @@ class DoctorTest {
                 .asString()
                 .contains("problem")
                 .contains("no such device");
-    }
-
-    @Test
-    void openFilesAreReadFromTheKernelsTable() throws IOException {
-        assertThat(openFiles("16")).isEqualTo(State.PROBLEM);
-        assertThat(openFiles("1024")).isEqualTo(State.OK);
-        assertThat(openFiles("unlimited")).isEqualTo(State.OK);
-    }
-
-    private State openFiles(String limit) throws IOException {
-        Path limits = folder.resolve("limits");
-        Files.writeString(
-                limits,
-                "Limit                     Soft Limit           Hard Limit           Units\nMax open files            "
-                        + limit + "                 524288               files\n");
-        return MachineChecks.openFiles(limits).getFirst().state();
-    }
-
-    @Test
-    void missingSharedMemoryIsAProblem() throws IOException {
-        assertThat(MachineChecks.sharedMemory(folder.resolve("nowhere"))
-                        .getFirst()
-                        .state())
-                .isEqualTo(State.PROBLEM);
-    }
-
-    @Test
-    void gpusAreAbsentOrCounted() {
-        Node none = new Node("n", "127.0.0.1", 2, 1 << 30, List.of());
-        assertThat(MachineChecks.gpus(none).getFirst().state()).isEqualTo(State.ABSENT);
-        Node two = new Node("n", "127.0.0.1", 2, 1 << 30, List.of("0", "1"));
-        assertThat(MachineChecks.gpus(two).getFirst().text()).isEqualTo("2 visible: 0, 1");
     }
 
     @Test

@@ -25,6 +25,9 @@ class HostsIT extends RealJobs {
     /** The same with a child that has left its session: only the end of launcher or agent without warning kills that too. */
     private static final String DAEMON = "setsid sleep 1000 & " + STUBBORN;
 
+    /** Of h1: leads nowhere at some ports of h2, as a firewall that lets the agents' port through and no other. */
+    private static final String BARRED = "to 10.99.0.2 ipproto tcp dport 40960-41983 unreachable";
+
     @TempDir
     private static Path ofClass;
 
@@ -294,23 +297,58 @@ class HostsIT extends RealJobs {
         assertThat(result.err()).hasLineCount(1).contains(":29600 refuses it: ", "name each host once");
     }
 
-    @Test
-    void doctorAsksEveryHostAndHasThemMeasureTheWaysBetweenThem() {
+    private List<String> doctor(String... words) {
         Result result = jrun.startUnder(
-                        hosts.on("head"), "doctor", "--hosts=h1,h2,h9", "--secret-file=" + agents.secret())
+                        hosts.on("head"),
+                        StandingAgent.join(
+                                new String[] {"doctor", "--hosts=h1,h2,h9", "--secret-file=" + agents.secret()}, words))
                 .await();
         assertThat(result.exitCode()).as(result.err()).isEqualTo(1);
-        List<String> lines =
-                result.out().lines().map(line -> line.replaceAll(" +", " ")).toList();
-        assertThat(lines)
+        return result.out().lines().map(line -> line.replaceAll(" +", " ")).toList();
+    }
+
+    @Test
+    void doctorAsksEveryHostAndHasThemMeasureTheWaysBetweenThem() {
+        assertThat(doctor())
                 .anySatisfy(
                         line -> assertThat(line).matches("ok h1 agent jrun .* on h1, reached at 10.99.0.1 \\(net0, .*"))
                 .anySatisfy(line -> assertThat(line).matches("ok h2 tools util-linux \\d[0-9.]+, coreutils \\d[0-9.]+"))
                 .anySatisfy(line -> assertThat(line).startsWith("ok h2 clock "))
+                .anySatisfy(line -> assertThat(line).startsWith("ok h2 threads at most "))
+                .anySatisfy(line -> assertThat(line).startsWith("ok h2 address space "))
                 .anySatisfy(line -> assertThat(line).startsWith("problem h1 names does not know h9; "))
                 .anySatisfy(line -> assertThat(line).startsWith("problem h9 agent "))
-                .anySatisfy(line -> assertThat(line).matches(".* h1 to h2 .* ms there and back, .*"))
-                .anySatisfy(line -> assertThat(line).matches(".* h2 to h1 .* ms there and back, .*"))
+                .anySatisfy(line -> assertThat(line).startsWith("absent h1 ssh ssh: connect to host h1 port 22: "))
+                .anySatisfy(line -> assertThat(line).matches("ok h1 to h2 .* ms there and back, .*"))
+                .anySatisfy(line -> assertThat(line).matches("ok h2 to h1 .* ms there and back, .*"))
                 .noneMatch(line -> line.contains("h9 to") || line.contains("to h9"));
+    }
+
+    @Test
+    void doctorGoesTheWayOfWorkersAndNotOnlyOfAgents() {
+        String range = "/proc/sys/net/ipv4/ip_local_port_range";
+        hosts.shell("h2", "echo 40960 41983 > " + range);
+        hosts.shell("h1", "ip rule add pref 1 " + BARRED);
+        try {
+            assertThat(doctor())
+                    .anySatisfy(line -> assertThat(line).startsWith("ok h2 agent jrun "))
+                    .anySatisfy(line -> assertThat(line)
+                            .startsWith("problem h1 to h2 ")
+                            .contains("No route to host; a firewall, or no route?", "here 40960-41983"));
+        } finally {
+            hosts.shell("h1", "ip rule delete " + BARRED);
+            hosts.shell("h2", "echo 32768 60999 > " + range);
+        }
+    }
+
+    @Test
+    void doctorKnowsAnAgentThatRefusesFromOneThatIsMissing() throws IOException {
+        Path secret = Files.writeString(folder.resolve("other"), "another secret of enough bytes\n");
+        Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
+        assertThat(doctor("--secret-file=" + secret))
+                .anySatisfy(line -> assertThat(line)
+                        .startsWith(
+                                "problem h1 agent is there, but refuses this jrun: it was started with another secret"))
+                .noneMatch(line -> line.contains("h1 agent") && line.contains("running there"));
     }
 }

@@ -106,6 +106,23 @@ class SlurmIT extends SlurmJobs {
     }
 
     @Test
+    void doctorLooksAtTheNodesOfItsAllocation() {
+        Result inside = jrun.startUnder(cluster.with("salloc", "--quiet", "--nodes=2"), "doctor")
+                .await();
+        assertThat(inside.out().lines().map(line -> line.replaceAll(" +", " ")))
+                .as(inside.err())
+                .anySatisfy(line -> assertThat(line)
+                        .matches("ok slurm slurm\\S* \\S+, a cluster of 2 nodes, inside job \\d+ of 2 nodes"))
+                .anySatisfy(line -> assertThat(line).startsWith("ok n1 agent jrun "))
+                .anySatisfy(line -> assertThat(line).matches("ok n2 to n1 .* ms there and back, .*"));
+        Result outside = jrun.startUnder(cluster.with(), "doctor").await();
+        assertThat(outside.out().lines().map(line -> line.replaceAll(" +", " ")))
+                .anySatisfy(
+                        line -> assertThat(line).matches("ok slurm slurm\\S* \\S+, a cluster of 2 nodes, outside .*"))
+                .noneMatch(line -> line.contains("n1 agent"));
+    }
+
+    @Test
     void failureOfAWorkerIsTheJobs() {
         String job = submit(
                 List.of("--nodes=2", "--ntasks-per-node=2"), JRUN + " sh -c '[ $RANK != 3 ] || exit 7; sleep 1000'");

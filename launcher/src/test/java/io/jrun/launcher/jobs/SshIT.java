@@ -114,12 +114,15 @@ class SshIT extends RealJobs {
     }
 
     private Running start(String key, String known, String[] job) {
-        String options = "-F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile=" + ssh.resolve(known)
-                + " -o StrictHostKeyChecking=yes -o ConnectTimeout=2 -i " + ssh.resolve(key);
         return jrun.startUnder(
                 hosts.on("head"),
-                Stream.concat(Stream.of("--launch=ssh", "--ssh-options=" + options), Stream.of(job))
+                Stream.concat(Stream.of("--launch=ssh", sshOptions(key, known)), Stream.of(job))
                         .toArray(String[]::new));
+    }
+
+    private static String sshOptions(String key, String known) {
+        return "--ssh-options=-F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile=" + ssh.resolve(known)
+                + " -o StrictHostKeyChecking=yes -o ConnectTimeout=2 -i " + ssh.resolve(key);
     }
 
     private Result run(String... job) {
@@ -226,6 +229,24 @@ class SshIT extends RealJobs {
                 .hasLineCount(2)
                 .contains("the agent at h3 cannot be reached: ssh: connect to host h3 port 22: Connection refused;")
                 .contains("the agent at h9 cannot be reached: ssh: Could not resolve hostname h9");
+    }
+
+    @Test
+    void doctorStartsItsAgentsAsAJobDoes() {
+        Result result = jrun.startUnder(
+                        hosts.on("head"), "doctor", "--launch=ssh", sshOptions("user", "known"), "--hosts=h1,h2,h3")
+                .await();
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(1);
+        assertThat(result.out().lines().map(line -> line.replaceAll(" +", " ")))
+                .anySatisfy(line -> assertThat(line)
+                        .matches("ok h1 agent jrun .* on h1, reached at 10.99.0.1 \\(net0, MTU \\d+\\)"))
+                .anySatisfy(line -> assertThat(line).matches("ok h2 clock .* to within .*"))
+                .anySatisfy(line -> assertThat(line).startsWith("ok h2 names knows all hosts"))
+                .anySatisfy(line -> assertThat(line)
+                        .startsWith("problem h3 agent cannot be started there: ssh: connect to host h3 port 22: "
+                                + "Connection refused; is the host up"))
+                .anySatisfy(line -> assertThat(line).matches("ok h1 to h2 .* ms there and back, .* Gbit/s over TLS"))
+                .anySatisfy(line -> assertThat(line).matches("ok h2 to h1 .* ms there and back, .* Gbit/s over TLS"));
     }
 
     @Test
