@@ -35,11 +35,12 @@ public final class NodeProbe {
     /** What the machine offers now. Blocks at most 10 s, for nvidia-smi. */
     public Node probe() {
         return new Node(
-                host(),
-                LOOPBACK,
-                Runtime.getRuntime().availableProcessors(),
-                MemoryLimit.usableBytes(root),
-                new GpuProbe(root, environment).visible());
+                host(), LOOPBACK, cores(), MemoryLimit.usableBytes(root), new GpuProbe(root, environment).visible());
+    }
+
+    private int cores() {
+        int found = Runtime.getRuntime().availableProcessors();
+        return Math.min(found, SlurmStep.cpus(environment).orElse(found));
     }
 
     /** This machine's name, without a look at anything else. */

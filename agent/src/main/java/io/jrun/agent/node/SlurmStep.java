@@ -3,6 +3,7 @@ package io.jrun.agent.node;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
 
@@ -13,13 +14,24 @@ import java.util.stream.IntStream;
 public final class SlurmStep {
     private static final long MEBIBYTE = 1 << 20;
 
+    private static final String CPUS = "SLURM_CPUS_ON_NODE";
+
     private SlurmStep() {}
+
+    /** The job's CPUs on this node; empty outside of any job. */
+    public static OptionalInt cpus(Map<String, String> environment) {
+        int cpus = (int) number(environment, CPUS);
+        return cpus > 0 ? OptionalInt.of(cpus) : OptionalInt.empty();
+    }
 
     /** The job's memory on this node in bytes; empty without a limit, or outside of any job. */
     public static OptionalLong memoryBytes(Map<String, String> environment) {
         long perNode = number(environment, "SLURM_MEM_PER_NODE");
         long perCpu = number(environment, "SLURM_MEM_PER_CPU");
-        long mebibytes = perNode > 0 ? perNode : perCpu * number(environment, "SLURM_CPUS_ON_NODE");
+        long perGpu = number(environment, "SLURM_MEM_PER_GPU");
+        long mebibytes = perNode > 0
+                ? perNode
+                : perCpu > 0 ? perCpu * number(environment, CPUS) : perGpu * number(environment, "SLURM_GPUS_ON_NODE");
         return mebibytes > 0 ? OptionalLong.of(mebibytes * MEBIBYTE) : OptionalLong.empty();
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.node.SlurmStep;
+import io.jrun.agent.proto.BindTo;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.WorkerSpec;
@@ -44,6 +45,7 @@ public final class JvmDefaults {
         int workers = Math.max(1, launch.getWorkersCount());
         List<String> options = new ArrayList<>();
         options.add("-XX:MaxRAMPercentage=" + heapPercent(workers, context));
+        options.addAll(processors(launch, context));
         boolean ownCollector = !choosesCollector(launch, context);
         if (ownCollector) {
             options.addAll(collector(context.node().cores() / workers));
@@ -101,6 +103,16 @@ public final class JvmDefaults {
         double share = found > own ? (double) own / found : 1;
         int hundredths = Math.max(1, (int) (HEAP_PERCENT * 100 * share / workers));
         return hundredths / 100 + "." + hundredths % 100 / 10 + hundredths % 10;
+    }
+
+    /**
+     * A JVM makes compiler threads and pools for all processors that it finds, which are more than the job's where Slurm hands
+     * CPUs out without fencing them. One that is bound finds its own.
+     */
+    private static List<String> processors(Launch launch, LaunchContext context) {
+        return SlurmStep.cpus(context.inherited()).isPresent() && launch.getBindTo() == BindTo.BIND_TO_NONE
+                ? List.of("-XX:ActiveProcessorCount=" + context.node().cores())
+                : List.of();
     }
 
     /** With one core per worker, parallel collector threads would only take turns with the other workers. */

@@ -74,6 +74,18 @@ class NodeProbeTest {
     }
 
     @Test
+    void coresAreThoseThatSlurmGaveAndThatTheMachineHas() {
+        int all = Runtime.getRuntime().availableProcessors();
+        assertThat(probe(Map.of()).cores()).isEqualTo(all);
+        assertThat(probe(Map.of("SLURM_JOB_ID", "1", "SLURM_CPUS_ON_NODE", "1")).cores())
+                .isEqualTo(1);
+        assertThat(probe(Map.of("SLURM_JOB_ID", "1", "SLURM_CPUS_ON_NODE", "4096"))
+                        .cores())
+                .isEqualTo(all);
+        assertThat(probe(Map.of("SLURM_CPUS_ON_NODE", "1")).cores()).isEqualTo(all);
+    }
+
+    @Test
     void listingNamesGpusByIndexAndSlicesByUuid() {
         assertThat(GpuProbe.parseListing(List.of(
                         "GPU 0: NVIDIA A100 (UUID: GPU-aa)",

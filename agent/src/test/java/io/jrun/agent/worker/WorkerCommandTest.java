@@ -76,9 +76,24 @@ class WorkerCommandTest {
         Map<String, String> job = Map.of("SLURM_JOB_ID", "1", "SLURM_MEM_PER_CPU", "1024", "SLURM_CPUS_ON_NODE", "4");
         assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(job)))
                 .contains("-XX:MaxRAMPercentage=6.25"); // 2 workers share half of 4 GiB, of 16 that a JVM finds
+        Map<String, String> perGpu =
+                Map.of("SLURM_JOB_ID", "1", "SLURM_MEM_PER_GPU", "4096", "SLURM_GPUS_ON_NODE", "2");
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(perGpu)))
+                .contains("-XX:MaxRAMPercentage=12.50");
         Map<String, String> wholeNode = Map.of("SLURM_JOB_ID", "1", "SLURM_MEM_PER_NODE", "0");
         assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(wholeNode)))
                 .contains("-XX:MaxRAMPercentage=25.00");
+    }
+
+    @Test
+    void processorsAreThoseThatSlurmGave() {
+        Launch launch = launch(PROGRAM);
+        LaunchContext job = Launches.context(Map.of("SLURM_JOB_ID", "1", "SLURM_CPUS_ON_NODE", "4"), 4);
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), job)).contains("-XX:ActiveProcessorCount=4");
+        Launch bound = launch.toBuilder().setBindTo(BindTo.BIND_TO_CORE).build();
+        assertThat(WorkerCommand.compose(bound, launch.getWorkers(1), job))
+                .noneMatch(word -> word.contains("ActiveProcessorCount"));
+        assertThat(java(PROGRAM, 4)).noneMatch(word -> word.contains("ActiveProcessorCount"));
     }
 
     @Test

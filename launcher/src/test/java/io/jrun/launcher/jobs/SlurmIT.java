@@ -105,6 +105,25 @@ class SlurmIT extends SlurmJobs {
         assertThat(result.out()).contains("2 nodes; workers on each: one for each GPU of the allocation");
     }
 
+    /** The cluster has no cgroups: every process sees all CPUs of this machine, two at least. */
+    @Test
+    void workersHaveTheCpusThatSlurmGave() {
+        Jars.program(folder.resolve("cpus.jar"), "Cpus", """
+                public class Cpus {
+                    public static void main(String[] args) {
+                        System.out.println(Runtime.getRuntime().availableProcessors() + " " + System.getenv("OMP_NUM_THREADS"));
+                    }
+                }
+                """);
+        String job = submit(
+                List.of("--nodes=2", "--ntasks=2", "--cpus-per-task=1"),
+                "unset OMP_NUM_THREADS; " + JRUN + " --nproc-per-node=1 cpus.jar");
+        assertThat(cluster.awaitEnd(folder, job))
+                .as(TestCluster.output(folder, job))
+                .isEqualTo("COMPLETED");
+        assertThat(workerLines(job)).containsExactly("[0@n1] 1 1", "[1@n2] 1 1");
+    }
+
     @Test
     void doctorLooksAtTheNodesOfItsAllocation() {
         Result inside = jrun.startUnder(cluster.with("salloc", "--quiet", "--nodes=2"), "doctor")
