@@ -16,9 +16,6 @@ import javax.net.ssl.TrustManager;
  * clients and as servers. Immutable.
  */
 public final class PeerIdentity {
-    /** FIPS 186-5, A.2.1: 64 bits more than the order of the curve has, at least. */
-    private static final int KEY_BYTES = 48;
-
     private static final int TOKEN_BYTES = 32;
 
     private final KeyManager shown;
@@ -37,13 +34,13 @@ public final class PeerIdentity {
      */
     public static PeerIdentity of(byte[] secret) {
         try {
-            KeyPair keys = P256.keyPair(derive(secret, "jrun agent key 1", KEY_BYTES));
+            KeyPair keys = Ed25519.keyPair(derive(secret, "jrun agent key 2", Ed25519.KEY_BYTES));
             return new PeerIdentity(
                     new OneKey(keys.getPrivate(), SelfSigned.of(keys, "jrun agent")),
                     new OnePeer(keys.getPublic()),
                     token(secret));
         } catch (GeneralSecurityException e) {
-            throw new IllegalStateException("this JDK lacks HKDF-SHA256, P-256 or ECDSA", e);
+            throw new IllegalStateException("this JDK lacks HKDF-SHA256 or Ed25519", e);
         }
     }
 

@@ -2,49 +2,26 @@ package io.jrun.agent.tls;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
-import java.security.KeyPair;
-import java.security.KeyPairGenerator;
+import java.security.PublicKey;
 import java.security.cert.X509Certificate;
-import java.security.interfaces.ECPrivateKey;
-import java.security.interfaces.ECPublicKey;
-import java.security.spec.ECGenParameterSpec;
 import java.util.HexFormat;
 import javax.net.ssl.X509ExtendedKeyManager;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class PeerIdentityTest {
-    @Test
-    void publicPointsAreThoseOfTheJdk() throws Exception {
-        KeyPairGenerator generator = KeyPairGenerator.getInstance("EC");
-        generator.initialize(new ECGenParameterSpec("secp256r1"));
-        for (int i = 0; i < 50; i++) {
-            KeyPair pair = generator.generateKeyPair();
-            BigInteger scalar = ((ECPrivateKey) pair.getPrivate()).getS();
-            assertThat(P256.publicPoint(scalar)).isEqualTo(((ECPublicKey) pair.getPublic()).getW());
-        }
-    }
-
-    /** Source: RFC 6979, A.2.5. */
-    @Test
-    void publicPointOfAPublishedKey() throws Exception {
-        BigInteger scalar = hex("C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721");
-        assertThat(P256.publicPoint(scalar).getAffineX())
-                .isEqualTo(hex("60FED4BA255A9D31C961EB74C6356D68C049B8923B61FA6CE669622E60F29FB6"));
-        assertThat(P256.publicPoint(scalar).getAffineY())
-                .isEqualTo(hex("7903FE1008B8BC99A41AE9E95628BC64F2F1B20C2D7E9F5177A3C294D4462299"));
-    }
-
-    @Test
-    void smallScalarsToo() throws Exception {
-        BigInteger one = BigInteger.ONE;
-        assertThat(P256.publicPoint(one).getAffineX())
-                .isEqualTo(hex("6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296"));
-        assertThat(P256.publicPoint(BigInteger.TWO).getAffineX())
-                .isEqualTo(hex("7CF27B188D034F7E8A52380304B51AC3C08969E277F21B35A60B48FC47669978"));
-        assertThat(P256.publicPoint(BigInteger.valueOf(3)).getAffineX())
-                .isEqualTo(hex("5ECBE4D1A6330A44C8F7EF951D4BF165E6C6B721EFADA985FB41661BC6E7FD6C"));
+    /** Source: RFC 8032, 7.1, tests 1 to 3. */
+    @ParameterizedTest
+    @CsvSource({
+        "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60, d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+        "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb, 3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+        "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7, fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025"
+    })
+    void publicKeysArePublishedOnes(String privateKey, String publicKey) throws Exception {
+        assertThat(encoded(Ed25519.keyPair(HexFormat.of().parseHex(privateKey)).getPublic()))
+                .isEqualTo(publicKey);
     }
 
     @Test
@@ -65,9 +42,8 @@ class PeerIdentityTest {
         assertThat(PeerIdentity.of(secret("a")).token())
                 .isEqualTo(identity.token())
                 .isNotEqualTo(PeerIdentity.of(secret("b")).token());
-        ECPublicKey key = (ECPublicKey) certificate(identity).getPublicKey();
-        assertThat(key.getW().getAffineX().toString(16))
-                .isEqualTo("e63b36e5608bb13c1f438567f80d404daa5b1946cfffa98bbdbf1167c9d53b39");
+        assertThat(encoded(certificate(identity).getPublicKey()))
+                .isEqualTo("92b55b890805dccdcaeaf2ed7745d5dbc45e52948b07b27fc00dd28fc3ef06b5");
         assertThat(HexFormat.of().formatHex(identity.token()))
                 .isEqualTo("a48b5d540c8d9648ec6abc9bb032e84db65bdb14b0b2a11d0035ea11592acce5");
     }
@@ -80,7 +56,9 @@ class PeerIdentityTest {
         return letter.repeat(32).getBytes(StandardCharsets.US_ASCII);
     }
 
-    private static BigInteger hex(String digits) {
-        return new BigInteger(digits, 16);
+    /** The last bytes of the key's encoding. Source: RFC 8410, 4. */
+    private static String encoded(PublicKey key) {
+        String all = HexFormat.of().formatHex(key.getEncoded());
+        return all.substring(all.length() - 2 * Ed25519.KEY_BYTES);
     }
 }

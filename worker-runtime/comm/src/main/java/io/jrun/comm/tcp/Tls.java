@@ -10,7 +10,6 @@ import java.security.KeyStore;
 import java.security.SecureRandom;
 import java.security.cert.Certificate;
 import java.security.cert.X509Certificate;
-import java.security.spec.ECGenParameterSpec;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -36,9 +35,7 @@ final class Tls {
     /** With a fresh key. */
     static Tls create() {
         try {
-            KeyPairGenerator generator = KeyPairGenerator.getInstance("EC");
-            generator.initialize(new ECGenParameterSpec("secp256r1"));
-            KeyPair keys = generator.generateKeyPair();
+            KeyPair keys = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
             KeyStore store = KeyStore.getInstance("PKCS12");
             store.load(null, null);
             store.setKeyEntry(
@@ -49,7 +46,7 @@ final class Tls {
             context.init(managers.getKeyManagers(), new TrustManager[] {new AnyCertificate()}, new SecureRandom());
             return new Tls(context);
         } catch (GeneralSecurityException | IOException e) {
-            throw new IllegalStateException("every Java platform has TLS 1.3 on P-256", e);
+            throw new IllegalStateException("this JDK lacks TLS 1.3 or Ed25519", e);
         }
     }
 

@@ -11,7 +11,7 @@ import java.security.cert.X509Certificate;
 
 /**
  * A certificate that carries a public key and says nothing else: TLS wants one, the JDK has no way to make one, and peers
- * compare only the key in it. Valid for ever, since no clock takes part in that. Source: RFC 5280, 4.1; X.690 (DER).
+ * compare only the key in it. Valid for ever, since no clock takes part in that. Source: RFC 5280, 4.1; RFC 8410; X.690 (DER).
  */
 public final class SelfSigned {
     private static final int SEQUENCE = 0x30;
@@ -22,18 +22,18 @@ public final class SelfSigned {
     private static final int UTF8_STRING = 0x0c;
     private static final int GENERALIZED_TIME = 0x18;
 
-    private static final byte[] ECDSA_WITH_SHA256 = {0x2a, (byte) 0x86, 0x48, (byte) 0xce, 0x3d, 0x04, 0x03, 0x02};
+    private static final byte[] ED25519 = {0x2b, 0x65, 0x70};
     private static final byte[] COMMON_NAME = {0x55, 0x04, 0x03};
 
     private SelfSigned() {}
 
     /**
-     * A certificate of the public key of {@code pair}, an EC key, signed with its private one.
+     * A certificate of the public key of {@code pair}, of Ed25519, signed with its private one.
      *
      * @param name who it is of, in ASCII; told to whom it may concern, checked by nobody
      */
     public static X509Certificate of(KeyPair pair, String name) throws GeneralSecurityException {
-        byte[] algorithm = der(SEQUENCE, der(OBJECT_ID, ECDSA_WITH_SHA256));
+        byte[] algorithm = der(SEQUENCE, der(OBJECT_ID, ED25519));
         byte[] subject =
                 der(SEQUENCE, der(SET, der(SEQUENCE, der(OBJECT_ID, COMMON_NAME), der(UTF8_STRING, ascii(name)))));
         byte[] validity = der(
@@ -48,7 +48,7 @@ public final class SelfSigned {
                 validity,
                 subject,
                 pair.getPublic().getEncoded());
-        Signature signature = Signature.getInstance("SHA256withECDSA");
+        Signature signature = Signature.getInstance("Ed25519");
         signature.initSign(pair.getPrivate());
         signature.update(signed);
         byte[] certificate =
