@@ -39,14 +39,10 @@ final class SystemCalls {
     private static final Numbers NUMBERS = Numbers.ofThisMachine();
     private static final MemoryLayout STATE = Linker.Option.captureStateLayout();
     private static final VarHandle ERRNO = STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-    private static final MethodHandle SYSCALL = Linker.nativeLinker()
-            .downcallHandle(
-                    Linker.nativeLinker().defaultLookup().findOrThrow("syscall"),
-                    FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
-                    Linker.Option.captureCallState("errno"));
+    private static final MethodHandle SYSCALL = syscall(Linker.Option.captureCallState("errno"));
 
-    /** Where calls that nobody asks about leave their errno; two at once may overwrite each other's. */
-    private static final MemorySegment IGNORED = Arena.global().allocate(STATE);
+    /** Nobody asks for the errno of these; not to keep it saves an object a call, until the compiler does. */
+    private static final MethodHandle FUTEX = syscall();
 
     private static final MemorySegment MAX_SLEEP = maxSleep();
 
@@ -143,8 +139,7 @@ final class SystemCalls {
 
     private static void futex(long address, long operation, int value, long timeout) {
         try {
-            long _ =
-                    (long) SYSCALL.invokeExact(IGNORED, NUMBERS.futex(), address, operation, (long) value, timeout, 0L);
+            long _ = (long) FUTEX.invokeExact(NUMBERS.futex(), address, operation, (long) value, timeout, 0L);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -158,6 +153,14 @@ final class SystemCalls {
         } catch (Throwable failure) {
             throw new AssertionError(failure);
         }
+    }
+
+    private static MethodHandle syscall(Linker.Option... options) {
+        Linker linker = Linker.nativeLinker();
+        return linker.downcallHandle(
+                linker.defaultLookup().findOrThrow("syscall"),
+                FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
+                options);
     }
 
     private static MemorySegment maxSleep() {
