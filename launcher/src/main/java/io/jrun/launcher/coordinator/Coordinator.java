@@ -207,6 +207,7 @@ public final class Coordinator {
             }
             case JobAction.After(JobEvent event, long millis) -> timers.start(event, millis);
             case JobAction.GiveUp(int id, String why) -> links.giveUp(id, why);
+            case JobAction.Rest(int id, String why) -> links.rest(id, why);
             case JobAction.Say(String text) -> say.accept(text);
         }
     }

@@ -3,6 +3,7 @@ package io.jrun.launcher.coordinator;
 import io.jrun.launcher.coordinator.JobAction.Abort;
 import io.jrun.launcher.coordinator.JobAction.After;
 import io.jrun.launcher.coordinator.JobAction.GiveUp;
+import io.jrun.launcher.coordinator.JobAction.Rest;
 import io.jrun.launcher.coordinator.JobAction.Say;
 import io.jrun.launcher.coordinator.JobAction.Stop;
 import io.jrun.launcher.coordinator.JobEvent.GraceIsOver;
@@ -36,6 +37,7 @@ import io.jrun.launcher.layout.Node;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /** The part of {@link JobMachine} that ends a round, and finds out what comes after it. */
 final class Ending {
@@ -123,7 +125,8 @@ final class Ending {
                     ParkIsUnexplained _,
                     JoinTimeIsOver _,
                     LastCallIsOver _,
-                    RestartIsOld _ -> same;
+                    RestartIsOld _,
+                    JobEvent.FailureIsOld _ -> same;
         };
     }
 
@@ -216,9 +219,38 @@ final class Ending {
             String what = words(cause) + "; restart " + next.restarts() + " of " + policy.maxRestarts();
             List<JobAction> first = new ArrayList<>(List.of(new Say(what)));
             first.addAll(muster.forgettingRestart());
-            return muster.again(next, round, state.cause()).after(first.toArray(JobAction[]::new));
+            OptionalInt blamed = blamed(round, cause);
+            return blamed.isPresent()
+                    ? againAfter(blamed.getAsInt(), next, round, cause, first)
+                    : muster.again(next, round, state.cause()).after(first.toArray(JobAction[]::new));
         }
         return round.isReaped() ? finish(ledger, state.cause(), round.ends()) : forGood(state, JobMachine.SIGTERM);
+    }
+
+    /** The node whose worker was the first to fail; empty where a node was lost, or workers each other. */
+    private static OptionalInt blamed(Round round, StopCause cause) {
+        return switch (cause) {
+            case WorkerFailed(WorkerEnd end) -> OptionalInt.of(round.lineup().idOf(end.rank()));
+            case StopCause.WorkerHung(int rank, String _, long _, String _) ->
+                OptionalInt.of(round.lineup().idOf(rank));
+            case PeersLost _, NodeLost _, Signalled _, TimedOut _, NotOpened _ -> OptionalInt.empty();
+        };
+    }
+
+    /** A device or a disk may be broken though the agent is well: a node on which workers fail again and again has to rest. */
+    private Transition againAfter(int id, Ledger ledger, Round round, StopCause cause, List<JobAction> first) {
+        Ledger next = ledger.withFailure(id);
+        first.add(muster.forgettingFailure(id));
+        if (!next.present().containsKey(id) || !muster.mayRest(next, id)) {
+            return muster.again(next, round, Optional.of(cause)).after(first.toArray(JobAction[]::new));
+        }
+        String host =
+                round.lineup().ranks().nodes().get(round.lineup().nodeRank(id)).host();
+        String why = "its workers were the first to fail " + next.failures(id) + " times";
+        first.add(new Say("going on without " + host + " for now: " + why));
+        first.add(new Rest(id, why));
+        return muster.again(next.without(id), round.withNodeEnded(id), Optional.of(cause))
+                .after(first.toArray(JobAction[]::new));
     }
 
     /** Ends a job that waits for nodes; workers that are parked are ended first. */

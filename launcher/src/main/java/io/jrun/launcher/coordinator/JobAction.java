@@ -42,6 +42,9 @@ sealed interface JobAction {
     /** Have nothing more to do with this node. */
     record GiveUp(int id, String why) implements JobAction {}
 
+    /** Do without this node for its cool-down, and call it again then. */
+    record Rest(int id, String why) implements JobAction {}
+
     /** Tell the user. */
     record Say(String text) implements JobAction {}
 }

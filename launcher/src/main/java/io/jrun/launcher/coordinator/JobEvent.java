@@ -65,4 +65,7 @@ sealed interface JobEvent {
 
     /** A restart was so long ago that it does not count any more. */
     record RestartIsOld() implements JobEvent {}
+
+    /** A failure of this node's workers was so long ago that it does not count any more. */
+    record FailureIsOld(int id) implements JobEvent {}
 }

@@ -77,6 +77,9 @@ final class JobMachine {
         if (event instanceof RestartIsOld && !(state instanceof Finished)) {
             return Transition.to(state.with(state.ledger().withoutOldestRestart()));
         }
+        if (event instanceof JobEvent.FailureIsOld(int id) && !(state instanceof Finished)) {
+            return Transition.to(state.with(state.ledger().withoutOldestFailure(id)));
+        }
         return switch (state) {
             case Gathering gathering -> muster.next(gathering, event, ending);
             case Running running -> running(running, event);
@@ -109,7 +112,7 @@ final class JobMachine {
             case TimeIsUp() -> ending.stop(state, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
             case ParkIsUnexplained(int number, int rank, String why) ->
                 number == round.number() && round.parked().has(rank) ? scattered(state, rank, why) : same;
-            case GraceIsOver _, JoinTimeIsOver _, LastCallIsOver _, RestartIsOld _ -> same;
+            case GraceIsOver _, JoinTimeIsOver _, LastCallIsOver _, RestartIsOld _, JobEvent.FailureIsOld _ -> same;
         };
     }
 

@@ -116,6 +116,11 @@ final class Links implements AutoCloseable {
         }
     }
 
+    /** Ends the job there, and calls again as one that was lost. */
+    void rest(int id, String why) {
+        links.get(id).breakOff(why);
+    }
+
     /** Ends the job there, and does not call again. */
     void giveUp(int id, String why) {
         given.add(id);

@@ -72,7 +72,8 @@ final class Muster {
                     JobEvent.NodeJoined _,
                     JobEvent.GraceIsOver _,
                     JobEvent.ParkIsUnexplained _,
-                    JobEvent.RestartIsOld _ -> Transition.to(state);
+                    JobEvent.RestartIsOld _,
+                    JobEvent.FailureIsOld _ -> Transition.to(state);
         };
     }
 
@@ -215,6 +216,18 @@ final class Muster {
     /** Whether a restart is left, and nodes to do it on. */
     boolean mayRestart(Ledger ledger) {
         return ledger.counted() < policy.maxRestarts() && hasHope(ledger);
+    }
+
+    /** Whether this node's workers fail again and again, and there are enough others to go on without it. */
+    boolean mayRest(Ledger ledger, int id) {
+        return nodes.isElastic()
+                && ledger.failures(id) >= NodePolicy.MOST_FAILURES
+                && succession.isEnough(ledger.without(id));
+    }
+
+    /** What a failure of a node's workers adds to the timers. */
+    After forgettingFailure(int id) {
+        return new After(new JobEvent.FailureIsOld(id), nodes.failureWindow().toMillis());
     }
 
     /** What a restart adds to the log and to the timers. */

@@ -18,6 +18,17 @@ public record NodePolicy(
     /** How long nodes are waited for that are not needed to begin. As torchrun. */
     public static final Duration LAST_CALL = Duration.ofSeconds(30);
 
+    /** One failure may be chance, two bad luck. */
+    public static final int MOST_FAILURES = 3;
+
+    /** With a cool-down of 30 s, five minutes: a node that fails once a day is no worse than others. */
+    private static final int FAILURE_COOL_DOWNS = 10;
+
+    /** How long a failure of a node's workers counts against it; {@value #MOST_FAILURES} send it into its cool-down. */
+    public Duration failureWindow() {
+        return coolDown.multipliedBy(FAILURE_COOL_DOWNS);
+    }
+
     /** Whether the job may go on with other nodes than those it began with. */
     public boolean isElastic() {
         return min < max || spares > 0;

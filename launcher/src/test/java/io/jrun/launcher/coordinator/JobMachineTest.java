@@ -9,6 +9,7 @@ import io.jrun.launcher.coordinator.JobAction.GiveUp;
 import io.jrun.launcher.coordinator.JobAction.Launch;
 import io.jrun.launcher.coordinator.JobAction.Peer;
 import io.jrun.launcher.coordinator.JobAction.Regroup;
+import io.jrun.launcher.coordinator.JobAction.Rest;
 import io.jrun.launcher.coordinator.JobAction.Say;
 import io.jrun.launcher.coordinator.JobAction.SendPeers;
 import io.jrun.launcher.coordinator.JobAction.Stop;
@@ -574,6 +575,33 @@ class JobMachineTest {
                 .contains(new After(new JobEvent.RestartIsOld(), 3_600_000), launch(3, 2));
         play(windowed, concat(fail, again));
         assertThat(outcome().restarts()).isEqualTo(1);
+    }
+
+    /** A round of four in which the second node's first worker fails. */
+    private static JobEvent[] failsOnTheSecond(int round) {
+        return concat(new JobEvent[] {ended(round, 2, 1)}, others(round, 0, 1, 3));
+    }
+
+    @Test
+    void nodeWhoseWorkersFailAgainAndAgainRests() {
+        JobEvent[] three = {came(0), came(1), came(2)};
+        JobEvent[] twice = concat(three, concat(failsOnTheSecond(1), failsOnTheSecond(2)));
+        JobMachine spared = machine(5, 2, 2, 1, Optional.empty());
+        String why = "its workers were the first to fail 3 times";
+        assertThat(playFromStart(spared, 3, concat(twice, failsOnTheSecond(3))))
+                .contains(new After(new JobEvent.FailureIsOld(1), 300_000))
+                .containsSubsequence(
+                        launch(3, 2, Map.of(), 0, 1),
+                        new Say("going on without node2 for now: " + why),
+                        new Rest(1, why),
+                        launch(4, 3, Map.of(), 0, 2));
+        JobEvent[] seldom = concat(concat(twice, new JobEvent.FailureIsOld(1)), failsOnTheSecond(3));
+        assertThat(playFromStart(spared, 3, seldom))
+                .noneMatch(Rest.class::isInstance)
+                .contains(launch(4, 3, Map.of(), 0, 1));
+        assertThat(playFromStart(machine(5, 3, 3, 0, Optional.empty()), 3, concat(twice, failsOnTheSecond(3))))
+                .as("there is no other")
+                .noneMatch(Rest.class::isInstance);
     }
 
     private Outcome outcome() {

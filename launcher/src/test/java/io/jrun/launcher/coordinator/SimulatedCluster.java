@@ -11,6 +11,7 @@ import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +23,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** One job of {@link ClusterSimulationTest}: the real machine and timers, simulated agents, links with delays. */
@@ -46,6 +48,7 @@ final class SimulatedCluster {
     private @Nullable Lineup lineup;
     private int round;
     private int restarts;
+    private final Map<Integer, List<Long>> failures = new TreeMap<>();
     private boolean finished;
 
     SimulatedCluster(int seed) {
@@ -56,7 +59,7 @@ final class SimulatedCluster {
         int min = random.nextBoolean() ? Math.min(max, called - spares) : 1;
         Optional<Duration> window = random.nextBoolean() ? Optional.of(Duration.ofSeconds(100)) : Optional.empty();
         nodes = new NodePolicy(min, max, spares, Duration.ofSeconds(60), window, Duration.ofSeconds(30));
-        policy = new StopPolicy(random.nextInt(4), Duration.ofMillis(GRACE_MILLIS), Set.of());
+        policy = new StopPolicy(random.nextInt(8), Duration.ofMillis(GRACE_MILLIS), Set.of());
         elasticWorkers = random.nextBoolean();
         IntStream.range(0, slots.length).forEach(id -> slots[id] = 1 + random.nextInt(3));
         machine = new JobMachine(
@@ -155,8 +158,50 @@ final class SimulatedCluster {
     private void happen(JobEvent event) {
         JobState before = state;
         if (before != null) {
-            apply(machine.next(before, event));
+            Transition transition = machine.next(before, event);
+            checkRest(before, transition);
+            apply(transition);
         }
+    }
+
+    /** A node whose workers are the first to fail time and again rests, as soon and as long as there are enough others. */
+    private void checkRest(JobState before, Transition transition) {
+        Ledger after = transition.state().ledger();
+        List<Integer> rests = transition.actions().stream()
+                .flatMap(action -> action instanceof JobAction.Rest(int id, String _) ? Stream.of(id) : Stream.of())
+                .toList();
+        Optional<Integer> first = before instanceof JobState.Stopping stopping
+                        && after.restarts() > before.ledger().restarts()
+                ? stopping.cause()
+                        .flatMap(SimulatedCluster::blamed)
+                        .map(rank -> stopping.round().lineup().idOf(rank))
+                : Optional.empty();
+        if (first.isEmpty()) {
+            assertThat(rests).isEmpty();
+            return;
+        }
+        int id = first.get();
+        List<Long> times = failures.computeIfAbsent(id, _ -> new ArrayList<>());
+        times.add(time.millis());
+        long recent = times.stream()
+                .filter(at -> time.millis() - at < nodes.failureWindow().toMillis())
+                .count();
+        long others = before.ledger().present().keySet().stream()
+                .filter(other -> other != id)
+                .count();
+        boolean rest = nodes.isElastic()
+                && recent >= NodePolicy.MOST_FAILURES
+                && before.ledger().present().containsKey(id)
+                && others >= nodes.min();
+        assertThat(rests).as("h%s has failed %s times", id, recent).isEqualTo(rest ? List.of(id) : List.of());
+    }
+
+    private static Optional<Integer> blamed(StopCause cause) {
+        return switch (cause) {
+            case StopCause.WorkerFailed(WorkerEnd end) -> Optional.of(end.rank());
+            case StopCause.WorkerHung(int rank, String _, long _, String _) -> Optional.of(rank);
+            default -> Optional.empty();
+        };
     }
 
     private void apply(Transition transition) {
@@ -186,6 +231,12 @@ final class SimulatedCluster {
                 if (agent != null) {
                     agent.end();
                 }
+            }
+            case JobAction.Rest(int id, String why) -> {
+                SimulatedAgent agent = Objects.requireNonNull(agents.remove(id));
+                agent.end();
+                time.in(1, () -> happen(new JobEvent.NodeGone(id, "h" + id, why, false)));
+                recall(id);
             }
             case JobAction.SendPeers(int number, List<JobAction.Peer> peers) -> {
                 assertThat(number).isEqualTo(round);

@@ -129,6 +129,28 @@ class ElasticHostsIT extends RealJobs {
         assertThat(result.out()).contains("[0@h3] rank 0 of 4", "[1@h3] rank 1 of 4");
     }
 
+    @Test
+    void aHostWhoseWorkersDieAgainAndAgainGivesItsSeatToASpare() {
+        agents.start(List.of("h1", "h2", "h3"));
+        Result result = start(List.of(
+                        "--hosts=h[1-3]:1",
+                        "--spares=1",
+                        "--max-restarts=3",
+                        "--node-cooldown=60",
+                        "sh",
+                        "-c",
+                        "[ $(uname -n) != h2 ] || exit 3; [ $TORCHELASTIC_RESTART_COUNT = 3 ] || exec sleep 1000;"
+                                + " echo $RANK of $WORLD_SIZE"))
+                .await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut()).containsExactly("[0@h1] 0 of 2", "[1@h3] 1 of 2");
+        assertThat(result.err())
+                .contains(
+                        "restart 3 of 3",
+                        "going on without h2 for now: its workers were the first to fail 3 times",
+                        "h2:29600 is called again in 60 s, time 1 of 8");
+    }
+
     /** The hosts have one log folder; the host that comes moves ranks. */
     @Test
     void aSurvivorsFilesStayItsOwnWhenAnotherGetsItsRank() throws IOException {
