@@ -5,6 +5,7 @@ import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.inprocess.InProcessChannelBuilder;
 import io.grpc.stub.StreamObserver;
+import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.Arrived;
 import io.jrun.agent.proto.CheckpointNow;
@@ -227,6 +228,7 @@ public final class HomeComing {
             events.onNext(FromAgent.newBuilder()
                     .setArrived(Arrived.newBuilder()
                             .setNode(call.node())
+                            .setHost(NodeProbe.hostHere())
                             .setJob(call.job())
                             .setJrunVersion(version)
                             .setAddress(call.address())

@@ -53,6 +53,9 @@ final class MeetingRun {
             return join(secret);
         }
         try (Arrivals open = arrivals.get()) {
+            if (!meeting.isNamed() && !loopback) { // on a loopback address all nodes are this machine
+                open.onePerMachine();
+            }
             HomeAddress here = new HomeAddress(meeting.host(), open.port()); // the name that a certificate has
             return new MeetingHost(job, meeting, open, hosted)
                     .run(agent(here, MeetingHost.OWN_NODE, secret, Optional.empty()));

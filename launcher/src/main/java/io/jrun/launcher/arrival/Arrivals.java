@@ -5,6 +5,7 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.AgentSecret;
 import io.jrun.agent.HomeServer;
+import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.Arrived;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
@@ -14,7 +15,10 @@ import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.ToAgent;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -31,13 +35,17 @@ public final class Arrivals implements AutoCloseable {
     private final String job;
     private final Map<String, Place> places = new ConcurrentHashMap<>();
     private final List<String> forAnybody = new CopyOnWriteArrayList<>();
+    private final Map<String, String> machines = new ConcurrentHashMap<>();
+    private final Consumer<String> log;
     private final HomeServer server;
     private volatile String shut = "";
+    private volatile boolean onePerMachine;
 
     private Arrivals(InetSocketAddress address, AgentSecret secret, String version, String job, Consumer<String> log)
             throws IOException {
         this.version = version;
         this.job = job;
+        this.log = log;
         this.server = HomeServer.listen(address, secret, new Home(), log);
     }
 
@@ -91,6 +99,14 @@ public final class Arrivals implements AutoCloseable {
         shut = why;
     }
 
+    /**
+     * From now on an agent without a name is refused where there is another one of its machine, or this process: the name of a job
+     * that was given none is that of every job of the same command line.
+     */
+    public void onePerMachine() {
+        onePerMachine = true;
+    }
+
     /** Ends the agents that have come, which hear how the job has ended. */
     public void tell(int exitCode) {
         places.values().forEach(place -> place.arrival().tell(exitCode));
@@ -112,6 +128,14 @@ public final class Arrivals implements AutoCloseable {
             throw refusal("this is where the nodes of job '" + job + "' meet, and this node's is '" + who.getJob()
                     + "'; all need the same --rdzv-id, or without it the same command line");
         }
+        if (onePerMachine && who.getNode().isEmpty() && isHere(who.getHost(), caller)) {
+            log.accept("a second jrun on " + who.getHost()
+                    + " was refused. If it belongs to another job of the same command"
+                    + " line, other nodes of that job may have joined this one: give each job its own --rdzv-id");
+            throw refusal(
+                    "a jrun on this machine, " + who.getHost() + ", takes part in a job of the same command line that"
+                            + " meets there already; give each job its own --rdzv-id, and one to a job with several nodes on a machine");
+        }
         if (who.getNode().isEmpty()) {
             return forAnybody.stream()
                     .filter(node -> take(node, who))
@@ -129,6 +153,27 @@ public final class Arrivals implements AutoCloseable {
                     : refusal("another agent has arrived for node '" + who.getNode() + "', this one is from " + caller);
         }
         return who.getNode();
+    }
+
+    /** Whether an agent on that machine is here, or this process runs on it. */
+    private boolean isHere(String host, String caller) {
+        return (host.equals(NodeProbe.hostHere()) && isOwnAddress(caller))
+                || places.entrySet().stream()
+                        .anyMatch(entry -> entry.getValue().arrival().isHere()
+                                && machine(host, caller).equals(machines.get(entry.getKey())));
+    }
+
+    /** Containers share addresses behind a gateway, or names, hardly both. */
+    private static String machine(String host, String caller) {
+        return host + " at " + caller;
+    }
+
+    private static boolean isOwnAddress(String address) {
+        try {
+            return NetworkInterface.getByInetAddress(InetAddress.ofLiteral(address)) != null;
+        } catch (SocketException e) {
+            return false;
+        }
     }
 
     private boolean take(String node, Arrived who) {
@@ -194,11 +239,13 @@ public final class Arrivals implements AutoCloseable {
                 next.onNext(message);
                 return;
             }
+            Arrived who = message.getArrived();
             try {
-                String node = seat(message.getArrived(), caller);
-                next = Objects.requireNonNull(places.get(node))
-                        .arrival()
-                        .arrive(node, message.getArrived(), caller, toAgent);
+                synchronized (machines) { // of two that come at once, the second sees the first
+                    String node = seat(who, caller);
+                    machines.put(node, machine(who.getHost(), caller));
+                    next = Objects.requireNonNull(places.get(node)).arrival().arrive(node, who, caller, toAgent);
+                }
             } catch (RuntimeException e) {
                 toAgent.onError(e);
             }

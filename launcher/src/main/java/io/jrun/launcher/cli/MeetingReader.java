@@ -216,9 +216,10 @@ final class MeetingReader {
         if (!id.isEmpty()) {
             return id;
         }
+        String slurm = surroundings.variable("SLURM_HET_JOB_ID", surroundings.variable("SLURM_JOB_ID", ""));
         CRC32 sum = new CRC32();
-        sum.update((settings.text(LaunchOption.NNODES, "") + words).getBytes(StandardCharsets.UTF_8));
-        return "unnamed-%08x".formatted(sum.getValue());
+        sum.update((settings.text(LaunchOption.NNODES, "") + words + slurm).getBytes(StandardCharsets.UTF_8));
+        return Meeting.UNNAMED + "%08x".formatted(sum.getValue());
     }
 
     private Duration time(Map<String, String> conf, String key, String standard) {

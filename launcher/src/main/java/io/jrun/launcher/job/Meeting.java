@@ -32,6 +32,14 @@ public record Meeting(
         String localAddress,
         Optional<WorkerCount> workers,
         Path secretFile) {
+    /** How the name of a job begins that was given none. */
+    public static final String UNNAMED = "unnamed-";
+
+    /** Whether the user has named the job; else other jobs of the same command line have the same name. */
+    public boolean isNamed() {
+        return !job.startsWith(UNNAMED);
+    }
+
     /** Who hosts. */
     public enum Hosting {
         /** This jrun. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Meeting;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,6 +32,27 @@ class LayersTest {
         JobSpec job = requests.job("--file=job.yaml", "--env=A=first", "--env=A=last", "--env=E=");
         assertThat(job.workers().environment())
                 .isEqualTo(Map.of("A", "last", "B", "file", "C", "file", "D", "a b", "E", ""));
+    }
+
+    @Test
+    void aMeetingWithoutAnIdIsNamedByItsCommandLineAndItsSlurmJob() {
+        String byHand = unnamed("a");
+        assertThat(unnamed("a")).isEqualTo(byHand).startsWith(Meeting.UNNAMED);
+        assertThat(unnamed("b")).isNotEqualTo(byHand);
+        requests.with("SLURM_JOB_ID", "7");
+        String inSeven = unnamed("a");
+        assertThat(inSeven).isNotEqualTo(byHand);
+        requests.with("SLURM_JOB_ID", "8");
+        assertThat(unnamed("a")).isNotEqualTo(inSeven);
+        requests.with("SLURM_HET_JOB_ID", "7"); // of a heterogeneous job, each component has its own SLURM_JOB_ID
+        assertThat(unnamed("a")).isEqualTo(inSeven);
+    }
+
+    private String unnamed(String argument) {
+        return requests.run("--nnodes=2", "--rdzv-endpoint=h1:29400", "train.jar", argument)
+                .meeting()
+                .orElseThrow()
+                .job();
     }
 
     @Test

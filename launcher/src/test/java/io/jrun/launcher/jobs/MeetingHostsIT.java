@@ -4,6 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -41,6 +47,38 @@ class MeetingHostsIT extends RealJobs {
     private void cert(String... words) {
         Result made = jrun.run(StandingAgent.join(new String[] {"cert"}, StandingAgent.join(words, "--dir=ca")));
         assertThat(made.exitCode()).as(made.err()).isZero();
+    }
+
+    private Running unnamed(String host) {
+        return jrun.startUnder(
+                Stream.concat(hosts.on(host).stream(), Stream.of("env", "-u", "JRUN_RUN_ID"))
+                        .toList(),
+                "--nnodes=2",
+                "--rdzv-endpoint=h1:29400",
+                "--secret-file=" + folder.resolve("secret"),
+                "sh",
+                "-c",
+                "echo rank $RANK of $WORLD_SIZE on $(uname -n)");
+    }
+
+    @Test
+    void jobsOfOneCommandLineThatMeetAtOneAddressDoNotMix() throws IOException {
+        Path secret = Files.writeString(folder.resolve("secret"), "b1946ac92492d2347c6235b4d2611184\n");
+        Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
+        List<Running> two = List.of(unnamed("h1"), unnamed("h1"));
+        JRun.waitFor(() -> two.stream().anyMatch(jrun -> !jrun.process().isAlive()), "the end of one of them");
+        Running refused = two.get(two.get(0).process().isAlive() ? 1 : 0);
+        Running hosting = two.get(two.get(0).process().isAlive() ? 0 : 1);
+        assertThat(refused.await().exitCode()).as(refused.await().err()).isEqualTo(2);
+        assertThat(refused.await().err())
+                .contains("a jrun on this machine, h1, takes part in a job of the same command line", "--rdzv-id");
+        Result joined = unnamed("h2").await();
+        assertThat(joined.exitCode()).as(joined.err()).isZero();
+        assertThat(joined.out()).isEqualTo("[1@h2] rank 1 of 2 on h2\n");
+        Result hosted = hosting.await();
+        assertThat(hosted.exitCode()).as(hosted.err()).isZero();
+        assertThat(hosted.out()).isEqualTo("[0@h1] rank 0 of 2 on h1\n");
+        assertThat(hosted.err()).contains("a second jrun on h1 was refused.");
     }
 
     private Running node(int nodeRank) {
