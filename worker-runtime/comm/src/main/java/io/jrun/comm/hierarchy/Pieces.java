@@ -13,9 +13,9 @@ import java.lang.foreign.MemorySegment;
 record Pieces(long count, long stride, int elementBytes) {
     /**
      * Some milliseconds of a fast network, beside which what a piece costs (a few barriers, a round trip) is nothing; and
-     * small enough that both ends of the pipeline, where only one of the planes works, do not show.
+     * small enough that both ends of the pipeline, where only one of the planes works, do not show. Measured, see docs/algorithms.md.
      */
-    static final long BYTES = 4 << 20;
+    static final long BYTES = 8 << 20;
 
     /** A message of a ring is not to be smaller: several times what a frame costs whatever its size. */
     static final long MESSAGE_BYTES = 64 << 10;
