@@ -14,7 +14,8 @@ import java.util.stream.Stream;
  *
  * @param version jrun's version; a coordinator of another version is refused
  * @param runtimeClassPath jrun's runtime, first on the class path of every Java worker
- * @param workerArchive a CDS archive dumped with exactly this runtime class path, for faster starts of Java workers
+ * @param workerArchive a CDS archive dumped with exactly this runtime class path, for faster starts of Java workers; the file
+ *     may come, or go, while the agent stands
  */
 public record AgentOptions(String version, List<Path> runtimeClassPath, Optional<Path> workerArchive) {
     /** Names the worker archive, as a system property of the launcher's JVM. */
@@ -27,12 +28,11 @@ public record AgentOptions(String version, List<Path> runtimeClassPath, Optional
 
     /**
      * The options of an installation: {@code home/lib/runtime/*.jar}, jrun's own jars first, and the archive that the
-     * system property {@value #WORKER_ARCHIVE_PROPERTY} names, if that file exists.
+     * system property {@value #WORKER_ARCHIVE_PROPERTY} names.
      */
     public static AgentOptions ofHome(Path home, String version) {
-        Optional<Path> archive = Optional.ofNullable(System.getProperty(WORKER_ARCHIVE_PROPERTY))
-                .map(Path::of)
-                .filter(Files::isRegularFile);
+        Optional<Path> archive =
+                Optional.ofNullable(System.getProperty(WORKER_ARCHIVE_PROPERTY)).map(Path::of);
         return new AgentOptions(version, runtimeJars(home.resolve("lib").resolve("runtime")), archive);
     }
 

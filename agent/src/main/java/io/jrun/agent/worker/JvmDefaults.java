@@ -58,7 +58,10 @@ public final class JvmDefaults {
         options.add("-XX:ErrorFile=" + logDir + "/hs_err_pid%p.log");
         options.add("-XX:HeapDumpPath=" + logDir);
         if (ownCollector) { // a stranger, such as ZGC, may not fit the archive and would then start without any
-            context.options().workerArchive().ifPresent(archive -> options.addAll(archiveOptions(archive)));
+            context.options()
+                    .workerArchive()
+                    .filter(Files::isRegularFile)
+                    .ifPresent(archive -> options.addAll(archiveOptions(archive)));
         }
         return options;
     }

@@ -77,6 +77,23 @@ class ArchiveIT extends RealJobs {
     }
 
     @Test
+    void agentThatStoodBeforeThereWereArchivesStartsWorkersFromThem() throws IOException {
+        Jars.program(
+                folder.resolve("hello.jar"),
+                "Hello",
+                "public class Hello { public static void main(String[] args) { System.out.println(\"hello\"); } }");
+        jrun.with("JRUN_NO_ARCHIVE", "").with("XDG_CACHE_HOME", cache().toString());
+        try (StandingAgent agent = StandingAgent.start(jrun, folder)) {
+            JRun.waitFor(
+                    () -> names("").stream().anyMatch(name -> name.matches("launcher-\\d+\\.jsa")), "the archives");
+            assertThat(jrun.run(agent.with("--jvm-opts=-Xlog:class+load:stdout", "hello.jar"))
+                            .out())
+                    .contains("io.jrun.comm.worker.WorkerMain source: shared objects file");
+        }
+        JRun.waitFor(() -> names("").stream().noneMatch(name -> name.contains(".jsa.")), "the end of the archiving");
+    }
+
+    @Test
     void unwritableCacheOnlyMakesItSlower() throws IOException {
         Files.writeString(folder.resolve("file"), "");
         JRun.Result result = jrun.with("JRUN_NO_ARCHIVE", "")
