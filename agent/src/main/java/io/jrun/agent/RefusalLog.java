@@ -43,7 +43,7 @@ final class RefusalLog implements AutoCloseable {
             new Listener(
                     NEGOTIATIONS,
                     entry -> String.valueOf(entry.getMessage()).startsWith(TLS_FAILED),
-                    "a caller without this agent's secret (its TLS handshake failed)"),
+                    "a caller without this agent's secret (its TLS handshake failed), or one too slow to prove it (10 s)"),
             new Listener(STREAMS, entry -> entry.getLevel().equals(Level.WARNING), BAD_MESSAGE),
             new Listener(CALLS, entry -> String.valueOf(entry.getThrown()).contains(NO_MESSAGE), BAD_MESSAGE));
 

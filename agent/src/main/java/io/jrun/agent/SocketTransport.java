@@ -1,10 +1,19 @@
 package io.jrun.agent;
 
 import io.grpc.BindableService;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
+import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
+import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
 import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
 import io.grpc.Server;
 import io.grpc.ServerInterceptor;
 import io.grpc.ServerInterceptors;
+import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
@@ -14,6 +23,7 @@ import io.grpc.netty.shaded.io.netty.channel.epoll.EpollChannelOption;
 import io.grpc.netty.shaded.io.netty.handler.ssl.ClientAuth;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslContext;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslContextBuilder;
+import io.grpc.netty.shaded.io.netty.handler.ssl.SslHandshakeTimeoutException;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslProvider;
 import io.jrun.agent.tls.PeerIdentity;
 import java.io.IOException;
@@ -81,7 +91,38 @@ public final class SocketTransport {
                 .proxyDetector(_ -> null) // a proxy for web pages is none for agents
                 .maxInboundMessageSize(MAX_MESSAGE_BYTES);
         keepAlive().forEach(builder::withOption);
-        return builder.intercept(secret.client());
+        return builder.intercept(secret.client(), new LateHandshake());
+    }
+
+    /** Explains a limit that busy machines can hit, and of which the network library only names the milliseconds. */
+    private static final class LateHandshake implements ClientInterceptor {
+        @Override
+        public <Q, R> ClientCall<Q, R> interceptCall(MethodDescriptor<Q, R> method, CallOptions options, Channel next) {
+            return new SimpleForwardingClientCall<>(next.newCall(method, options)) {
+                @Override
+                public void start(Listener<R> listener, Metadata headers) {
+                    super.start(
+                            new SimpleForwardingClientCallListener<>(listener) {
+                                @Override
+                                public void onClose(Status status, Metadata trailers) {
+                                    super.onClose(explained(status), trailers);
+                                }
+                            },
+                            headers);
+                }
+            };
+        }
+
+        private static Status explained(Status status) {
+            for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
+                if (cause instanceof SslHandshakeTimeoutException) {
+                    return Status.UNAVAILABLE.withDescription(
+                            "the TLS handshake did not end within 10 s; one of the two hosts or the network between them"
+                                    + " is too busy, or the process there stands still: look at their load, then try again");
+                }
+            }
+            return status;
+        }
     }
 
     /** @param calls sees the calls that have shown the secret */

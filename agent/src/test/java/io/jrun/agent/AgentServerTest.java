@@ -116,6 +116,27 @@ class AgentServerTest {
         assertThat(log).singleElement().asString().hasSizeLessThan(250);
     }
 
+    /** Both sides wait 10 s. */
+    @Test
+    void handshakeThatTakesTooLongIsToldAsSuch() throws IOException {
+        try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add);
+                Socket _ = new Socket(InetAddress.getLoopbackAddress(), agent.port());
+                ServerSocket stopped = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            ManagedChannel channel = SocketTransport.to(SECRET).channel("127.0.0.1", stopped.getLocalPort());
+            try (TestJob job = TestJob.over(channel, folder)) {
+                assertThat(Status.fromThrowable(job.awaitError()).getDescription())
+                        .startsWith("the TLS handshake did not end within 10 s; one of the two hosts or the network");
+            } finally {
+                channel.shutdownNow();
+            }
+            Processes.await(() -> !log.isEmpty());
+        }
+        assertThat(log)
+                .singleElement()
+                .asString()
+                .contains("(its TLS handshake failed), or one too slow to prove it (10 s); ");
+    }
+
     @Test
     void lostLauncherEndsItsWorkersButNotTheAgent() throws IOException {
         try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
