@@ -41,6 +41,15 @@ public final class Distributed {
     }
 
     /**
+     * Reads what {@link #init()} would, for who wants to know before the program runs.
+     *
+     * @throws CommException USAGE as init
+     */
+    public static void checkEnvironment() {
+        WorkerEnvironment _ = WorkerEnvironment.of(System.getenv());
+    }
+
+    /**
      * As {@link #init()}, for a process that can go on in another round when this one fails; see
      * {@link io.jrun.comm.elastic.Elastic}, which is what programs use.
      */

@@ -75,6 +75,23 @@ class WorkerProcessTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "JRUN_PIECE_BYTES | 1000 | JRUN_PIECE_BYTES is 1000 (expected 4096 or more)",
+                "JRUN_PIECE_BYTES | 4M   | JRUN_PIECE_BYTES is '4M' (expected a number)",
+                "JRUN_CONNECTIONS | 17   | JRUN_CONNECTIONS is 17 (expected 1..16)"
+            })
+    void aVariableThatCannotBeUsedIsOneLine(String name, String value, String line) throws Exception {
+        try (TestAgent agent = new TestAgent(1, TransportKind.AUTO)) {
+            agent.setVariable(name, value);
+            Process process = agent.start(EveryOperation.class, List.of()).getFirst();
+            assertThat(TestAgent.exitCode(process)).isEqualTo(2);
+            assertThat(agent.output(0)).contains("jrun: " + line).doesNotContain("Exception");
+        }
+    }
+
     /** Rank 1 is killed in a phase of all-reduce 7; who has finished that waits for it in the next. */
     @ParameterizedTest(name = "{0} ranks, {1}, {2}")
     @CsvSource({

@@ -1,5 +1,7 @@
 package io.jrun.comm.worker;
 
+import io.jrun.comm.CommException;
+import io.jrun.comm.Distributed;
 import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.control.OpenChannels;
 import io.jrun.comm.record.OpenDumps;
@@ -26,11 +28,20 @@ public final class WorkerMain {
         }
         ErrorRecord record = ErrorRecord.ofProcess();
         Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> end(record, thread, failure));
+        checkEnvironment();
         prepare(System.getProperty(WorkerSetup.PROPERTY));
         MainMethod main = mainOf(args[0]);
         if (main != null && invoke(main, Arrays.copyOfRange(args, 1, args.length), record)) {
             OpenDumps.worldsClosed();
             OpenChannels.leaveAll();
+        }
+    }
+
+    private static void checkEnvironment() {
+        try {
+            Distributed.checkEnvironment();
+        } catch (CommException e) {
+            fail(String.valueOf(e.getMessage()));
         }
     }
 
