@@ -97,6 +97,15 @@ class AgentServerTest {
     }
 
     @Test
+    void keysAreExchangedByX25519Alone() throws Exception {
+        KeyManager[] known = {PeerIdentity.of(bytes("0123456789abcdef")).keyManager()};
+        try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
+            assertThat(firstByte(agent, known, "x25519")).isNotNegative();
+            assertThatThrownBy(() -> firstByte(agent, known, "secp256r1")).isInstanceOf(IOException.class);
+        }
+    }
+
+    @Test
     void garbageIsRefusedInOneLine() throws IOException {
         try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
             for (int i = 0; i < 3; i++) {
@@ -256,13 +265,14 @@ class AgentServerTest {
     }
 
     /** The first byte of an agent's answer, over TLS that trusts everybody and shows {@code keys}. */
-    private static int firstByte(AgentServer agent, KeyManager[] keys) throws Exception {
+    private static int firstByte(AgentServer agent, KeyManager[] keys, String... groups) throws Exception {
         SSLContext context = SSLContext.getInstance("TLS");
         context.init(keys, new TrustManager[] {new TrustsEverybody()}, null);
         try (SSLSocket socket =
                 (SSLSocket) context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), agent.port())) {
             SSLParameters parameters = socket.getSSLParameters();
             parameters.setApplicationProtocols(new String[] {"h2"});
+            parameters.setNamedGroups(groups.length == 0 ? parameters.getNamedGroups() : groups);
             socket.setSSLParameters(parameters);
             socket.setSoTimeout(30_000);
             socket.getOutputStream().write(bytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
