@@ -47,7 +47,8 @@ public final class DistributedSampler {
     }
 
     /**
-     * Chooses the epoch whose order {@link #indices()} gives. Without it every epoch has the order of epoch 0.
+     * Chooses the epoch whose order {@link #indices()} gives. Without it, and without {@link #nextEpoch}, every epoch has the order of
+     * epoch 0.
      *
      * @param newEpoch at least 0
      */
@@ -56,6 +57,16 @@ public final class DistributedSampler {
             throw new IllegalArgumentException("epoch must not be negative, was " + newEpoch);
         }
         epoch = newEpoch;
+    }
+
+    /**
+     * This rank's sample numbers of the epoch, in order; the sampler then stands at the next epoch, so that no epoch repeats the
+     * order of another because {@link #setEpoch} was forgotten.
+     */
+    public LongStream nextEpoch() {
+        LongStream samples = indices();
+        epoch++;
+        return samples;
     }
 
     /** How many samples this rank takes per epoch. */

@@ -41,6 +41,18 @@ class DistributedSamplerTest {
     }
 
     @Test
+    void nextEpochShufflesAnewAndGoesOnFromTheEpochThatWasSet() {
+        DistributedSampler going = DistributedSampler.of(50, 2, 1, SamplerOptions.TRAINING);
+        DistributedSampler set = DistributedSampler.of(50, 2, 1, SamplerOptions.TRAINING);
+        going.setEpoch(3);
+        for (int epoch = 3; epoch < 6; epoch++) {
+            set.setEpoch(epoch);
+            assertThat(going.nextEpoch())
+                    .containsExactlyElementsOf(set.indices().boxed().toList());
+        }
+    }
+
+    @Test
     void evaluationGivesEverySampleExactlyOnce() {
         for (int ranks = 1; ranks <= 5; ranks++) {
             for (long samples = 0; samples <= 23; samples++) {
