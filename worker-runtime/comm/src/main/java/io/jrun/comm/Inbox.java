@@ -54,7 +54,7 @@ final class Inbox implements Queue {
                 1,
                 TimeUnit.SECONDS,
                 new LinkedBlockingQueue<>(),
-                task -> new ProgressThread("group " + group.name() + " received", task));
+                task -> ProgressThread.ofOperations("group " + group.name() + " received", task));
         this.isRead = new boolean[group.size()];
         this.held = new @Nullable Held[group.size()];
         this.received = new long[group.size()];

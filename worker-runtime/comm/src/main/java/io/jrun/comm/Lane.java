@@ -139,7 +139,7 @@ final class Lane implements Queue {
         operation.queued();
         queue.add(operation);
         if (progress == null) {
-            progress = new ProgressThread(name, this::serve);
+            progress = ProgressThread.ofOperations(name, this::serve);
             progress.start();
         }
         changed.signalAll();

@@ -43,7 +43,8 @@ public final class ProgramThreads {
     private static boolean mayCall(Thread thread) {
         return switch (thread) {
             case RuntimeThread _ -> false;
-            case ProgressThread _ -> thread.getState() == Thread.State.RUNNABLE; // In a continuation.
+            case ProgressThread progress ->
+                progress.runsProgram() && thread.getState() == Thread.State.RUNNABLE; // In a continuation.
             case ForkJoinWorkerThread worker ->
                 !worker.getPool().equals(ForkJoinPool.commonPool())
                         || !worker.getPool().isQuiescent();

@@ -38,7 +38,7 @@ final class ColumnPlane implements AutoCloseable {
     ColumnPlane(Backend backend, String name, Consumer<CommException> onFailure) {
         this.backend = backend;
         this.onFailure = onFailure;
-        this.thread = Executors.newSingleThreadExecutor(task -> new ProgressThread(name, task));
+        this.thread = Executors.newSingleThreadExecutor(task -> ProgressThread.ofParts(name, task));
     }
 
     /** A part of {@code call} on one buffer. */

@@ -36,7 +36,7 @@ final class Stripes implements AutoCloseable {
         this.stripes = List.copyOf(stripes);
         this.onFailure = onFailure;
         String name = "rank-" + group.world().rank() + " " + group.name() + " stripe";
-        this.threads = Executors.newCachedThreadPool(task -> new ProgressThread(name, task));
+        this.threads = Executors.newCachedThreadPool(task -> ProgressThread.ofParts(name, task));
     }
 
     void run(Call call) {

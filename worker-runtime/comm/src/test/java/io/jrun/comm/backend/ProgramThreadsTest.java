@@ -39,12 +39,22 @@ class ProgramThreadsTest {
             platform.join();
             boolean _ = ForkJoinPool.commonPool().awaitQuiescence(30, TimeUnit.SECONDS);
             tell("none again");
+            ProgressThread.ofParts("piece", Program::spin).start();
+            tell("a piece on the network");
+            ProgressThread.ofOperations("operation", Program::spin).start();
+            tell("a continuation");
             var _ = Thread.ofVirtual().start(Program::stay);
             tell("a virtual thread");
         }
 
         private static void tell(String what) {
             System.out.println(what + ": " + ProgramThreads.areBeside(Thread.currentThread()));
+        }
+
+        private static void spin() {
+            while (true) {
+                Thread.onSpinWait();
+            }
         }
 
         private static void stay() {
@@ -77,6 +87,8 @@ class ProgramThreadsTest {
                         "a busy pool: true",
                         "a thread: true",
                         "none again: false",
+                        "a piece on the network: false",
+                        "a continuation: true",
                         "a virtual thread: true");
         assertThat(process.waitFor()).isZero();
     }
