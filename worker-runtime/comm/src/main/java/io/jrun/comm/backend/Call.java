@@ -274,6 +274,11 @@ public final class Call {
         return whole == null ? this : whole;
     }
 
+    /** Whether the program's call has others like this. */
+    public boolean isPart() {
+        return whole != null;
+    }
+
     /** What ranks compare: the program's call; of messages, of which the program's may take several, the message itself. */
     public Call compared() {
         return kind.isMessage() ? this : asCalled();

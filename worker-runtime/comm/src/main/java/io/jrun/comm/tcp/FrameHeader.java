@@ -74,6 +74,11 @@ record FrameHeader(
                 round, lane, sequence, kind, type, op, algorithm, root, count, newSender, newStep, newLength, detail);
     }
 
+    private FrameHeader withAlgorithm(Algorithm newAlgorithm) {
+        return new FrameHeader(
+                round, lane, sequence, kind, type, op, newAlgorithm, root, count, sender, step, length, detail);
+    }
+
     /** Writes {@link #BYTES} bytes from position 0 and leaves the buffer ready to be read. */
     void encode(ByteBuffer target) {
         target.clear();
@@ -120,6 +125,11 @@ record FrameHeader(
     /** Whether both belong to one call run with one algorithm. */
     boolean isSameCall(FrameHeader that) {
         return equals(that.withFrame(sender, step, length));
+    }
+
+    /** Whether both belong to one call, of which parts may run with different algorithms. */
+    boolean isPartOfSameCall(FrameHeader that) {
+        return isSameCall(that.withAlgorithm(algorithm));
     }
 
     /** What a message is. */

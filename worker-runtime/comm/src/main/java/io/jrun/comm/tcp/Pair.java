@@ -28,6 +28,7 @@ final class Pair {
     private boolean sendBegun;
     private boolean receiveBegun;
     private boolean headerChecked;
+    private boolean hasMoved;
     private boolean involved;
     private int sendStep;
     private int receiveStep;
@@ -144,6 +145,13 @@ final class Pair {
         }
     }
 
+    /** Whether anything was moved since this was asked last. */
+    boolean takeMoved() {
+        boolean was = hasMoved;
+        hasMoved = false;
+        return was;
+    }
+
     /** Moves what can be moved without blocking; whether that was anything. */
     boolean pump() throws IOException {
         Connection open = connection;
@@ -152,6 +160,7 @@ final class Pair {
         }
         boolean sent = !sends.isEmpty() && pumpSends(open);
         boolean received = !receives.isEmpty() && pumpReceives(open);
+        hasMoved |= sent || received;
         return sent || received;
     }
 
