@@ -9,16 +9,20 @@ import io.jrun.comm.backend.NativeBuffers;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.Rendezvous;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An NCCL communicator with a stream of its own. The calling thread queues the operation on the stream, behind what callers have
- * queued on the default stream, and asks until it is done; past the deadline, or when the group is poisoned, it aborts the
- * communicator, which ends the kernels. Runs one operation at a time.
+ * queued on the default stream, and asks until it is done; when it fails, past the deadline, or when the group is poisoned, it
+ * aborts the communicator, which ends the kernels. Runs one operation at a time.
  */
 final class NcclChannel implements AutoCloseable {
     private static final long ASK_NANOS = 5_000;
+
+    /** Kernels look at the abort flag all the time; generous, since copies may be queued behind them. */
+    private static final Duration ABORT_GRACE = Duration.ofSeconds(1);
 
     private final Nccl nccl;
     private final Cuda cuda;
@@ -45,18 +49,10 @@ final class NcclChannel implements AutoCloseable {
         int op = call.kind().reduces() ? NcclTypes.op(call) : 0;
         try (NativeBuffers buffers = NativeBuffers.of(call, group.size())) {
             cuda.use(device);
-            MemorySegment comm = communicator(call);
             MemorySegment queue = stream();
             cuda.awaitCallers(queue, event());
-            DeviceBuffers staged = DeviceBuffers.of(cuda, buffers, queue);
-            try {
-                launch(call, staged, type, op, comm, queue);
-                awaitState(
-                        comm, call); // before that it may not be on the stream yet, and what follows would overtake it
-                staged.bringBack();
-                await(comm, queue, call);
-            } finally {
-                staged.close();
+            try (DeviceBuffers staged = DeviceBuffers.of(cuda, buffers, queue)) {
+                communicate(call, staged, type, op, queue);
             }
             buffers.deliver();
         } catch (IllegalStateException failure) {
@@ -65,6 +61,20 @@ final class NcclChannel implements AutoCloseable {
                     ErrorCode.SYSTEM,
                     call.describe() + " on group " + group.name() + ": " + failure.getMessage(),
                     failure);
+        }
+    }
+
+    private void communicate(Call call, DeviceBuffers staged, int type, int op, MemorySegment queue) {
+        try {
+            MemorySegment comm = communicator(call);
+            launch(call, staged, type, op, comm, queue);
+            awaitState(comm, call); // before that it may not be on the stream yet, and what follows would overtake it
+            staged.bringBack();
+            await(comm, queue, call);
+        } catch (RuntimeException | Error failure) {
+            abort();
+            awaitEnd(queue);
+            throw failure;
         }
     }
 
@@ -146,7 +156,7 @@ final class NcclChannel implements AutoCloseable {
     private void awaitState(MemorySegment comm, Call call) {
         int state = nccl.state(comm);
         while (state == Nccl.IN_PROGRESS) {
-            pause(comm, call);
+            pause(call);
             state = nccl.state(comm);
         }
         Nccl.check(state, call.kind().methodName());
@@ -154,7 +164,7 @@ final class NcclChannel implements AutoCloseable {
 
     private void await(MemorySegment comm, MemorySegment queue, Call call) {
         while (!cuda.isDone(queue)) {
-            pause(comm, call);
+            pause(call);
             int state = nccl.state(comm);
             if (state != Nccl.IN_PROGRESS) {
                 Nccl.check(state, call.kind().methodName());
@@ -162,14 +172,12 @@ final class NcclChannel implements AutoCloseable {
         }
     }
 
-    private void pause(MemorySegment comm, Call call) {
+    private void pause(Call call) {
         Deadline deadline = call.deadline();
         if (group.health().cause() == null && !deadline.passed()) {
             LockSupport.parkNanos(ASK_NANOS);
             return;
         }
-        communicator = null;
-        nccl.abort(comm);
         group.health().check();
         throw new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
@@ -178,13 +186,30 @@ final class NcclChannel implements AutoCloseable {
                         + " NCCL_DEBUG=INFO says more.");
     }
 
-    @Override
-    public synchronized void close() {
+    /** Ends what runs on the communicator, and it, without waiting for the others. */
+    private void abort() {
         MemorySegment comm = communicator;
         if (comm != null) {
-            nccl.abort(comm); // everything on it is done: this frees it without waiting for the others
             communicator = null;
+            nccl.abort(comm);
         }
+    }
+
+    /** A kernel that is told to stop writes to the caller's buffers until it has seen that. */
+    private void awaitEnd(MemorySegment queue) {
+        Deadline grace = Deadline.after(ABORT_GRACE);
+        try {
+            while (!cuda.isDone(queue) && !grace.passed()) {
+                LockSupport.parkNanos(ASK_NANOS);
+            }
+        } catch (IllegalStateException _) {
+            // The GPU itself has failed: nothing runs there any more.
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        abort();
         MemorySegment queue = stream;
         if (queue != null) {
             cuda.destroyStream(queue);

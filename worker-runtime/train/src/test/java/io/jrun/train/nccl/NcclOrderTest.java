@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
 import io.jrun.comm.LocalWorld;
 import io.jrun.comm.ProcessGroup;
@@ -21,10 +22,16 @@ import org.junit.jupiter.api.io.TempDir;
 /** In which order the GPU is asked for what, seen by libraries that do nothing but tell: no GPU is needed for that. */
 @Timeout(120)
 class NcclOrderTest {
+    private static final int HOST_MEMORY = 0;
+    private static final int DEVICE_MEMORY = 2;
+    private static final int REMOTE_FAILURE = 6;
     private static final String LIBRARY = """
+            #define _GNU_SOURCE
             #include <stdio.h>
+            #include <unistd.h>
             typedef struct { char internal[128]; } Id;
             static long made = 0x100;
+            static __thread int failing;
             static int make(void **place) { *place = (void *) __sync_add_and_fetch(&made, 1); return 0; }
             int cudaGetDeviceCount(int *count) { *count = 2; return 0; }
             int cudaSetDevice(int device) { return 0; }
@@ -34,7 +41,7 @@ class NcclOrderTest {
                 return 0;
             }
             int cudaStreamDestroy(void *stream) { return 0; }
-            int cudaStreamQuery(void *stream) { return 0; }
+            int cudaStreamQuery(void *stream) { return failing ? 600 : 0; }
             int cudaEventCreateWithFlags(void **event, unsigned flags) { return make(event); }
             int cudaEventDestroy(void *event) { dprintf(1, "destroy %p\\n", event); return 0; }
             int cudaEventRecord(void *event, void *stream) {
@@ -46,20 +53,21 @@ class NcclOrderTest {
                 return 0;
             }
             int cudaMalloc(void **memory, size_t bytes) { return make(memory); }
-            int cudaFree(void *memory) { return 0; }
+            int cudaFree(void *memory) { dprintf(1, "%d frees\\n", gettid()); return 0; }
             int cudaHostAlloc(void **memory, size_t bytes, unsigned flags) { return make(memory); }
             int cudaFreeHost(void *memory) { return 0; }
             int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream) { return 0; }
-            int cudaPointerGetAttributes(int *attributes, const void *pointer) { *attributes = 2; return 0; }
+            int cudaPointerGetAttributes(int *attributes, const void *pointer) { *attributes = MEMORY; return 0; }
             int ncclGetVersion(int *version) { *version = 22304; return 0; }
             int ncclGetUniqueId(Id *id) { return 0; }
             int ncclCommInitRankConfig(void **comm, int size, Id id, int rank, void *config) { return make(comm); }
-            int ncclCommGetAsyncError(void *comm, int *state) { *state = 0; return 0; }
-            int ncclCommAbort(void *comm) { return 0; }
+            int ncclCommGetAsyncError(void *comm, int *state) { *state = failing; return 0; }
+            int ncclCommAbort(void *comm) { dprintf(1, "%d aborts\\n", gettid()); failing = 0; return 0; }
             int ncclGroupStart() { return 0; }
             int ncclGroupEnd() { return 0; }
             int ncclAllReduce(void *in, void *out, size_t count, int type, int op, void *comm, void *stream) {
                 dprintf(1, "%p reduces\\n", stream);
+                failing = ERROR;
                 return 0;
             }
             int ncclBroadcast() { return 0; }
@@ -90,19 +98,26 @@ class NcclOrderTest {
         }
     }
 
+    /** Reduces memory of its own and says what came of it. */
+    public static final class Fails {
+        private Fails() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            LocalWorld.run(2, world -> {
+                try (ProcessGroup group = world.group()
+                        .split(0, world.rank(), world.group().options().withBackend("nccl"))) {
+                    group.allReduce(MemorySegment.ofArray(new float[1000]), DataType.F32, 1000, ReduceOp.SUM);
+                } catch (CommException failure) {
+                    System.out.println(failure.getMessage());
+                }
+            });
+        }
+    }
+
     @Test
     void whatCallersHaveQueuedOnTheDefaultStreamComesFirst() throws Exception {
-        compile("libnccl.so.2");
-        Files.copy(folder.resolve("libnccl.so.2"), folder.resolve("libcudart.so.13"));
-        ProcessBuilder java = new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--add-modules=jdk.incubator.vector",
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                System.getProperty("java.class.path"),
-                Reduces.class.getName());
-        java.environment().put("LD_LIBRARY_PATH", folder.toString());
-        List<String> lines = run(java);
+        List<String> lines = run(Reduces.class, DEVICE_MEMORY, 0);
         List<String> streams = lines.stream()
                 .filter(line -> line.startsWith("stream "))
                 .map(line -> line.split(" ", -1)[1])
@@ -128,10 +143,47 @@ class NcclOrderTest {
         }
     }
 
-    private void compile(String library) throws Exception {
+    @Test
+    void aFailedCommunicatorIsAbortedBeforeAnythingWaitsForItsKernel() throws Exception {
+        List<String> lines = run(Fails.class, HOST_MEMORY, REMOTE_FAILURE);
+        assertThat(lines).anyMatch(line -> line.contains("allReduce failed with NCCL error 6"));
+        List<String> aborting = lines.stream()
+                .filter(line -> line.endsWith(" aborts"))
+                .map(line -> line.split(" ", -1)[0])
+                .toList();
+        assertThat(aborting).as(String.join("\n", lines)).isNotEmpty();
+        for (String thread : aborting) {
+            assertThat(lines.stream().filter(line -> line.startsWith(thread + " ")))
+                    .as(String.join("\n", lines))
+                    .startsWith(thread + " aborts", thread + " frees");
+        }
+    }
+
+    private List<String> run(Class<?> program, int memory, int error) throws Exception {
+        compile("libnccl.so.2", memory, error);
+        Files.copy(folder.resolve("libnccl.so.2"), folder.resolve("libcudart.so.13"));
+        ProcessBuilder java = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--add-modules=jdk.incubator.vector",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                program.getName());
+        java.environment().put("LD_LIBRARY_PATH", folder.toString());
+        return run(java);
+    }
+
+    private void compile(String library, int memory, int error) throws Exception {
         Path source = Files.writeString(folder.resolve("calls.c"), LIBRARY);
         ProcessBuilder compiler = new ProcessBuilder(
-                "cc", "-shared", "-fPIC", "-o", folder.resolve(library).toString(), source.toString());
+                "cc",
+                "-shared",
+                "-fPIC",
+                "-DMEMORY=" + memory,
+                "-DERROR=" + error,
+                "-o",
+                folder.resolve(library).toString(),
+                source.toString());
         try {
             run(compiler);
         } catch (IOException none) {
