@@ -37,9 +37,15 @@ final class HierarchicalBackend implements Backend {
         this.topology = topology;
         Parts made = new Parts(group);
         this.parts = made;
-        this.flat = openFlat(made, topology, group, tcp);
-        this.node = openNode(made, topology, shm);
-        this.column = topology.isInColumn() ? openColumn(made, topology, tcp, group) : null;
+        try {
+            this.flat = openFlat(made, topology, group, tcp);
+            this.node = openNode(made, topology, shm);
+            this.column = topology.isInColumn() ? openColumn(made, topology, tcp, group) : null;
+        } catch (RuntimeException | Error failure) {
+            made.close();
+            arena.close();
+            throw failure;
+        }
         KernelReduction arithmetic = new KernelReduction(arena, group.world().pause());
         long pieceBytes = Pieces.bytes(tcp.options(), topology.columnCount(), topology.nodeCount());
         this.plane = new Plane(topology, node, column, arithmetic, group.size(), pieceBytes);
