@@ -62,8 +62,11 @@ final class ConnectionSetup implements AutoCloseable {
     private final Duration handshakeTimeout;
     private final Optional<Tls> tls;
     private final Thread thread;
-    private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+    private final ConcurrentLinkedQueue<Task> tasks = new ConcurrentLinkedQueue<>();
     private volatile boolean closing;
+
+    /** Why nothing can be connected any more, completing "rank 3 ..."; null as long as the thread runs. */
+    private volatile @Nullable String obstacle;
 
     private final Map<Long, LaneDoor> doors = new HashMap<>();
     private final ClosedLanes closedLanes = new ClosedLanes();
@@ -73,6 +76,9 @@ final class ConnectionSetup implements AutoCloseable {
     private final Set<String> reported = new HashSet<>();
     private final ByteBuffer discard = ByteBuffer.allocateDirect(64 * 1024);
     private long acceptAgainNanos = Long.MAX_VALUE;
+
+    /** What the thread is to do, and what becomes of it where the thread has failed: then it is told why. */
+    private record Task(Runnable body, Consumer<String> refused) {}
 
     private ConnectionSetup(
             WorldContext world,
@@ -118,37 +124,43 @@ final class ConnectionSetup implements AutoCloseable {
 
     /** Lets callers in that ask for this lane, those who came early included. */
     void register(LaneDoor door) {
-        submit(() -> {
-            doors.put(door.id(), door);
-            List<IncomingHandshake> waiting = List.copyOf(parked);
-            parked.clear();
-            waiting.forEach(this::answer);
-        });
+        submit(
+                () -> {
+                    doors.put(door.id(), door);
+                    List<IncomingHandshake> waiting = List.copyOf(parked);
+                    parked.clear();
+                    waiting.forEach(this::answer);
+                },
+                door::obstruct);
     }
 
     /** The lane is closed; later callers are told so. */
     void unregister(LaneDoor door) {
-        submit(() -> {
-            doors.remove(door.id(), door);
-            closedLanes.add(door.id());
-        });
+        submit(
+                () -> {
+                    doors.remove(door.id(), door);
+                    closedLanes.add(door.id());
+                },
+                _ -> {});
     }
 
     /** Opens a connection and reports to {@code dial}. */
     void dial(Dial dial) {
-        submit(() -> connect(dial));
+        submit(() -> connect(dial), dial::unreachable);
     }
 
     /** Ends a connection so that the peer can still read everything that was sent. */
     void linger(SocketChannel channel) {
-        submit(() -> {
-            try {
-                channel.shutdownOutput();
-                channel.register(selector, SelectionKey.OP_READ, null);
-            } catch (IOException _) {
-                closeQuietly(channel);
-            }
-        });
+        submit(
+                () -> {
+                    try {
+                        channel.shutdownOutput();
+                        channel.register(selector, SelectionKey.OP_READ, null);
+                    } catch (IOException _) {
+                        closeQuietly(channel);
+                    }
+                },
+                _ -> closeQuietly(channel));
     }
 
     /** Refuses everybody from now on and gives the port back. */
@@ -163,9 +175,14 @@ final class ConnectionSetup implements AutoCloseable {
         }
     }
 
-    private void submit(Runnable task) {
+    private void submit(Runnable body, Consumer<String> refused) {
+        Task task = new Task(body, refused);
         tasks.add(task);
         selector.wakeup();
+        String why = obstacle;
+        if (why != null && tasks.remove(task)) { // the thread may have found it while it ended
+            refused.accept(why);
+        }
     }
 
     private void loop() {
@@ -176,17 +193,38 @@ final class ConnectionSetup implements AutoCloseable {
                 expire();
             }
             runTasks();
-        } catch (IOException | RuntimeException e) {
-            log.accept("the TCP data plane cannot connect any more: " + e);
+        } catch (IOException | RuntimeException | Error e) {
+            failed(e);
         } finally {
             closeAll();
         }
     }
 
     private void runTasks() {
-        for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
-            task.run();
+        // Stays in the queue until it is done, so that it is refused if the thread fails in it.
+        for (Task task = tasks.peek(); task != null; task = tasks.peek()) {
+            task.body.run();
+            tasks.remove(task);
         }
+    }
+
+    /** Tells all who wait for a connection, now or later, that there will be none. */
+    private void failed(Throwable cause) {
+        String why = "cannot be connected to: the thread of this rank that opens TCP connections has ended with "
+                + cause + ". Connections that are open still work; mend the cause and start the job again.";
+        obstacle = why;
+        for (Task task = tasks.poll(); task != null; task = tasks.poll()) {
+            task.refused.accept(why);
+        }
+        for (SelectionKey key : selector.keys()) {
+            switch (key.attachment()) {
+                case OutgoingHandshake call -> call.dial().unreachable(why);
+                case IncomingHandshake caller -> abandon(caller);
+                case null, default -> {}
+            }
+        }
+        doors.values().forEach(door -> door.obstruct(why));
+        log.accept("the TCP data plane cannot connect any more: " + cause);
     }
 
     private void ready(SelectionKey key) {
@@ -365,18 +403,22 @@ final class ConnectionSetup implements AutoCloseable {
     private void refuse(IncomingHandshake caller, IOException cause) {
         unproven.remove(caller);
         if (caller.isProven()) {
-            LaneDoor door = doors.get(caller.hello().lane());
-            if (door != null
-                    && caller.verdict() == Verdict.ACCEPTED
-                    && caller.hello().purpose() == Hello.Purpose.DATA) {
-                door.abandoned(caller.hello().from());
-            }
+            abandon(caller);
         } else {
             String why =
                     cause instanceof SSLException ? "no TLS with it (" + cause.getMessage() + ")" : cause.getMessage();
             report("refused a connection from " + remote(caller.connection().socket()) + ": " + why);
         }
         closeQuietly(caller.connection().socket());
+    }
+
+    private void abandon(IncomingHandshake caller) {
+        LaneDoor door = caller.isProven() ? doors.get(caller.hello().lane()) : null;
+        if (door != null
+                && caller.verdict() == Verdict.ACCEPTED
+                && caller.hello().purpose() == Hello.Purpose.DATA) {
+            door.abandoned(caller.hello().from());
+        }
     }
 
     private void report(String line) {

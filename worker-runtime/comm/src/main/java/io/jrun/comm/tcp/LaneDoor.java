@@ -143,6 +143,13 @@ final class LaneDoor {
         selector.wakeup();
     }
 
+    /** There will be no connections but those there are. */
+    synchronized void obstruct(String why) {
+        for (int peer = 0; peer < states.length; peer++) {
+            obstruct(peer, why);
+        }
+    }
+
     private void deliver(int peer, Connection connection) {
         synchronized (this) {
             if (!closed) {
