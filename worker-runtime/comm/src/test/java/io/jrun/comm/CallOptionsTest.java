@@ -12,15 +12,11 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Views of a group: factor, compression, timeout, urgent; and coalescing, alone and under them. */
 class CallOptionsTest {
     private static final int COUNT = 70_001;
-
-    private static LocalWorldOptions options(int size, TransportKind transport) {
-        return LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(30));
-    }
 
     /** A rank's random numbers of very different sizes. */
     private static MemorySegment numbers(DataType type, int rank, int count) {
@@ -28,12 +24,7 @@ class CallOptionsTest {
         MemorySegment memory = elements.heap(count);
         Random random = new Random(70 + rank);
         for (int at = 0; at < count; at++) {
-            double value = Math.scalb(random.nextGaussian(), random.nextInt(12) - 8);
-            if (type == DataType.F64) {
-                memory.setAtIndex(java.lang.foreign.ValueLayout.JAVA_DOUBLE, at, value);
-            } else {
-                elements.setFloat(memory, at, (float) value);
-            }
+            elements.setReal(memory, at, Math.scalb(random.nextGaussian(), random.nextInt(12) - 8));
         }
         return memory;
     }
@@ -65,11 +56,22 @@ class CallOptionsTest {
                 .isEqualTo(-1);
     }
 
-    @ParameterizedTest(name = "{0}, {1}, {2} ranks")
-    @CsvSource({"F32, SHM, 1", "F32, SHM, 3", "F64, SHM, 2", "BF16, SHM, 3", "F32, TCP, 3", "F64, TCP, 3", "F16, TCP, 2"
+    @ParameterizedTest
+    @CsvSource({
+        "F32, SHM 1",
+        "F32, SHM 3",
+        "F64, SHM 2",
+        "BF16, SHM 3",
+        "F32, TCP 3",
+        "F64, TCP 3",
+        "F16, TCP 2",
+        "F32, 2+1",
+        "F64, 2+1",
+        "BF16, 1+1+2"
     })
-    void aFactorGivesWhatMultiplyingFirstGives(DataType type, TransportKind transport, int size) {
-        LocalWorld.run(options(size, transport), world -> {
+    void aFactorGivesWhatMultiplyingFirstGives(DataType type, Plane plane) {
+        int size = plane.size();
+        LocalWorld.run(plane.world(), world -> {
             int rank = world.rank();
             double factor = 1.0 / 3 + rank;
             ProcessGroup group = world.group();
@@ -106,17 +108,21 @@ class CallOptionsTest {
     }
 
     /** 1000 elements take recursive doubling, 100 000 halving and doubling, 700 000 the ring. */
-    @ParameterizedTest(name = "{0}, {1}, {2} ranks, {3} elements, {4}")
+    @ParameterizedTest(name = "{0}, {1}, {2} elements, {3}")
     @CsvSource({
-        "BF16, SHM, 1, 1000, SUM",
-        "BF16, SHM, 3, 100000, AVG",
-        "F16, SHM, 2, 1000, SUM",
-        "BF16, TCP, 5, 1000, SUM",
-        "BF16, TCP, 3, 100000, AVG",
-        "F16, TCP, 3, 700000, SUM",
-        "BF16, TCP, 3, 700000, AVG"
+        "BF16, SHM 1, 1000, SUM",
+        "BF16, SHM 3, 100000, AVG",
+        "F16, SHM 2, 1000, SUM",
+        "BF16, TCP 5, 1000, SUM",
+        "BF16, TCP 3, 100000, AVG",
+        "F16, TCP 3, 700000, SUM",
+        "BF16, TCP 3, 700000, AVG",
+        "F16, 2+1, 1000, SUM",
+        "BF16, 2+1, 100000, AVG",
+        "BF16, 2+2, 100000, SUM"
     })
-    void compressionKeepsItsErrorBound(DataType wire, TransportKind transport, int size, int count, ReduceOp op) {
+    void compressionKeepsItsErrorBound(DataType wire, Plane plane, int count, ReduceOp op) {
+        int size = plane.size();
         double[] sums = new double[count];
         double[] magnitudes = new double[count];
         Elements floats = new Elements(DataType.F32);
@@ -133,7 +139,7 @@ class CallOptionsTest {
         double bound = Math.pow(1 + unit, roundings) * Math.pow(1 + 0x1p-24, size) - 1;
         double floor = wire == DataType.F16 ? roundings * size * 0x1p-25 : 0;
         int divisor = op == ReduceOp.AVG ? size : 1;
-        LocalWorld.run(options(size, transport), world -> {
+        LocalWorld.run(plane.world(), world -> {
             MemorySegment reduced = numbers(DataType.F32, world.rank(), count);
             world.group().compressed(wire).allReduce(reduced, DataType.F32, count, op);
             MemorySegment scattered = floats.heap(count);
@@ -188,11 +194,12 @@ class CallOptionsTest {
         });
     }
 
-    @ParameterizedTest(name = "{0}, {1} ranks")
-    @CsvSource({"SHM, 1", "SHM, 3", "TCP, 2", "TCP, 4"})
-    void coalescedOperationsGiveWhatSeparateOnesGive(TransportKind transport, int size) {
+    @ParameterizedTest
+    @ValueSource(strings = {"SHM 1", "SHM 3", "TCP 2", "TCP 4", "2+1", "2+2"})
+    void coalescedOperationsGiveWhatSeparateOnesGive(Plane plane) {
+        int size = plane.size();
         int[] sizes = {1, 0, 17, 5000, 3};
-        LocalWorld.run(options(size, transport).withDeterministic(true), world -> {
+        LocalWorld.run(plane.world().withDeterministic(true), world -> {
             ProcessGroup group = world.group();
             List<MemorySegment> separate = random(world.rank(), sizes, 1);
             List<MemorySegment> together = random(world.rank(), sizes, 1);
@@ -246,9 +253,9 @@ class CallOptionsTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void listsOfOtherSizesAreAMismatch(TransportKind transport) {
-        LocalWorld.run(options(2, transport), world -> {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "2+1"})
+    void listsOfOtherSizesAreAMismatch(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             int[] sizes = world.rank() == 0 ? new int[] {1, 3} : new int[] {3, 1};
             assertThatThrownBy(() -> {
                         world.group().coalesced().allReduce(random(1, sizes, 1), DataType.F32, ReduceOp.SUM);
@@ -262,10 +269,10 @@ class CallOptionsTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void aCallsTimeoutIsItsOwn(TransportKind transport) {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "2+1"})
+    void aCallsTimeoutIsItsOwn(Plane plane) {
         CountDownLatch told = new CountDownLatch(1);
-        LocalWorld.run(options(2, transport), world -> {
+        LocalWorld.run(plane.world(), world -> {
             world.group().barrier();
             if (world.rank() == 0) {
                 assertThatThrownBy(() -> world.group()
@@ -283,18 +290,19 @@ class CallOptionsTest {
         });
     }
 
-    /** The urgent operation ends while one of the group cannot: rank 1 takes part in that only afterwards. */
+    /** The urgent operation ends while one of the group cannot: only rank 0 takes part in that before. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void urgentOperationsDoNotQueueBehindOthers(TransportKind transport) {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "2+1"})
+    void urgentOperationsDoNotQueueBehindOthers(Plane plane) {
         CountDownLatch looked = new CountDownLatch(1);
-        LocalWorld.run(options(2, transport), world -> {
+        LocalWorld.run(plane.world(), world -> {
             ProcessGroup group = world.group();
             MemorySegment bulk = MemorySegment.ofArray(new float[COUNT]);
             Work pending = world.rank() == 0 ? group.allReduceAsync(bulk, DataType.F32, COUNT, ReduceOp.SUM) : null;
             MemorySegment small = MemorySegment.ofArray(new long[] {world.rank() + 1});
             group.urgent().allReduce(small, DataType.I64, 1, ReduceOp.SUM);
-            assertThat(small.get(java.lang.foreign.ValueLayout.JAVA_LONG, 0)).isEqualTo(3);
+            assertThat(small.get(java.lang.foreign.ValueLayout.JAVA_LONG, 0))
+                    .isEqualTo(plane.size() * (plane.size() + 1) / 2);
             if (pending == null) {
                 assertThat(looked.await(20, java.util.concurrent.TimeUnit.SECONDS))
                         .isTrue();
@@ -308,9 +316,9 @@ class CallOptionsTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void urgentOperationsFailAndCloseWithTheGroup(TransportKind transport) {
-        LocalWorld.run(options(2, transport), world -> {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "2+1"})
+    void urgentOperationsFailAndCloseWithTheGroup(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             try (ProcessGroup group = world.group().split(0, world.rank())) {
                 group.barrier();
                 group.urgent().barrier();
@@ -318,7 +326,11 @@ class CallOptionsTest {
                     group.urgent().abort("enough");
                 }
                 assertThatThrownBy(() -> group.urgent()
-                                .recv(MemorySegment.ofArray(new int[1]), DataType.I32, 1, 1 - world.rank()))
+                                .recv(
+                                        MemorySegment.ofArray(new int[1]),
+                                        DataType.I32,
+                                        1,
+                                        (world.rank() + 1) % world.size()))
                         .hasMessageContaining("enough");
                 assertThatThrownBy(group::barrier).hasMessageContaining("enough");
             }

@@ -61,6 +61,15 @@ public record Elements(DataType type) {
         }
     }
 
+    /** Rounded to the type, of which {@link DataType#F64} alone keeps more than a float. */
+    public void setReal(MemorySegment buffer, long index, double value) {
+        if (type == DataType.F64) {
+            buffer.set(ValueLayout.JAVA_DOUBLE_UNALIGNED, index * Double.BYTES, value);
+        } else {
+            setFloat(buffer, index, (float) value);
+        }
+    }
+
     /** Writes {@code value}, rounded, into a buffer of F16, BF16 or F32. */
     public void setFloat(MemorySegment buffer, long index, float value) {
         long offset = index * type.sizeBytes();

@@ -8,7 +8,6 @@ import io.jrun.comm.collective.Algorithm;
 import io.jrun.comm.tcp.TcpOptions;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -24,9 +23,7 @@ class HierarchicalCollectivesTest {
     private static final int SEED = 20;
 
     private static LocalWorldOptions options(String topology) {
-        List<Integer> nodes =
-                Arrays.stream(topology.split("\\+")).map(Integer::valueOf).toList();
-        return LocalWorldOptions.ofNodes(nodes).withTimeout(Duration.ofSeconds(60));
+        return Plane.of(topology).world().withTimeout(Duration.ofSeconds(60));
     }
 
     private static LocalWorldOptions inPieces(String topology, long pieceBytes) {
@@ -51,6 +48,14 @@ class HierarchicalCollectivesTest {
         List<DataType> types = List.of(DataType.BF16, DataType.F32, DataType.I64);
         List<Long> counts = List.of(0L, 1L, options.size() - 1L, 1023L, (long) COUNT);
         LocalWorld.run(options, world -> CollectiveMatrix.run(world.group(), buffers, counts, types));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(strings = {"2+1", "1+1+2"})
+    void everyOperationIsExactOfEveryType(String topology) {
+        List<DataType> types = List.of(DataType.values());
+        LocalWorld.run(
+                options(topology), world -> CollectiveMatrix.run(world.group(), Buffers.HEAP, List.of(1L, 37L), types));
     }
 
     /** Between two nodes, three, and of columns of which each has its own; in one piece and in many. */

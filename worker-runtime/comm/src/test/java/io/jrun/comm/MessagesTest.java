@@ -19,18 +19,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Which message goes to which receive. */
 @Timeout(120)
 class MessagesTest {
     /** More than what fits between two ranks, so that a send waits for its receiver. */
     private static final int LARGE = 400_000;
-
-    private static void run(TransportKind transport, int size, ThrowingConsumer<World> body) {
-        LocalWorld.run(
-                LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(30)), body);
-    }
 
     private static MemorySegment filled(int count, int value) {
         int[] ints = new int[count];
@@ -44,9 +39,9 @@ class MessagesTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void tagsAreReceivedInAnyOrder(TransportKind transport) {
-        run(transport, 2, world -> {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
+    void tagsAreReceivedInAnyOrder(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
                 messages.send(filled(LARGE, 3), DataType.I32, LARGE, 1, 3);
@@ -72,9 +67,9 @@ class MessagesTest {
 
     /** Whoever reads a message may be a thread in a receive of its own, which no continuation may hold up. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void aContinuationThatReceivesIsRefusedWhoeverReadItsMessage(TransportKind transport) {
-        run(transport, 2, world -> {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
+    void aContinuationThatReceivesIsRefusedWhoeverReadItsMessage(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
                 messages.recv(filled(1, 0), DataType.I32, 1, 1, 0);
@@ -99,9 +94,9 @@ class MessagesTest {
 
     /** The receive that was called first gets its message last: what rank 0 sends then depends on the second one. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void aReceiveDoesNotWaitForTheMessagesOfOthers(TransportKind transport) {
-        run(transport, 2, world -> {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
+    void aReceiveDoesNotWaitForTheMessagesOfOthers(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             MemorySegment one = filled(1, 0);
             MemorySegment other = filled(1, 0);
@@ -122,12 +117,13 @@ class MessagesTest {
         });
     }
 
-    @ParameterizedTest(name = "{0}, {1} ranks")
-    @CsvSource({"SHM, 2", "SHM, 4", "TCP, 2", "TCP, 4"})
-    void anySourceTellsWhoSentAndKeepsEachSendersOrder(TransportKind transport, int size) {
+    @ParameterizedTest
+    @ValueSource(strings = {"SHM 2", "SHM 4", "TCP 2", "TCP 4", "2+1", "2+2"})
+    void anySourceTellsWhoSentAndKeepsEachSendersOrder(Plane plane) {
+        int size = plane.size();
         int each = 40;
         int count = 3000;
-        run(transport, size, world -> {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() != 0) {
                 for (int i = 0; i < each; i++) {
@@ -152,10 +148,10 @@ class MessagesTest {
 
     /** One thread waits for a rank, another for any: both streams and all receives are served. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void receivesFromOneAndFromAnyRankShareTheMessages(TransportKind transport) {
+    @ValueSource(strings = {"SHM 3", "TCP 3", "2+1"})
+    void receivesFromOneAndFromAnyRankShareTheMessages(Plane plane) {
         int each = 50;
-        run(transport, 3, world -> {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
                 List<Receipt> receipts = new ArrayList<>();
@@ -185,10 +181,11 @@ class MessagesTest {
     }
 
     /** Each rank lists its part in another order, and every message is too large to be sent before it is received. */
-    @ParameterizedTest(name = "{0}, {1} ranks")
-    @CsvSource({"SHM, 2", "SHM, 4", "TCP, 3"})
-    void exchangesWithAllNeighboursDoNotLockUp(TransportKind transport, int size) {
-        run(transport, size, world -> {
+    @ParameterizedTest
+    @ValueSource(strings = {"SHM 2", "SHM 4", "TCP 3", "2+1", "1+1+2"})
+    void exchangesWithAllNeighboursDoNotLockUp(Plane plane) {
+        int size = plane.size();
+        LocalWorld.run(plane.world(), world -> {
             int rank = world.rank();
             for (int round = 0; round < 3; round++) {
                 List<Transfer> transfers = new ArrayList<>();
@@ -212,12 +209,12 @@ class MessagesTest {
 
     /** Messages of random tags and sizes between all ranks, received in a random order that keeps that of each tag. */
     @ParameterizedTest(name = "{0}, seed {1}")
-    @CsvSource({"SHM, 1", "SHM, 2", "TCP, 3", "TCP, 4"})
-    void randomProgramsGetTheirMessages(TransportKind transport, long seed) {
-        int size = 3;
+    @CsvSource({"SHM 3, 1", "SHM 3, 2", "TCP 3, 3", "TCP 3, 4", "2+1, 5", "1+1+2, 6"})
+    void randomProgramsGetTheirMessages(Plane plane, long seed) {
+        int size = plane.size();
         int each = 30;
         record Message(int source, int tag, int count, int value) {}
-        run(transport, size, world -> {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             List<Message> incoming = new ArrayList<>();
             List<Work> works = new ArrayList<>();
@@ -264,10 +261,10 @@ class MessagesTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void otherSizesAndTypesAreAMismatchThatNamesBoth(TransportKind transport) {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
+    void otherSizesAndTypesAreAMismatchThatNamesBoth(Plane plane) {
         CountDownLatch failed = new CountDownLatch(1);
-        run(transport, 2, world -> {
+        LocalWorld.run(plane.world(), world -> {
             if (world.rank() == 0) {
                 world.group().messages().send(filled(3, 1), DataType.I32, 3, 1, 8);
                 assertThat(failed.await(20, java.util.concurrent.TimeUnit.SECONDS))
@@ -286,9 +283,9 @@ class MessagesTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void objectsTravelAsMessages(TransportKind transport) {
-        run(transport, 3, world -> {
+    @ValueSource(strings = {"SHM 3", "TCP 3", "2+1"})
+    void objectsTravelAsMessages(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
                 List<String> words = new ArrayList<>();
@@ -315,9 +312,10 @@ class MessagesTest {
         });
     }
 
-    @Test
-    void aWaitForAnySourceEndsWhenARankLeaves() {
-        run(TransportKind.SHM, 3, world -> {
+    @ParameterizedTest
+    @ValueSource(strings = {"SHM 3", "2+1"})
+    void aWaitForAnySourceEndsWhenARankLeaves(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             if (world.rank() == 0) {
                 assertThatThrownBy(() ->
                                 world.group().messages().recv(filled(1, 0), DataType.I32, 1, Messages.ANY_SOURCE, 0))
@@ -332,10 +330,10 @@ class MessagesTest {
 
     /** Others may still send: also when a rank has left whose stream has ended. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void aWaitForAnySourceGoesOnWhileSomebodyIsLeft(TransportKind transport) {
+    @ValueSource(strings = {"SHM 3", "TCP 3", "2+1"})
+    void aWaitForAnySourceGoesOnWhileSomebodyIsLeft(Plane plane) {
         CompletableFuture<Thread> first = new CompletableFuture<>();
-        run(transport, 3, world -> {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
                 MemorySegment one = filled(1, 0);
@@ -358,10 +356,10 @@ class MessagesTest {
 
     /** The progress thread waits for the first receive, which has more time. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void theTimeOfAReceiveBeginsWithItsCall(TransportKind transport) {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
+    void theTimeOfAReceiveBeginsWithItsCall(Plane plane) {
         CountDownLatch failed = new CountDownLatch(1);
-        run(transport, 2, world -> {
+        LocalWorld.run(plane.world(), world -> {
             if (world.rank() == 0) {
                 ProcessGroup patient = world.group().withTimeout(Duration.ofHours(1));
                 ProcessGroup hasty = world.group().withTimeout(Duration.ofSeconds(1));
@@ -384,12 +382,10 @@ class MessagesTest {
 
     /** The progress thread waits for the first receive, which nothing will ever fit. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void aMismatchThatIsKnownWhenAReceiveIsCalledFailsTheGroupAtOnce(TransportKind transport) {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
+    void aMismatchThatIsKnownWhenAReceiveIsCalledFailsTheGroupAtOnce(Plane plane) {
         CountDownLatch failed = new CountDownLatch(1);
-        LocalWorldOptions patient =
-                LocalWorldOptions.ofSize(2).withTransport(transport).withTimeout(Duration.ofHours(1));
-        LocalWorld.run(patient, world -> {
+        LocalWorld.run(plane.world().withTimeout(Duration.ofHours(1)), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
                 messages.send(filled(5, 1), DataType.I32, 5, 1, 2);
@@ -414,10 +410,10 @@ class MessagesTest {
 
     /** Four of them fill the memory for what nobody has asked for; the fifth waits until it is received, and what follows. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void messagesForWhichThereIsNoRoomWaitWithTheirSender(TransportKind transport) {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
+    void messagesForWhichThereIsNoRoomWaitWithTheirSender(Plane plane) {
         int count = (int) (Matches.MAX_EARLY_BYTES / Integer.BYTES / 4);
-        run(transport, 2, world -> {
+        LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
                 MemorySegment data = filled(count, 7);
@@ -451,7 +447,7 @@ class MessagesTest {
     @Test
     void aMessageThatIsReceivedGivesItsRoomBack() {
         int count = (int) (Matches.MAX_EARLY_BYTES / Integer.BYTES / 2) + 1;
-        run(TransportKind.SHM, 2, world -> {
+        LocalWorld.run(2, world -> {
             Messages messages = world.group().messages();
             MemorySegment data = filled(count, world.rank() == 0 ? 7 : 0);
             for (int turn = 0; turn < 2; turn++) {
@@ -477,10 +473,10 @@ class MessagesTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
-    void aReceiveThatNothingFitsTimesOut(TransportKind transport) {
+    @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
+    void aReceiveThatNothingFitsTimesOut(Plane plane) {
         CountDownLatch failed = new CountDownLatch(1);
-        run(transport, 2, world -> {
+        LocalWorld.run(plane.world(), world -> {
             world.group().barrier();
             if (world.rank() == 0) {
                 ProcessGroup hasty = world.group().withTimeout(Duration.ofMillis(1200));

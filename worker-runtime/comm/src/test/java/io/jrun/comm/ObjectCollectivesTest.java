@@ -3,13 +3,12 @@ package io.jrun.comm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ObjectCollectivesTest {
     /** Integers in decimal; refuses negative ones, and bytes that are none. */
@@ -43,18 +42,14 @@ class ObjectCollectivesTest {
         };
     }
 
-    private static void run(TransportKind transport, int size, ThrowingConsumer<World> body) {
-        LocalWorld.run(
-                LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(30)), body);
-    }
-
-    @ParameterizedTest(name = "{0}, {1} ranks")
-    @CsvSource({"SHM, 1", "SHM, 4", "TCP, 3"})
-    void objectsOfAnySizesArrive(TransportKind transport, int size) {
+    @ParameterizedTest
+    @ValueSource(strings = {"SHM 1", "SHM 4", "TCP 3", "2+1", "1+1+2"})
+    void objectsOfAnySizesArrive(Plane plane) {
+        int size = plane.size();
         List<String> words = IntStream.range(0, size)
                 .mapToObj(rank -> ("w\u00f6rd" + rank).repeat(rank * 5000))
                 .toList();
-        run(transport, size, world -> {
+        LocalWorld.run(plane.world(), world -> {
             ObjectCollectives objects = world.group().objects();
             int rank = world.rank();
             int root = size - 1;
@@ -76,10 +71,10 @@ class ObjectCollectivesTest {
         });
     }
 
-    @ParameterizedTest(name = "{0}, {1} ranks")
-    @CsvSource({"SHM, 3", "TCP, 2"})
-    void whatCannotBeEncodedFailsEverywhereAndTheGroupStaysUsable(TransportKind transport, int size) {
-        run(transport, size, world -> {
+    @ParameterizedTest
+    @ValueSource(strings = {"SHM 3", "TCP 2", "2+1"})
+    void whatCannotBeEncodedFailsEverywhereAndTheGroupStaysUsable(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             ObjectCollectives objects = world.group().objects();
             assertThatThrownBy(() -> objects.allGather(world.rank() == 1 ? -7 : 7, DECIMAL))
                     .isInstanceOfSatisfying(
@@ -98,14 +93,14 @@ class ObjectCollectivesTest {
                                 comm -> assertThat(comm.code()).isEqualTo(ErrorCode.USAGE))
                         .hasMessageContaining("rank 1 could not encode");
             }
-            assertThat(objects.allGather(world.rank(), DECIMAL)).hasSize(size);
+            assertThat(objects.allGather(world.rank(), DECIMAL)).hasSize(plane.size());
         });
     }
 
-    @ParameterizedTest(name = "{0}, {1} ranks")
-    @CsvSource({"SHM, 3", "TCP, 2"})
-    void badBytesAreAnErrorThatNamesWhoseTheyAre(TransportKind transport, int size) {
-        run(transport, size, world -> {
+    @ParameterizedTest
+    @ValueSource(strings = {"SHM 3", "TCP 2", "2+1"})
+    void badBytesAreAnErrorThatNamesWhoseTheyAre(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             Codec<Integer> bad = new Codec<>() {
                 @Override
                 public byte[] encode(Integer value) {
@@ -128,10 +123,10 @@ class ObjectCollectivesTest {
         });
     }
 
-    @ParameterizedTest(name = "{0}, {1} ranks")
-    @CsvSource({"SHM, 2"})
-    void sizesAreBounded(TransportKind transport, int size) {
-        run(transport, size, world -> {
+    @ParameterizedTest
+    @ValueSource(strings = {"SHM 2", "2+1"})
+    void sizesAreBounded(Plane plane) {
+        LocalWorld.run(plane.world(), world -> {
             byte[] large = new byte[world.rank() == 1 ? ObjectCollectives.MAX_BYTES + 1 : 1];
             assertThatThrownBy(() -> world.group().objects().allGather(large, Codec.BYTES))
                     .hasMessageContaining("the object of rank 1 has " + (ObjectCollectives.MAX_BYTES + 1) + " bytes");

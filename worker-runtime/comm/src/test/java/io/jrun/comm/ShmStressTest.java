@@ -56,15 +56,21 @@ class ShmStressTest {
                 int count = operation % LARGE_EVERY == LARGE_EVERY - 1
                         ? LARGE_COUNT
                         : COUNTS[common.nextInt(COUNTS.length)];
-                int kind = common.nextInt(5);
+                int block = Math.min(count, COUNTS[COUNTS.length - 1]);
+                int kind = common.nextInt(10);
                 boolean asynchronous = common.nextInt(8) == 0;
                 loiter();
-                fill(memory, count, operation);
+                fill(memory, Math.max(count, block * group.size()), operation);
                 switch (kind) {
                     case 0, 1 -> allReduce(memory, count, operation, asynchronous);
                     case 2 -> broadcast(memory, count, operation);
                     case 3 -> passRound(memory, count, operation);
-                    default -> allGather(memory, Math.min(count, COUNTS[COUNTS.length - 1]), operation);
+                    case 4 -> allGather(memory, block, operation);
+                    case 5 -> reduce(memory, count, operation);
+                    case 6 -> reduceScatter(memory, block, operation);
+                    case 7 -> allToAll(memory, block, operation);
+                    case 8 -> scatter(memory, block, operation);
+                    default -> gather(memory, block, operation);
                 }
             }
         }
@@ -75,11 +81,23 @@ class ShmStressTest {
             } else {
                 group.allReduce(memory, DataType.I64, count, ReduceOp.SUM);
             }
-            long ranks = 0;
-            for (int rank = 0; rank < group.size(); rank++) {
-                ranks += value(operation, rank);
+            check(memory, 0, count, operation, "sum", sum(operation), group.size());
+        }
+
+        private void reduce(MemorySegment memory, int count, int operation) {
+            int root = operation % group.size();
+            group.reduce(memory, DataType.I64, count, ReduceOp.SUM, root);
+            if (group.rank() == root) {
+                check(memory, 0, count, operation, "sum at root", sum(operation), group.size());
+            } else {
+                check(memory, 0, count, operation, "part of a sum", value(operation, group.rank()), 1);
             }
-            check(memory, 0, count, operation, "sum", ranks, group.size());
+        }
+
+        private void reduceScatter(MemorySegment memory, int count, int operation) {
+            group.reduceScatter(memory, all, DataType.I64, count, ReduceOp.SUM);
+            long before = (long) group.rank() * count * group.size();
+            check(all, 0, count, operation, "block of a sum", sum(operation) + before, group.size());
         }
 
         private void broadcast(MemorySegment memory, int count, int operation) {
@@ -90,9 +108,26 @@ class ShmStressTest {
 
         private void allGather(MemorySegment memory, int count, int operation) {
             group.allGather(memory.asSlice(0, (long) count * Long.BYTES), all, DataType.I64, count);
-            for (int rank = 0; rank < group.size(); rank++) {
-                check(all, rank * count, count, operation, "gathered block", value(operation, rank), 1);
+            checkBlocks(count, operation, "gathered block", 0);
+        }
+
+        private void gather(MemorySegment memory, int count, int operation) {
+            int root = operation % group.size();
+            group.gather(memory, group.rank() == root ? all : null, DataType.I64, count, root);
+            if (group.rank() == root) {
+                checkBlocks(count, operation, "block at root", 0);
             }
+        }
+
+        private void allToAll(MemorySegment memory, int count, int operation) {
+            group.allToAll(memory, all, DataType.I64, count);
+            checkBlocks(count, operation, "exchanged block", group.rank() * count);
+        }
+
+        private void scatter(MemorySegment memory, int count, int operation) {
+            int root = operation % group.size();
+            group.scatter(group.rank() == root ? memory : null, all, DataType.I64, count, root);
+            check(all, 0, count, operation, "scattered block", value(operation, root) + (long) group.rank() * count, 1);
         }
 
         /** Everybody sends to the right and receives from the left, at once. */
@@ -115,6 +150,21 @@ class ShmStressTest {
         /** Different for every operation and rank, with room for an index in a sum. */
         private static long value(int operation, int rank) {
             return (operation * 16L + rank) << 24;
+        }
+
+        private long sum(int operation) {
+            long sum = 0;
+            for (int rank = 0; rank < group.size(); rank++) {
+                sum += value(operation, rank);
+            }
+            return sum;
+        }
+
+        /** One of every rank, which begins with its element {@code first}. */
+        private void checkBlocks(int count, int operation, String what, int first) {
+            for (int rank = 0; rank < group.size(); rank++) {
+                check(all, rank * count, count, operation, what, value(operation, rank) + first, 1);
+            }
         }
 
         private static void check(

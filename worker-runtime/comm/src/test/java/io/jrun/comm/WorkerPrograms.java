@@ -12,7 +12,7 @@ import java.util.concurrent.CountDownLatch;
 final class WorkerPrograms {
     private WorkerPrograms() {}
 
-    /** Every operation once, registered and from the heap. */
+    /** Every operation once, registered and from the heap, and every option of a call. */
     public static final class EveryOperation {
         private EveryOperation() {}
 
@@ -21,6 +21,7 @@ final class WorkerPrograms {
             try (World world = Distributed.init()) {
                 CollectiveMatrix.runOnce(world, CollectiveMatrix.Buffers.REGISTERED);
                 CollectiveMatrix.runOnce(world, CollectiveMatrix.Buffers.HEAP);
+                EveryOption.run(world.group());
                 System.out.println("rank " + world.rank() + " of " + world.size() + " did everything");
             }
         }
