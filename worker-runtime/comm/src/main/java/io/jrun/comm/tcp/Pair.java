@@ -29,6 +29,7 @@ final class Pair {
     private boolean receiveBegun;
     private boolean headerChecked;
     private boolean hasMoved;
+    private long callNumber;
     private boolean involved;
     private int sendStep;
     private int receiveStep;
@@ -64,11 +65,23 @@ final class Pair {
         return involved;
     }
 
-    /** A call begins or ends to use this pair: frames are counted from 0 again. */
-    void involve(boolean newInvolved) {
-        involved = newInvolved;
-        sendStep = 0;
-        receiveStep = 0;
+    /** The current call does not use this pair, or no longer. */
+    void leave() {
+        involved = false;
+    }
+
+    /**
+     * The current call begins to use this pair.
+     *
+     * @param number of the program's call that it is, or is a part of; in another one frames are counted from 0 again
+     */
+    void involve(long number) {
+        involved = true;
+        if (number != callNumber) {
+            callNumber = number;
+            sendStep = 0;
+            receiveStep = 0;
+        }
     }
 
     TcpTransfer postSend(MemorySegment data) {

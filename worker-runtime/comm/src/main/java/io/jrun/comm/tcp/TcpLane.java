@@ -60,6 +60,8 @@ final class TcpLane implements Links, AutoCloseable {
     private @Nullable Pair waitedFor;
     private @Nullable Pair departed;
     private long silentFrom;
+    private long callNumber;
+    private long callSequence = -1;
     private @Nullable Call call;
     private @Nullable FrameHeader header;
 
@@ -73,8 +75,18 @@ final class TcpLane implements Links, AutoCloseable {
         this.spins = group.world().hasCoreForEachLocalRank() ? SPINS : 0;
     }
 
-    /** A call begins; every transfer until {@link #finish} belongs to it. */
+    /**
+     * A call begins; every transfer until {@link #finish} belongs to it. Frames are counted over all parts of a program's call: one
+     * that comes in the wrong part is out of step.
+     */
     void begin(Call newCall, Algorithm algorithm) {
+        boolean goesOn = newCall.isPart()
+                && !newCall.kind().isMessage()
+                && newCall.asCalled().sequence() == callSequence;
+        if (!goesOn) {
+            callNumber++;
+        }
+        callSequence = newCall.asCalled().sequence();
         call = newCall;
         waitedNanos = 0;
         waitedFor = null;
@@ -82,7 +94,7 @@ final class TcpLane implements Links, AutoCloseable {
         FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall.compared(), algorithm, rank());
         header = newHeader;
         newHeader.encode(headerTemplate);
-        involved.forEach(pair -> pair.involve(false));
+        involved.forEach(Pair::leave);
         involved.clear();
     }
 
@@ -257,7 +269,7 @@ final class TcpLane implements Links, AutoCloseable {
         Pair pair = pair(peer);
         if (!pair.isInvolved()) {
             involved.add(pair);
-            pair.involve(true);
+            pair.involve(callNumber);
             takeDeliveries();
             if (!pair.isOpen()) {
                 door.ensureConnection(peer);
