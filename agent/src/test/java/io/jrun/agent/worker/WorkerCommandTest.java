@@ -9,11 +9,14 @@ import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.JavaProgram;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Program;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -116,18 +119,21 @@ class WorkerCommandTest {
     }
 
     @Test
-    void archiveIsUsedWhenThereIsOne() {
+    void archiveIsUsedFromWhenItIsThere(@TempDir Path cache) throws IOException {
+        Path archive = cache.resolve("worker.jsa");
         Launch launch = launch(PROGRAM);
         LaunchContext plain = Launches.context(Map.of());
         LaunchContext context = new LaunchContext(
                 plain.node(),
-                new AgentOptions("1", List.of(), Optional.of(Path.of("/cache/worker.jsa"))),
+                new AgentOptions("1", List.of(), Optional.of(archive)),
                 plain.runId(),
                 plain.runLogDir(),
                 plain.socket(),
                 plain.inherited());
-        assertThat(WorkerCommand.compose(launch, launch.getWorkers(0), context))
-                .contains("-XX:SharedArchiveFile=/cache/worker.jsa");
+        String option = "-XX:SharedArchiveFile=" + archive;
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(0), context)).doesNotContain(option);
+        Files.createFile(archive);
+        assertThat(WorkerCommand.compose(launch, launch.getWorkers(0), context)).contains(option);
     }
 
     @Test
