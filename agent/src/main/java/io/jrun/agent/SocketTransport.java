@@ -120,14 +120,11 @@ public final class SocketTransport {
         }
 
         private static Status explained(Status status) {
-            for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
-                if (cause instanceof SslHandshakeTimeoutException) {
-                    return Status.UNAVAILABLE.withDescription(
+            return Causes.find(status, SslHandshakeTimeoutException.class).isEmpty()
+                    ? status
+                    : Status.UNAVAILABLE.withDescription(
                             "the TLS handshake did not end within 10 s; one of the two hosts or the network between them"
                                     + " is too busy, or the process there stands still: look at their load, then try again");
-                }
-            }
-            return status;
         }
     }
 

@@ -1,5 +1,6 @@
 package io.jrun.comm.worker;
 
+import io.jrun.comm.control.RuntimeThread;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -18,7 +19,7 @@ final class Lingering {
 
     /** Main has returned. The thread that is started here holds up nobody. */
     static void watch() {
-        Thread.ofPlatform().daemon().name("jrun-lingering").start(() -> {
+        var _ = RuntimeThread.start("jrun-lingering", () -> {
             long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
             for (long left = deadline - System.nanoTime(); left > 0; left = deadline - System.nanoTime()) {
                 LockSupport.parkNanos(left);
