@@ -42,6 +42,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -379,8 +381,14 @@ class RendezvousTest {
                             .start()
                             .waitFor())
                     .isZero();
-            assertThat(locate(0, 6).getPlace())
-                    .startsWith("does not answer: process " + job.pid(0) + " is stopped (state T");
+            AtomicInteger id = new AtomicInteger(6);
+            AtomicReference<String> place = new AtomicReference<>("");
+            Processes.await(
+                    () -> { // the agent may not have read the hello yet
+                        place.set(locate(0, id.getAndIncrement()).getPlace());
+                        return !place.get().startsWith("is not connected");
+                    });
+            assertThat(place.get()).startsWith("does not answer: process " + job.pid(0) + " is stopped (state T");
         }
     }
 
