@@ -21,7 +21,11 @@ public record ProcessIdentity(String host, long pid, String boot, long startTick
 
     /** This process. */
     public static ProcessIdentity current() {
-        long pid = ProcessHandle.current().pid();
+        return of(ProcessHandle.current().pid());
+    }
+
+    /** A process of this machine; not alive if there is none. */
+    public static ProcessIdentity of(long pid) {
         return new ProcessIdentity(text(HOST), pid, text(BOOT), startTicks(pid));
     }
 
@@ -32,7 +36,7 @@ public record ProcessIdentity(String host, long pid, String boot, long startTick
 
     /** Whether it runs, on this machine. */
     public boolean isAlive() {
-        return boot.equals(text(BOOT)) && startTicks == startTicks(pid);
+        return boot.equals(text(BOOT)) && startTicks >= 0 && startTicks == startTicks(pid);
     }
 
     /** -1 if there is no such process. */

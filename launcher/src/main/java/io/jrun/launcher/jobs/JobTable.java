@@ -41,9 +41,6 @@ final class JobTable {
 
     /** A word or two: "running", "exit 0", "SIGTERM (143)", "lost". */
     static String state(JobRecord record) {
-        if (record.isLost()) {
-            return "lost";
-        }
         return record.state() == JobRecord.State.ENDED
                 ? ExitWords.brief(record.exitCode())
                 : record.state().name().toLowerCase(Locale.ROOT);

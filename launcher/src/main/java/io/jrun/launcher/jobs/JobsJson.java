@@ -40,7 +40,7 @@ final class JobsJson {
         JobRecord record = job.record();
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("runId", job.name());
-        json.put("state", record.isLost() ? "lost" : record.state().name().toLowerCase(Locale.ROOT));
+        json.put("state", record.state().name().toLowerCase(Locale.ROOT));
         if (record.state() == JobRecord.State.ENDED) {
             json.put("exitCode", record.exitCode());
             json.put("endedMillis", record.endedMillis());

@@ -46,6 +46,26 @@ public record JobRecord(
         report = List.copyOf(report);
     }
 
+    JobRecord lost() {
+        return new JobRecord(
+                runId,
+                State.LOST,
+                launcher,
+                startedMillis,
+                endedMillis,
+                exitCode,
+                detached,
+                graceMillis,
+                restarts,
+                workdir,
+                command,
+                variables,
+                hosts,
+                workers,
+                stragglers,
+                report);
+    }
+
     /** Where the job stands. */
     public enum State {
         /** Its agents are being called. */
@@ -53,7 +73,9 @@ public record JobRecord(
         /** Its workers have been started. */
         RUNNING,
         /** It is over. */
-        ENDED
+        ENDED,
+        /** Its launcher is gone without having written down the end: it was killed, or its machine went down. Never written. */
+        LOST
     }
 
     /**
@@ -75,9 +97,9 @@ public record JobRecord(
         }
     }
 
-    /** Whether its launcher is gone without having written down the end: it was killed, or its machine went down. */
+    /** Whether it was {@link State#LOST}. */
     public boolean isLost() {
-        return state != State.ENDED && launcher.isHere() && !launcher.isAlive();
+        return state == State.LOST;
     }
 
     /** Whether nothing more will happen. */

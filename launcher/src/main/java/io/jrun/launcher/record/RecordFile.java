@@ -57,11 +57,26 @@ public final class RecordFile {
     }
 
     /**
-     * The record in {@code folder}.
+     * The record in {@code folder}, LOST if it is not of the end and its launcher is no more.
      *
      * @throws IOException if there is none, or it is none of this version's
      */
     public static JobRecord read(Path folder) throws IOException {
+        JobRecord record = written(folder);
+        if (!hasLostItsLauncher(record)) {
+            return record;
+        }
+        JobRecord last = written(folder); // what it wrote between the two looks, before it ended
+        return last.state() == State.ENDED ? last : last.lost();
+    }
+
+    /** False for other machines' launchers: nobody here can tell. */
+    private static boolean hasLostItsLauncher(JobRecord record) {
+        ProcessIdentity launcher = record.launcher();
+        return record.state() != State.ENDED && launcher.isHere() && !launcher.isAlive();
+    }
+
+    private static JobRecord written(Path folder) throws IOException {
         List<String> lines = Files.readAllLines(folder.resolve(NAME));
         if (lines.isEmpty() || !lines.getFirst().equals(FORMAT)) {
             throw new IOException(folder.resolve(NAME) + " is not a record of this version of jrun");

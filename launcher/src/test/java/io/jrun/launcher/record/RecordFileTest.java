@@ -8,10 +8,14 @@ import io.jrun.launcher.coordinator.Straggler;
 import io.jrun.launcher.record.JobRecord.State;
 import io.jrun.launcher.record.JobRecord.Worker;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -64,18 +68,47 @@ class RecordFileTest {
         assertThatThrownBy(() -> RecordFile.read(folder)).isInstanceOf(IOException.class);
     }
 
+    private State read(State state, ProcessIdentity launcher) throws IOException {
+        RecordFile.write(folder, record(state, launcher));
+        return RecordFile.read(folder).state();
+    }
+
     @Test
-    void aJobWhoseLauncherIsGoneIsLost() {
+    void aJobWhoseLauncherIsGoneIsLost() throws IOException {
         ProcessIdentity here = ProcessIdentity.current();
         assertThat(here.isAlive()).isTrue();
-        assertThat(record(State.RUNNING, here).isLost()).isFalse();
+        assertThat(read(State.RUNNING, here)).isEqualTo(State.RUNNING);
         ProcessIdentity another = new ProcessIdentity(here.host(), here.pid(), here.boot(), here.startTicks() - 1);
-        assertThat(record(State.RUNNING, another).isLost()).isTrue();
-        assertThat(record(State.ENDED, another).isLost()).isFalse();
+        assertThat(read(State.RUNNING, another)).isEqualTo(State.LOST);
+        assertThat(read(State.STARTING, another)).isEqualTo(State.LOST);
+        assertThat(read(State.ENDED, another)).isEqualTo(State.ENDED);
         ProcessIdentity elsewhere = new ProcessIdentity(here.host() + "x", here.pid(), "other", 1);
-        assertThat(record(State.RUNNING, elsewhere).isLost())
+        assertThat(read(State.RUNNING, elsewhere))
                 .as("this machine cannot tell")
-                .isFalse();
+                .isEqualTo(State.RUNNING);
+    }
+
+    /** The record is a pipe, so that the reader is held up just where the launcher writes its last and is gone. */
+    @Test
+    void aJobThatEndsWhileItIsLookedAtIsNotTakenForLost() throws Exception {
+        Process launcher = new ProcessBuilder("cat").start();
+        ProcessIdentity identity = ProcessIdentity.of(launcher.pid());
+        Path job = folder.resolve("job.txt");
+        RecordFile.write(folder, record(State.RUNNING, identity));
+        byte[] running = Files.readAllBytes(job);
+        RecordFile.write(folder, record(State.ENDED, identity));
+        Path ended = Files.move(job, folder.resolve("ended.txt"));
+        assertThat(new ProcessBuilder("mkfifo", job.toString()).start().waitFor())
+                .isZero();
+
+        FutureTask<JobRecord> seen = new FutureTask<>(() -> RecordFile.read(folder));
+        Thread.ofVirtual().start(seen);
+        try (OutputStream pipe = Files.newOutputStream(job)) { // waits until the reader has opened it
+            pipe.write(running);
+            Files.move(ended, job, StandardCopyOption.ATOMIC_MOVE);
+            launcher.destroyForcibly().waitFor();
+        }
+        assertThat(seen.get(10, TimeUnit.SECONDS).state()).isEqualTo(State.ENDED);
     }
 
     @Test
