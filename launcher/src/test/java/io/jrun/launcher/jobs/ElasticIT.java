@@ -15,6 +15,8 @@ import org.junit.jupiter.api.Test;
 class ElasticIT extends RealJobs {
     private static final int STEPS = 40;
 
+    private List<String> checkpoint = List.of();
+
     @Test
     void aLostWorkerIsReplacedAndTheParametersHaveTheSameBits() throws IOException {
         assertThat(train("whole", "--nproc-per-node=4").await().exitCode()).isZero();
@@ -50,6 +52,29 @@ class ElasticIT extends RealJobs {
     }
 
     @Test
+    void aJobThatLosesAllItsWorkersGoesOnFromTheCheckpoint() {
+        assertThat(train("kept", "--nproc-per-node=2").await().exitCode()).isZero();
+
+        checkpoint = List.of("--checkpoint=" + folder.resolve("checkpoints"), "--checkpoint-every=4");
+        Running job = train("resumed", "--nproc-per-node=2", "--max-restarts=2");
+        job.awaitOutput("step 10: ");
+        List<Beginning> first = Beginning.in(job.out());
+        for (int rank : List.of(0, 1)) {
+            JRun.kill("KILL", Beginning.pids(first, rank).getFirst());
+        }
+        Result result = job.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+
+        List<Beginning> all = Beginning.in(result.out());
+        assertThat(all.subList(all.size() - 2, all.size())).allSatisfy(each -> {
+            assertThat(each.step()).isGreaterThanOrEqualTo(8);
+            assertThat(each.step() % 4).isZero();
+            assertThat(first).extracting(Beginning::pid).doesNotContain(each.pid());
+        });
+        assertThat(folder.resolve("resumed")).hasSameBinaryContentAs(folder.resolve("kept"));
+    }
+
+    @Test
     void theReportOfASurvivorsEndAndTheDumpsAreFoundWhereItsProcessBegan() {
         Running job = train("fails", "--nproc-per-node=4", "--max-restarts=1");
         job.awaitOutput("step 10: ");
@@ -70,13 +95,14 @@ class ElasticIT extends RealJobs {
     private Running train(String out, String... options) {
         Path jar =
                 Path.of(Objects.requireNonNull(System.getProperty("jrun.home"))).resolve("examples/train.jar");
-        return jrun.start(StandingAgent.join(
-                options,
-                "--env=JRUN_DETERMINISTIC=1",
-                "--main-class=io.jrun.examples.elastic.TrainElastic",
-                jar.toString(),
-                "--steps=" + STEPS,
-                "--pause=20",
-                "--out=" + folder.resolve(out)));
+        String[] program = {
+            "--env=JRUN_DETERMINISTIC=1",
+            "--main-class=io.jrun.examples.elastic.TrainElastic",
+            jar.toString(),
+            "--steps=" + STEPS,
+            "--pause=20",
+            "--out=" + folder.resolve(out)
+        };
+        return jrun.start(StandingAgent.join(StandingAgent.join(options, program), checkpoint.toArray(String[]::new)));
     }
 }

@@ -4,6 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
@@ -28,9 +29,10 @@ final class Commits {
         return count;
     }
 
-    void commit() {
+    void commit(World world) {
         state.save();
         count++;
+        state.committed(world);
     }
 
     /** Collective: makes the newest commit of any rank the present, and the kept copy, of all. */

@@ -36,7 +36,7 @@ public final class ElasticRound {
      * @throws RegroupException if the job's nodes change; pass it on
      */
     public void commit() {
-        commits.commit();
+        commits.commit(world());
         if (rounds.isRegroupRequested()) {
             throw new RegroupException();
         }

@@ -1,6 +1,7 @@
 package io.jrun.comm.elastic;
 
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
 
 /**
  * What a program must have of its past to go on: for training the parameters, the optimizer's state and the place in the
@@ -20,4 +21,10 @@ public interface ElasticState {
      * @throws io.jrun.comm.CommException if it fails; then this rank's present is undefined, its copy is not
      */
     void broadcast(ProcessGroup group, int root);
+
+    /**
+     * This rank has committed its present. For a state that is to outlive even the last worker: the place for one rank to write
+     * it down. Not collective.
+     */
+    default void committed(World world) {}
 }

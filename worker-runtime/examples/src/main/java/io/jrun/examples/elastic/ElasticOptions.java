@@ -11,6 +11,8 @@ final class ElasticOptions {
             Learns to tell two spirals apart, and goes on when workers are lost:
               jrun --nproc-per-node=4 --max-restarts=3 --main-class=io.jrun.examples.elastic.TrainElastic train.jar
             Options: --steps=N (200)  --batch=N over all ranks (24)  --pause=MILLIS after each step (0)  --out=FILE.safetensors
+                     --checkpoint=DIR goes on from the newest one there, and saves one every
+                     --checkpoint-every=N steps (50)
                      --hold=STEP:FILE before this step waits until the file is there, to lose or add workers at a step
             """;
 
@@ -18,6 +20,8 @@ final class ElasticOptions {
     private int batch = 24;
     private int pauseMillis;
     private Optional<Path> out = Optional.empty();
+    private Optional<Path> checkpoint = Optional.empty();
+    private int checkpointEvery = 50;
     private final SortedMap<Integer, Path> holds = new TreeMap<>();
 
     private ElasticOptions() {}
@@ -39,6 +43,8 @@ final class ElasticOptions {
             case "--batch" -> batch = number(arg, value);
             case "--pause" -> pauseMillis = number(arg, value);
             case "--out" -> out = Optional.of(Path.of(value));
+            case "--checkpoint" -> checkpoint = Optional.of(Path.of(value));
+            case "--checkpoint-every" -> checkpointEvery = positive(arg, value);
             case "--hold" -> {
                 int colon = value.indexOf(':');
                 holds.put(number(arg, value.substring(0, Math.max(0, colon))), Path.of(value.substring(colon + 1)));
@@ -53,6 +59,14 @@ final class ElasticOptions {
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException(arg + ": expected a number\n" + HELP, e);
         }
+    }
+
+    private static int positive(String arg, String value) {
+        int number = number(arg, value);
+        if (number < 1) {
+            throw new IllegalArgumentException(arg + ": expected 1 or more\n" + HELP);
+        }
+        return number;
     }
 
     int steps() {
@@ -72,6 +86,16 @@ final class ElasticOptions {
     /** Where rank 0 writes the parameters at the end. */
     Optional<Path> out() {
         return out;
+    }
+
+    /** The folder of checkpoints. */
+    Optional<Path> checkpoint() {
+        return checkpoint;
+    }
+
+    /** Steps from one checkpoint to the next. */
+    int checkpointEvery() {
+        return checkpointEvery;
     }
 
     /** The file that is waited for before {@code step}. */

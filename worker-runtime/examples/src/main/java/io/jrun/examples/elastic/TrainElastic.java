@@ -5,6 +5,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
 import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.CheckpointDirectory;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.ddp.DistributedDataParallel;
@@ -41,6 +42,8 @@ public final class TrainElastic {
         SpiralNet model = new SpiralNet(1);
         ElasticSampler sampler = new ElasticSampler(Spirals.SAMPLES, options.batch(), 1);
         this.state = new TrainingState<>(model, () -> optimizer(model), sampler);
+        options.checkpoint()
+                .ifPresent(folder -> state.checkpointed(CheckpointDirectory.of(folder), options.checkpointEvery()));
     }
 
     private static SGD optimizer(SpiralNet model) {

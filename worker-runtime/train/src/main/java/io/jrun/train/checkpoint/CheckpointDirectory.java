@@ -111,6 +111,12 @@ public final class CheckpointDirectory {
         return Safetensors.readMetadata(path(step).resolve(MODEL_FILE));
     }
 
+    /** The folder. */
+    @Override
+    public String toString() {
+        return folder.toString();
+    }
+
     private Path path(long step) {
         return folder.resolve(String.format(Locale.ROOT, "step-%08d", step));
     }

@@ -8,7 +8,7 @@ public final class CheckpointException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    CheckpointException(String message) {
+    public CheckpointException(String message) {
         super(message);
     }
 

@@ -2,11 +2,14 @@ package io.jrun.train.elastic;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
 import io.jrun.comm.elastic.ElasticState;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ModuleTensors;
 import io.jrun.train.StateBroadcast;
 import io.jrun.train.TensorMemory;
+import io.jrun.train.checkpoint.CheckpointDirectory;
+import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.OptimizerState;
 import java.lang.foreign.MemorySegment;
@@ -17,11 +20,12 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a training run needs to go on after a failure: parameters and buffers, the optimizer's state, the place in the data
  * and the number of steps. Lives in this process's memory as the present and as a copy, the last commit; a rank that comes
- * later gets it from the others. Confined to the training thread.
+ * later gets it from the others, and if there are none, from a checkpoint ({@link #checkpointed}). Confined to the training thread.
  *
  * @param <M> the model
  * @param <O> the optimizer
@@ -38,6 +42,7 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
     private long keptBatches;
     private O optimizer;
     private long step;
+    private @Nullable CheckpointSchedule checkpoints;
 
     /**
      * The state of a run that begins here.
@@ -53,6 +58,21 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
         this.tensors = ModuleTensors.all(model);
         this.parameters = ModuleTensors.parameters(model);
         this.optimizer = newOptimizer.get();
+    }
+
+    /**
+     * Goes on from the newest checkpoint in {@code directory}, if there is one, and has rank 0 write one there at the first
+     * commit that is {@code everySteps} steps or more after the last, and at the next whenever one is asked for
+     * ({@link World#checkpointRequested()}): what is left when no worker is that has a commit. Before
+     * {@link io.jrun.comm.elastic.Elastic#run}; the folder has to be visible wherever rank 0 may run.
+     *
+     * @param everySteps at least 1
+     * @throws CheckpointException if the checkpoint is damaged or of another program, at a commit if it cannot be written
+     */
+    public TrainingState<M, O> checkpointed(CheckpointDirectory directory, long everySteps) {
+        checkpoints = new CheckpointSchedule(directory, everySteps);
+        checkpoints.load(this);
+        return this;
     }
 
     /** The model; always the same object, with the same tensors. */
@@ -129,6 +149,13 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
             goTo(place[0], place[1]);
         }
         state.values().forEach(Tensor::close);
+    }
+
+    @Override
+    public void committed(World world) {
+        if (checkpoints != null && world.rank() == 0) {
+            checkpoints.saveIfDue(this, world.checkpointRequested());
+        }
     }
 
     /** An optimizer cannot forget: what is not in {@code state} is absent only in a new one. */
