@@ -25,7 +25,6 @@ import picocli.CommandLine.Option;
                 "What allReduce on registered memory takes besides its buffers, of the rank that takes most, as a JSON"
                         + " object: allocatedBytesPerCall of Java heap, and extraBytes by which the process grows over the calls.")
 final class MemoryBench implements Benchmark {
-    private static final int WARM_UP_CALLS = 500_000;
     private static final long WARM_UP_COUNT = 1024;
     private static final int HEX = 16;
 
@@ -39,6 +38,13 @@ final class MemoryBench implements Benchmark {
     @Option(names = "--calls", defaultValue = "50", description = "that are looked at")
     private int calls = 1;
 
+    @Option(
+            names = "--warmup-iters",
+            defaultValue = "500000",
+            description =
+                    "small calls before them, until the compiler is done and makes no objects of what it can spare")
+    private int warmupIters = 1;
+
     @Override
     public void check() {}
 
@@ -48,7 +54,7 @@ final class MemoryBench implements Benchmark {
             ProcessGroup group = world.group();
             MemorySegment buffer = group.allocate(bytes.bytes());
             buffer.fill((byte) 0);
-            reduce(group, buffer, WARM_UP_COUNT, WARM_UP_CALLS);
+            reduce(group, buffer, WARM_UP_COUNT, warmupIters);
             ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
             long count = bytes.bytes() / Float.BYTES;
             long shared = sharedBytes();
