@@ -30,10 +30,16 @@ public final class AlgorithmSelector {
     static final long MEDIUM_BYTES = 64 * 1024;
     /** The same for two ranks, between which doubling sends no more than anything else does. */
     static final long MEDIUM_BYTES_OF_TWO = 1024 * 1024;
-    /** From here on what goes from one rank to the next in segments is sooner everywhere than whole messages down a tree. */
-    static final long SEGMENTS_BYTES = 256 * 1024;
+    /** A segment, of which a larger message has several under way. */
+    static final long SEGMENT_BYTES = 256 * 1024;
+    /** Up to here, blocks that few ranks send to everybody at once are not slower than round a ring. */
+    static final long DIRECT_BYTES_OF_FEW = 1024 * 1024;
     /** From here on a ring of segments costs an all-reduce less than fewer steps do. */
     static final long LARGE_BYTES = 512 * 1024;
+    /** The same for powers of two, which can halve and double without ranks that sit out. */
+    static final long LARGE_BYTES_OF_POWERS = 8 * 1024 * 1024;
+    /** Up to this many ranks, a chain has hardly more steps than a tree, and its root sends once. */
+    static final int FEW_RANKS = 4;
     /** Beyond this many ranks, one message to everybody costs more than log2(N) steps. */
     static final int MANY_RANKS = 16;
 
@@ -109,19 +115,26 @@ public final class AlgorithmSelector {
 
     private static Algorithm bySize(OpKind kind, long bytes, int size) {
         boolean small = bytes <= SMALL_BYTES;
-        boolean inSegments = bytes >= SEGMENTS_BYTES && size > 2;
+        boolean isFew = size <= FEW_RANKS;
+        boolean isMany = size > MANY_RANKS;
         return switch (kind) {
-            case ALL_REDUCE ->
-                bytes <= (size == 2 ? MEDIUM_BYTES_OF_TWO : MEDIUM_BYTES)
-                        ? RECURSIVE_DOUBLING
-                        : bytes >= LARGE_BYTES ? RING : HALVING_DOUBLING;
-            case REDUCE -> inSegments ? RING : TREE;
-            case BROADCAST -> inSegments ? CHAIN : TREE;
-            case REDUCE_SCATTER, ALL_GATHER -> small && size <= MANY_RANKS ? DIRECT : RING;
+            case ALL_REDUCE -> allReduce(bytes, size);
+            case REDUCE -> bytes <= SEGMENT_BYTES || size == 2 ? TREE : isMany ? RING : DIRECT;
+            case BROADCAST -> size == 2 || (isFew ? small : bytes < SEGMENT_BYTES) ? TREE : CHAIN;
+            case REDUCE_SCATTER, ALL_GATHER ->
+                isMany || bytes > (isFew ? DIRECT_BYTES_OF_FEW : SEGMENT_BYTES) ? RING : DIRECT;
             case GATHER, SCATTER -> small ? TREE : DIRECT;
             case ALL_TO_ALL -> PAIRWISE;
             case SEND, RECV -> DIRECT;
             case BARRIER, ALLOCATE -> DISSEMINATION;
         };
+    }
+
+    private static Algorithm allReduce(long bytes, int size) {
+        if (bytes <= (size == 2 ? MEDIUM_BYTES_OF_TWO : MEDIUM_BYTES)) {
+            return RECURSIVE_DOUBLING;
+        }
+        boolean isPower = Integer.bitCount(size) == 1 && size > 2;
+        return bytes >= (isPower ? LARGE_BYTES_OF_POWERS : LARGE_BYTES) ? RING : HALVING_DOUBLING;
     }
 }

@@ -7,6 +7,7 @@ import io.jrun.comm.backend.OpKind;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class AlgorithmSelectorTest {
@@ -23,6 +24,28 @@ class AlgorithmSelectorTest {
                         .contains(AlgorithmSelector.BY_SIZE.choose(kind, bytes, size, false));
             }
         }
+    }
+
+    @ParameterizedTest(name = "{0} of {1} bytes among {2}: {3}")
+    @CsvSource({
+        "ALL_REDUCE, 1048576, 3, RING",
+        "ALL_REDUCE, 1048576, 4, HALVING_DOUBLING",
+        "ALL_REDUCE, 8388608, 4, RING",
+        "REDUCE, 262144, 4, TREE",
+        "REDUCE, 262145, 2, TREE",
+        "REDUCE, 262145, 4, DIRECT",
+        "REDUCE, 262145, 17, RING",
+        "REDUCE_SCATTER, 1048576, 4, DIRECT",
+        "REDUCE_SCATTER, 1048577, 4, RING",
+        "ALL_GATHER, 262144, 16, DIRECT",
+        "ALL_GATHER, 262145, 16, RING",
+        "ALL_GATHER, 4, 17, RING",
+        "BROADCAST, 8192, 4, TREE",
+        "BROADCAST, 16384, 4, CHAIN",
+        "BROADCAST, 16384, 5, TREE"
+    })
+    void sizesAndRanksDecide(OpKind kind, long bytes, int size, Algorithm expected) {
+        assertThat(AlgorithmSelector.BY_SIZE.choose(kind, bytes, size, false)).isEqualTo(expected);
     }
 
     @Test
