@@ -67,6 +67,16 @@ public final class Blocks {
         return total;
     }
 
+    /** Elements from the buffer's begin to the end of the last block: more than {@link #total} where blocks lie apart. */
+    public long extent() {
+        return lengths == null
+                ? total
+                : LongStream.range(0, parts)
+                        .map(block -> offset((int) block) + lengths[(int) block])
+                        .max()
+                        .orElse(0);
+    }
+
     /** Elements before a block; {@code block} may be the number of blocks if they lie one behind the other. */
     public long offset(int block) {
         return offsets != null ? offsets[block] : block * (total / parts) + Math.min(block, total % parts);

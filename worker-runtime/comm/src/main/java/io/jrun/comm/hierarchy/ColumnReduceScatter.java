@@ -14,8 +14,8 @@ import java.util.ArrayDeque;
  * piece. Where shares are not blocks, a node's ranks hand each other what is in their blocks.
  *
  * <p>Bytes on the wire: what the column's algorithm sends of the columns' shares; of every node's span every other node sends
- * one partial result, however many ranks it has. Scratch memory: a piece, brought into the order of the columns, two of its
- * parts, and two pieces of a share.
+ * one partial result, however many ranks it has. Scratch memory: a column's part of two pieces, and two pieces of a share; and a
+ * piece, brought into the order of the columns, if it is the only one or the group's ranks do not follow each other on nodes.
  *
  * <p>Source: as {@link ShardedAllReduce}, its first half.
  */
@@ -28,6 +28,9 @@ final class ColumnReduceScatter {
     private final ReduceOp op;
     private final Spans spans;
     private final boolean isShareOwn;
+    /** Whether shares are folded where they are, in a step inside the node for each node: of one piece, a copy costs less. */
+    private final boolean isInPlace;
+
     private final Blocks longest;
     private final MemorySegment partials;
     private final MemorySegment results;
@@ -41,11 +44,13 @@ final class ColumnReduceScatter {
         this.op = Plane.partial(call.op());
         this.spans = Spans.of(plane, call);
         this.isShareOwn = spans.isShareOwn();
+        this.isInPlace = topology.isInOrder() && spans.pieces() > 1;
         this.longest = spans.column(0, topology.place());
         long partialBytes = IN_FLIGHT * longest.total() * call.type().sizeBytes();
         long resultBytes =
                 IN_FLIGHT * longest.count(topology.node()) * call.type().sizeBytes();
-        long orderedBytes = spans.columns(0).total() * call.type().sizeBytes();
+        long orderedBytes =
+                isInPlace ? 0 : spans.columns(0).total() * call.type().sizeBytes();
         MemorySegment memory = scratch.of(partialBytes + resultBytes + orderedBytes);
         this.partials = memory.asSlice(0, partialBytes);
         this.results = memory.asSlice(partialBytes, resultBytes);
@@ -58,7 +63,6 @@ final class ColumnReduceScatter {
 
     private void run() {
         for (int piece = 0; piece < spans.pieces(); piece++) {
-            order(piece);
             if (piece >= IN_FLIGHT) {
                 deliver(piece - IN_FLIGHT);
             }
@@ -83,7 +87,12 @@ final class ColumnReduceScatter {
     private void reduce(int piece) {
         Blocks shares = spans.column(piece, topology.place());
         MemorySegment partial = spans.slice(partials, piece % IN_FLIGHT * longest.total(), shares.total());
-        plane.node().reduceScatter(call, op, ordered, partial, spans.columns(piece));
+        if (isInPlace) {
+            foldInPlace(piece, shares, partial);
+        } else {
+            order(piece);
+            plane.node().reduceScatter(call, op, ordered, partial, spans.columns(piece));
+        }
         if (shares.total() == 0) {
             pending.add(ColumnPlane.NOTHING);
             return;
@@ -91,6 +100,13 @@ final class ColumnReduceScatter {
         MemorySegment result = result(piece, shares.count(topology.node()));
         Call part = ColumnPlane.part(call, OpKind.REDUCE_SCATTER, op, partial, result, shares);
         pending.add(plane.column().run(part, spans.pieces() > 1));
+    }
+
+    private void foldInPlace(int piece, Blocks shares, MemorySegment partial) {
+        for (int node = 0; node < topology.nodeCount(); node++) {
+            MemorySegment own = spans.slice(partial, shares.offset(node), shares.count(node));
+            plane.node().reduceScatter(call, op, call.input(), own, spans.sharesInPlace(node, piece));
+        }
     }
 
     private void deliver(int piece) {

@@ -29,6 +29,11 @@ final class NodePlane {
         run(call, OpKind.REDUCE, op, count(call, data), root, data, data);
     }
 
+    /** Reduces everybody's {@code data} into {@code result} of {@code root}, and leaves it as it was. */
+    void reduceTo(Call call, ReduceOp op, MemorySegment data, MemorySegment result, int root) {
+        run(call, OpKind.REDUCE_SCATTER, op, 0, data, result, allOf(root, count(call, data)), null);
+    }
+
     /** Copies the root's {@code data} to all. */
     void broadcast(Call call, MemorySegment data, int root) {
         run(call, OpKind.BROADCAST, ReduceOp.SUM, count(call, data), root, data, data);
@@ -61,9 +66,13 @@ final class NodePlane {
 
     /** Copies the {@code data} of one member to {@code target} of another, and nobody else's. */
     void hand(Call call, MemorySegment data, int from, MemorySegment target, int to) {
+        run(call, OpKind.SCATTER, ReduceOp.SUM, from, data, target, allOf(to, count(call, data)), null);
+    }
+
+    private Blocks allOf(int place, long count) {
         long[] counts = new long[size];
-        counts[to] = count(call, data);
-        run(call, OpKind.SCATTER, ReduceOp.SUM, from, data, target, Blocks.of(counts), null);
+        counts[place] = count;
+        return Blocks.of(counts);
     }
 
     void barrier(Call call) {

@@ -29,6 +29,9 @@ final class NodeReduce {
     private final int rootNode;
     private final int rootPlace;
     private final int driver;
+    /** Whether the driver may overwrite what it contributes: the buffer of the root. */
+    private final boolean isInPlace;
+
     private final MemorySegment slots;
     private final ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
 
@@ -41,7 +44,8 @@ final class NodeReduce {
         this.rootNode = topology.nodeOf(call.root());
         this.rootPlace = topology.placeOf(call.root());
         this.driver = topology.driverOf(call.root());
-        this.slots = usesSlots() ? scratch.of(IN_FLIGHT * slotBytes()) : MemorySegment.NULL;
+        this.isInPlace = topology.local().get(driver) == call.root();
+        this.slots = drives() && !isInPlace ? scratch.of(IN_FLIGHT * slotBytes()) : MemorySegment.NULL;
     }
 
     static void run(Plane plane, Scratch scratch, Call call) {
@@ -62,13 +66,14 @@ final class NodeReduce {
     }
 
     private void reduce(int piece) {
-        MemorySegment data = data(piece);
-        if (usesSlots()) {
-            data.copyFrom(buffer(piece));
+        MemorySegment buffer = buffer(piece);
+        if (isInPlace) {
+            plane.node().reduce(call, op, buffer, driver);
+        } else {
+            plane.node().reduceTo(call, op, buffer, data(piece), driver);
         }
-        plane.node().reduce(call, op, data, driver);
         if (drives()) {
-            Call part = ColumnPlane.part(call, OpKind.REDUCE, op, rootNode, data);
+            Call part = ColumnPlane.part(call, OpKind.REDUCE, op, rootNode, data(piece));
             pending.add(plane.column().run(part, pieces.number() > 1));
         }
     }
@@ -86,15 +91,10 @@ final class NodeReduce {
         return topology.place() == driver;
     }
 
-    /** What a driver contributes is overwritten, so it must not be the program's buffer unless that is the root's. */
-    private boolean usesSlots() {
-        return drives() && topology.rank() != call.root();
-    }
-
-    /** What this rank contributes of a piece. */
+    /** What the node has reduced of a piece, at its driver; results too come there. */
     private MemorySegment data(int piece) {
         MemorySegment buffer = buffer(piece);
-        return usesSlots() ? slots.asSlice(piece % IN_FLIGHT * slotBytes(), buffer.byteSize()) : buffer;
+        return drives() && !isInPlace ? slots.asSlice(piece % IN_FLIGHT * slotBytes(), buffer.byteSize()) : buffer;
     }
 
     private MemorySegment buffer(int piece) {

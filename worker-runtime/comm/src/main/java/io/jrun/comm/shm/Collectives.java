@@ -132,14 +132,14 @@ final class Collectives {
             return false;
         }
         long longest = exposesAllBlocks(call.kind())
-                ? blocks.total()
+                ? blocks.extent()
                 : call.uneven() == null ? call.count() : blocks.longest();
         return longest * elementBytes(call) <= ControlBlock.INLINE_BYTES;
     }
 
     private long exposedBytes(int rank, Call call, Blocks blocks) {
         long count = exposesAllBlocks(call.kind())
-                ? blocks.total()
+                ? blocks.extent()
                 : call.uneven() == null ? call.count() : blocks.count(rank);
         return count * elementBytes(call);
     }
