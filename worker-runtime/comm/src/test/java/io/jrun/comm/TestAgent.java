@@ -55,6 +55,7 @@ final class TestAgent implements AutoCloseable {
     private final int nodeCount;
     private final List<Place> places;
     private final TransportKind transport;
+    private final List<String> java;
     private final Path directory;
     private final Path socketPath;
     private final ServerSocketChannel server;
@@ -78,24 +79,32 @@ final class TestAgent implements AutoCloseable {
                         .mapToObj(rank -> new Place(0, rank, size, "testhost", "127.0.0.1", List.of()))
                         .toList(),
                 1,
-                transport);
+                transport,
+                WorkerClasses.command());
     }
 
     /** Ranks on nodes that share this machine, as many on each as {@code nodeSizes} says. */
     TestAgent(List<Integer> nodeSizes) throws IOException {
-        this(places(nodeSizes, _ -> "127.0.0.1", _ -> List.of()), nodeSizes.size(), TransportKind.AUTO);
+        this(nodeSizes, WorkerClasses.command());
+    }
+
+    /** The same with processes that start otherwise than all others do. */
+    TestAgent(List<Integer> nodeSizes, List<String> java) throws IOException {
+        this(places(nodeSizes, _ -> "127.0.0.1", _ -> List.of()), nodeSizes.size(), TransportKind.AUTO, java);
     }
 
     /** Ranks on hosts of their own, as many on each as {@code nodeSizes} says. */
     TestAgent(List<Integer> nodeSizes, NetworkHosts hosts, TransportKind transport) throws IOException {
-        this(places(nodeSizes, hosts::address, hosts::command), nodeSizes.size(), transport);
+        this(places(nodeSizes, hosts::address, hosts::command), nodeSizes.size(), transport, WorkerClasses.command());
     }
 
-    private TestAgent(List<Place> places, int nodeCount, TransportKind transport) throws IOException {
+    private TestAgent(List<Place> places, int nodeCount, TransportKind transport, List<String> java)
+            throws IOException {
         this.size = places.size();
         this.nodeCount = nodeCount;
         this.places = places;
         this.transport = transport;
+        this.java = java;
         this.directory = Files.createTempDirectory(FOLDER_START);
         this.socketPath = directory.resolve("agent.sock");
         this.server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
@@ -226,14 +235,9 @@ final class TestAgent implements AutoCloseable {
             throws IOException {
         Place place = places.get(rank);
         List<String> command = new ArrayList<>(place.commandPrefix());
-        command.addAll(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-XX:+UseSerialGC",
-                "--add-modules=jdk.incubator.vector",
-                "--enable-native-access=ALL-UNNAMED"));
+        command.addAll(java);
         command.addAll(jvmOptions);
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.jrun.comm.worker.WorkerMain"));
-        command.add(mainClass.getName());
+        command.addAll(List.of("io.jrun.comm.worker.WorkerMain", mainClass.getName()));
         command.addAll(List.of(args));
         Files.createDirectories(logFolder(rank));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
