@@ -148,8 +148,9 @@ public final class LocalWorld {
                 Transports.of(options.transport(), nodeCount, options.tcp()), Optional.empty(), false);
         Control control = hub.connect(rank, registry);
         PausePoint pause = interference.pauseOf(rank, hub);
-        WorldContext context =
-                new WorldContext(runId, 0, rank, secret, peers, listener, control, WorldContext.usableCores(), pause);
+        // Nodes that are only believed in have to share this machine's cores.
+        int nodeCores = Math.max(1, WorldContext.usableCores() / nodeCount);
+        WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener, control, nodeCores, pause);
         GroupOptions groupOptions =
                 GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
         try (World world = new World(identity, context, control, registry, groupOptions)) {

@@ -249,6 +249,9 @@ final class TestAgent implements AutoCloseable {
         env.put("LOCAL_WORLD_SIZE", Integer.toString(place.localSize()));
         env.put("GROUP_RANK", Integer.toString(place.node()));
         env.put("GROUP_WORLD_SIZE", Integer.toString(nodeCount));
+        // As the agent of a node says; these nodes share a machine.
+        int nodeCores = Math.max(1, Runtime.getRuntime().availableProcessors() / nodeCount);
+        env.put("JRUN_NODE_CORES", Integer.toString(nodeCores));
         env.put("TORCHELASTIC_RESTART_COUNT", "0");
         env.put("JRUN_RUN_ID", runId());
         env.put("JRUN_ROUND", "0");
