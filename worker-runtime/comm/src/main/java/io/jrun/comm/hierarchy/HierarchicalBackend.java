@@ -37,9 +37,10 @@ final class HierarchicalBackend implements Backend {
         this.topology = topology;
         Parts made = new Parts(group);
         this.parts = made;
+        long pieceBytes = Pieces.bytes(tcp.options(), topology.columnCount(), topology.nodeCount());
         try {
             this.flat = openFlat(made, topology, group, tcp);
-            this.node = openNode(made, topology, shm);
+            this.node = openNode(made, topology, shm, pieceBytes);
             this.column = topology.isInColumn() ? openColumn(made, topology, tcp, group) : null;
         } catch (RuntimeException | Error failure) {
             made.close();
@@ -47,7 +48,6 @@ final class HierarchicalBackend implements Backend {
             throw failure;
         }
         KernelReduction arithmetic = new KernelReduction(arena, group.world().pause());
-        long pieceBytes = Pieces.bytes(tcp.options(), topology.columnCount(), topology.nodeCount());
         this.plane = new Plane(topology, node, column, arithmetic, group.size(), pieceBytes);
     }
 
@@ -192,9 +192,9 @@ final class HierarchicalBackend implements Backend {
         return backend;
     }
 
-    private static NodePlane openNode(Parts parts, Topology topology, ShmBackendFactory shm) {
+    private static NodePlane openNode(Parts parts, Topology topology, ShmBackendFactory shm, long pieceBytes) {
         GroupContext context = parts.contextOf(topology.local());
-        Backend backend = topology.isAlone() ? new SoloBackend() : shm.create(context);
+        Backend backend = topology.isAlone() ? new SoloBackend() : shm.create(context, pieceBytes);
         parts.add(context, topology.local(), backend);
         return new NodePlane(backend, context.size());
     }

@@ -83,6 +83,11 @@ final class ControlBlock {
         return present(rank) + Long.BYTES;
     }
 
+    /** How large this rank's pieces of a call are where the group is the part of one on several nodes; else 0. */
+    long pieceBytes(int rank) {
+        return finished(rank) + Long.BYTES;
+    }
+
     /** Counts the phases this rank has finished, over all operations. */
     long phase(int rank) {
         return slot(rank) + LINE;

@@ -29,6 +29,9 @@ final class MismatchCheck {
 
     /** Compares with a peer that has entered its operation of the same number. */
     void compare(int peer, Call call) {
+        if (call.whole() != null) {
+            comparePieces(peer, call);
+        }
         long entry = block.entry(peer, call.sequence());
         long fingerprint = Words.plain(ControlBlock.fingerprint(entry));
         long count = Words.plain(ControlBlock.count(entry));
@@ -45,6 +48,17 @@ final class MismatchCheck {
             compareBlocks(peer, entry, call);
         } else if (Words.plain(ControlBlock.blocks(entry)) != Fingerprint.blocks(call)) {
             throw mismatch(peer, describe(sequence, fingerprint, count, entry, call), call);
+        }
+    }
+
+    /** Ranks that cut a call differently would agree on its first pieces, and one might be through before the other. */
+    private void comparePieces(int peer, Call call) {
+        long mine = Words.plain(block.pieceBytes(group.rank()));
+        long theirs = Words.plain(block.pieceBytes(peer));
+        if (mine != theirs) {
+            throw written(call.describe() + " on group " + group.name() + ": " + group.describe(group.rank())
+                    + " cuts calls into pieces of " + mine + " bytes but " + group.describe(peer) + " of " + theirs
+                    + ". Set JRUN_PIECE_BYTES and JRUN_CONNECTIONS alike on every rank.");
         }
     }
 
@@ -107,11 +121,13 @@ final class MismatchCheck {
         boolean peerFirst = peer < group.rank();
         String first = peerFirst ? calledBy(peer, theirs) : calledBy(group.rank(), mine);
         String second = peerFirst ? calledBy(group.rank(), mine) : calledBy(peer, theirs);
-        CommException found = new CommException(
-                ErrorCode.COLLECTIVE_MISMATCH,
-                first + ", " + second + " on group " + group.name()
-                        + ". All ranks must make the same calls in the same order. " + positions.all()
-                        + stacksOfTheMissing(call));
+        return written(first + ", " + second + " on group " + group.name()
+                + ". All ranks must make the same calls in the same order. " + positions.all()
+                + stacksOfTheMissing(call));
+    }
+
+    private CommException written(String text) {
+        CommException found = new CommException(ErrorCode.COLLECTIVE_MISMATCH, text);
         poison.write(found);
         CommException told = poison.read();
         return told != null ? told : found;

@@ -36,8 +36,9 @@ final class ShmBackend implements Backend {
      * Maps the group's control segment, or makes it if this is the first rank.
      *
      * @param namePrefix of the group's segments, the same on all ranks
+     * @param pieceBytes see {@link ControlBlock#pieceBytes}
      */
-    ShmBackend(GroupContext group, String namePrefix) {
+    ShmBackend(GroupContext group, String namePrefix, long pieceBytes) {
         this.group = group;
         this.namePrefix = namePrefix;
         int size = group.size();
@@ -52,6 +53,7 @@ final class ShmBackend implements Backend {
         this.mailboxes = new Mailboxes(group, control, block, waiting, mismatch);
         this.pause = group.world().pause();
         this.collectives = new Collectives(group, block, steps, memory, this::makeStaging, pause, arena);
+        Words.plain(block.pieceBytes(group.rank()), pieceBytes);
         Waiting.publish(block.present(group.rank()), 1, block.waiters(group.rank()));
         if (Words.add(block.attached(), 1) == size) {
             control.unlink();

@@ -35,7 +35,16 @@ public final class ShmBackendFactory implements BackendFactory {
 
     @Override
     public Backend create(GroupContext group) {
-        return new ShmBackend(group, namePrefix(group.name()));
+        return create(group, 0);
+    }
+
+    /**
+     * As above, for the part of a data plane that has others.
+     *
+     * @param pieceBytes how large the parts of a call are, to be compared
+     */
+    public Backend create(GroupContext group, long pieceBytes) {
+        return new ShmBackend(group, namePrefix(group.name()), pieceBytes);
     }
 
     @Override

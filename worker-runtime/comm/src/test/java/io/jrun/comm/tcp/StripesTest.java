@@ -190,6 +190,27 @@ class StripesTest {
         }
     }
 
+    @ParameterizedTest
+    @EnumSource(names = {"ALL_REDUCE", "REDUCE_SCATTER", "ALL_GATHER", "REDUCE", "BROADCAST"})
+    void ranksOfOneNodeThatDifferInTheirPiecesAreTold(OpKind kind) throws Exception {
+        TcpOptions small = TcpOptions.DEFAULT.withPieceBytes(16 << 10);
+        TcpOptions large = TcpOptions.DEFAULT.withPieceBytes(32 << 10);
+        List<TcpOptions> options = List.of(small, large, small);
+        try (TcpRanks world = TcpRanks.startNodes(List.of(2, 1), options, (_, port) -> port)) {
+            assertThat(world.outcomes(rank -> {
+                        Duration timeout = Duration.ofSeconds(30);
+                        IntCalls calls = new IntCalls(rank.rank(), rank.size(), timeout, rank.backend()::run);
+                        calls.run(0, kind, 40_000, 1, false);
+                        calls.run(1, OpKind.BARRIER, 0, 0, false); // Where the other node hears of it at the latest.
+                    }))
+                    .allSatisfy(outcome -> {
+                        CommException failure = (CommException) outcome.orElseThrow();
+                        assertThat(failure.code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH);
+                        assertThat(failure).hasMessageContainingAll("JRUN_PIECE_BYTES", "16384", "32768");
+                    });
+        }
+    }
+
     /** The first connection is held up, so that only the other one's end can tell. */
     @Test
     void theEndOfOneConnectionIsToldToTheSliceOnTheOther() throws Exception {
