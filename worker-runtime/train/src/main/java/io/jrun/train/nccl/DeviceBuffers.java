@@ -23,12 +23,21 @@ final class DeviceBuffers implements AutoCloseable {
     /** Queues the copies that are needed. */
     static DeviceBuffers of(Cuda cuda, NativeBuffers callers, MemorySegment stream) {
         DeviceBuffers buffers = new DeviceBuffers(cuda, callers, stream);
-        buffers.input = buffers.brought(callers.input());
+        try {
+            buffers.bring();
+            return buffers;
+        } catch (RuntimeException | Error failure) {
+            buffers.close();
+            throw failure;
+        }
+    }
+
+    private void bring() {
+        input = brought(callers.input());
         // Segments of one address are equal whatever their sizes.
         boolean inPlace = callers.output().equals(callers.input())
                 && callers.output().byteSize() == callers.input().byteSize();
-        buffers.output = inPlace ? buffers.input : buffers.brought(callers.output());
-        return buffers;
+        output = inPlace ? input : brought(callers.output());
     }
 
     private MemorySegment brought(MemorySegment buffer) {

@@ -25,6 +25,7 @@ class NcclOrderTest {
     private static final int HOST_MEMORY = 0;
     private static final int DEVICE_MEMORY = 2;
     private static final int REMOTE_FAILURE = 6;
+    private static final int UNLIMITED = -1;
     private static final String LIBRARY = """
             #define _GNU_SOURCE
             #include <stdio.h>
@@ -32,6 +33,7 @@ class NcclOrderTest {
             typedef struct { char internal[128]; } Id;
             static long made = 0x100;
             static __thread int failing;
+            static __thread int allocated;
             static int make(void **place) { *place = (void *) __sync_add_and_fetch(&made, 1); return 0; }
             int cudaGetDeviceCount(int *count) { *count = 2; return 0; }
             int cudaSetDevice(int device) { return 0; }
@@ -52,7 +54,12 @@ class NcclOrderTest {
                 dprintf(1, "%p awaits %p\\n", stream, event);
                 return 0;
             }
-            int cudaMalloc(void **memory, size_t bytes) { return make(memory); }
+            int cudaMalloc(void **memory, size_t bytes) {
+                if (allocated == ALLOCATIONS) return 2;
+                allocated++;
+                dprintf(1, "%d allocates\\n", gettid());
+                return make(memory);
+            }
             int cudaFree(void *memory) { dprintf(1, "%d frees\\n", gettid()); return 0; }
             int cudaHostAlloc(void **memory, size_t bytes, unsigned flags) { return make(memory); }
             int cudaFreeHost(void *memory) { return 0; }
@@ -115,9 +122,41 @@ class NcclOrderTest {
         }
     }
 
+    /** Gathers memory of its own, for which it takes a copy of the input and one of the output. */
+    public static final class Gathers {
+        private Gathers() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            LocalWorld.run(2, world -> {
+                try (ProcessGroup group = world.group()
+                        .split(0, world.rank(), world.group().options().withBackend("nccl"))) {
+                    MemorySegment mine = MemorySegment.ofArray(new float[1000]);
+                    group.allGather(mine, MemorySegment.ofArray(new float[2000]), DataType.F32, 1000);
+                } catch (CommException failure) {
+                    System.out.println(failure.getMessage());
+                }
+            });
+        }
+    }
+
+    @Test
+    void whereTheDeviceIsFullWhatWasTakenOfItIsGivenBack() throws Exception {
+        List<String> lines = run(Gathers.class, HOST_MEMORY, 0, 1);
+        assertThat(lines).anyMatch(line -> line.contains("cudaMalloc of 8000 bytes failed with CUDA error 2"));
+        List<String> allocating = lines.stream()
+                .filter(line -> line.endsWith(" allocates"))
+                .map(line -> line.split(" ", -1)[0])
+                .toList();
+        assertThat(allocating).as(String.join("\n", lines)).isNotEmpty();
+        for (String thread : allocating) {
+            assertThat(lines).containsSubsequence(thread + " allocates", thread + " frees");
+        }
+    }
+
     @Test
     void whatCallersHaveQueuedOnTheDefaultStreamComesFirst() throws Exception {
-        List<String> lines = run(Reduces.class, DEVICE_MEMORY, 0);
+        List<String> lines = run(Reduces.class, DEVICE_MEMORY, 0, UNLIMITED);
         List<String> streams = lines.stream()
                 .filter(line -> line.startsWith("stream "))
                 .map(line -> line.split(" ", -1)[1])
@@ -145,7 +184,7 @@ class NcclOrderTest {
 
     @Test
     void aFailedCommunicatorIsAbortedBeforeAnythingWaitsForItsKernel() throws Exception {
-        List<String> lines = run(Fails.class, HOST_MEMORY, REMOTE_FAILURE);
+        List<String> lines = run(Fails.class, HOST_MEMORY, REMOTE_FAILURE, UNLIMITED);
         assertThat(lines).anyMatch(line -> line.contains("allReduce failed with NCCL error 6"));
         List<String> aborting = lines.stream()
                 .filter(line -> line.endsWith(" aborts"))
@@ -153,14 +192,14 @@ class NcclOrderTest {
                 .toList();
         assertThat(aborting).as(String.join("\n", lines)).isNotEmpty();
         for (String thread : aborting) {
-            assertThat(lines.stream().filter(line -> line.startsWith(thread + " ")))
+            assertThat(lines.stream().filter(line -> line.startsWith(thread + " ") && !line.endsWith(" allocates")))
                     .as(String.join("\n", lines))
                     .startsWith(thread + " aborts", thread + " frees");
         }
     }
 
-    private List<String> run(Class<?> program, int memory, int error) throws Exception {
-        compile("libnccl.so.2", memory, error);
+    private List<String> run(Class<?> program, int memory, int error, int allocations) throws Exception {
+        compile("libnccl.so.2", memory, error, allocations);
         Files.copy(folder.resolve("libnccl.so.2"), folder.resolve("libcudart.so.13"));
         ProcessBuilder java = new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -173,7 +212,7 @@ class NcclOrderTest {
         return run(java);
     }
 
-    private void compile(String library, int memory, int error) throws Exception {
+    private void compile(String library, int memory, int error, int allocations) throws Exception {
         Path source = Files.writeString(folder.resolve("calls.c"), LIBRARY);
         ProcessBuilder compiler = new ProcessBuilder(
                 "cc",
@@ -181,6 +220,7 @@ class NcclOrderTest {
                 "-fPIC",
                 "-DMEMORY=" + memory,
                 "-DERROR=" + error,
+                "-DALLOCATIONS=" + allocations,
                 "-o",
                 folder.resolve(library).toString(),
                 source.toString());
