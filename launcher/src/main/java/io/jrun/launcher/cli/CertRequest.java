@@ -1,6 +1,8 @@
 package io.jrun.launcher.cli;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 
 /**
@@ -28,15 +30,24 @@ public record CertRequest(Path folder, List<String> names, int days) {
     public static CertRequest parse(List<String> args, Surroundings surroundings) {
         String folder = "";
         int days = DAYS;
-        List<String> words = args.stream().filter(word -> !word.startsWith("-")).toList();
-        for (String option : args.stream().filter(word -> word.startsWith("-")).toList()) {
-            String value = option.substring(option.indexOf('=') + 1);
-            if (option.startsWith("--dir=") && !value.isEmpty()) {
-                folder = value;
-            } else if (option.startsWith("--days=")) {
-                days = Values.count(value, "--days", 1, MAX_DAYS);
-            } else {
-                throw new UsageException("unknown option '" + option + "'; usage: " + USAGE + ".");
+        List<String> words = new ArrayList<>();
+        Iterator<String> rest = args.iterator();
+        while (rest.hasNext()) {
+            String word = rest.next();
+            if (!word.startsWith("-")) {
+                words.add(word);
+                continue;
+            }
+            int equals = word.indexOf('=');
+            String name = equals < 0 ? word : word.substring(0, equals);
+            String value = equals >= 0 ? word.substring(equals + 1) : rest.hasNext() ? rest.next() : "";
+            switch (name) {
+                case "--dir" -> folder = value;
+                case "--days" -> days = Values.count(value, name, 1, MAX_DAYS);
+                default -> throw new UsageException("unknown option '" + word + "'; usage: " + USAGE + ".");
+            }
+            if (value.isEmpty()) {
+                throw new UsageException(name + " needs a value; usage: " + USAGE + ".");
             }
         }
         Path directory = folder.isEmpty() ? defaultFolder(surroundings) : surroundings.resolve(folder);
