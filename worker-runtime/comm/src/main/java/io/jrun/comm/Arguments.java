@@ -59,6 +59,9 @@ final class Arguments {
                     kind,
                     "the " + name + " buffer has " + buffer.byteSize() + " bytes (expected at least " + bytes + ")");
         }
+        if (!buffer.scope().isAlive()) {
+            throw usage(kind, "the " + name + " buffer's arena is closed. Keep it open until the operation is done.");
+        }
         if (!buffer.isAccessibleBy(ANOTHER)) {
             throw usage(
                     kind,

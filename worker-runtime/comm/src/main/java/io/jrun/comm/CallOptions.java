@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.Deadline;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -13,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 record CallOptions(
         Duration timeout, double factor, @Nullable DataType wire) {
     CallOptions {
+        timeout = Deadline.bounded(timeout);
         if (timeout.isZero() || timeout.isNegative()) {
             throw new CommException(ErrorCode.USAGE, "call timeout is " + timeout + " (expected a positive duration)");
         }

@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.Deadline;
 import java.time.Duration;
 
 /**
@@ -31,6 +32,8 @@ public record GroupOptions(
             new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1), OWN_BACKEND, "", true);
 
     public GroupOptions {
+        timeout = Deadline.bounded(timeout);
+        lateWarning = Deadline.bounded(lateWarning);
         if (timeout.isZero() || timeout.isNegative()) {
             throw new CommException(ErrorCode.USAGE, "group timeout is " + timeout + " (expected a positive duration)");
         }

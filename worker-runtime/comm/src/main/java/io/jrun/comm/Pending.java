@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.Deadline;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -50,7 +51,7 @@ final class Pending implements Work {
     public void await(Duration timeout) {
         refuseWaitingUnlessDone();
         try {
-            future.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+            future.get(Deadline.bounded(timeout).toNanos(), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
             throw unwrap(e);
         } catch (TimeoutException e) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.jrun.comm.backend.Deadline;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,6 +41,37 @@ class GroupLifecycleTest {
                         CommException.class,
                         failure -> assertThat(failure.code()).isEqualTo(ErrorCode.USAGE))
                 .hasMessageContaining(text);
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aTimeoutForEverIsOne(TransportKind transport) {
+        Duration forEver = Duration.ofSeconds(Long.MAX_VALUE);
+        LocalWorld.run(two(transport), world -> {
+            ProcessGroup group = world.group();
+            group.withTimeout(forEver).barrier();
+            group.barrierAsync().await(forEver);
+            try (ProcessGroup part =
+                    group.split(0, 0, group.options().withTimeout(forEver).withLateWarning(forEver))) {
+                part.barrier();
+            }
+        });
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"SHM", "TCP"})
+    void aBufferOfAClosedArenaIsRefusedAndTheGroupStaysUsable(TransportKind transport) {
+        LocalWorld.run(two(transport), world -> {
+            ProcessGroup group = world.group();
+            if (world.rank() == 0) {
+                MemorySegment closed;
+                try (Arena arena = Arena.ofShared()) {
+                    closed = arena.allocate(4 * Integer.BYTES);
+                }
+                assertUsage(() -> group.allReduce(closed, DataType.I32, 4, ReduceOp.SUM), "arena is closed");
+            }
+            group.allReduce(ints(), DataType.I32, 4, ReduceOp.SUM);
+        });
     }
 
     @ParameterizedTest
