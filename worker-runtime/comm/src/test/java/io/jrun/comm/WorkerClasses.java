@@ -52,6 +52,7 @@ final class WorkerClasses {
 
     private static List<String> find() throws IOException {
         List<Path> entries = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator, -1))
+                .filter(entry -> !entry.isEmpty()) // surefire's ends with a separator
                 .map(Path::of)
                 .filter(Files::exists)
                 .toList();
