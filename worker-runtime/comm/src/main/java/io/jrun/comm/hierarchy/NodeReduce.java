@@ -21,6 +21,9 @@ import java.util.ArrayDeque;
 final class NodeReduce {
     private static final int IN_FLIGHT = 2;
 
+    /** Up to here the driver folds alone, straight from all buffers; more ranks fold a share each, which its copy pays for. */
+    private static final int RANKS_FOLDED_BY_ONE = 2;
+
     private final Plane plane;
     private final Topology topology;
     private final Call call;
@@ -67,13 +70,17 @@ final class NodeReduce {
 
     private void reduce(int piece) {
         MemorySegment buffer = buffer(piece);
-        if (isInPlace) {
-            plane.node().reduce(call, op, buffer, driver);
+        MemorySegment data = data(piece);
+        if (!isInPlace && topology.local().size() <= RANKS_FOLDED_BY_ONE) {
+            plane.node().reduceTo(call, op, buffer, data, driver);
         } else {
-            plane.node().reduceTo(call, op, buffer, data(piece), driver);
+            if (drives() && !isInPlace) {
+                data.copyFrom(buffer);
+            }
+            plane.node().reduce(call, op, data, driver);
         }
         if (drives()) {
-            Call part = ColumnPlane.part(call, OpKind.REDUCE, op, rootNode, data(piece));
+            Call part = ColumnPlane.part(call, OpKind.REDUCE, op, rootNode, data);
             pending.add(plane.column().run(part, pieces.number() > 1));
         }
     }
