@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class FlightRecorderTest {
     private final FlightRecorder recorder = new FlightRecorder();
@@ -103,6 +104,7 @@ class FlightRecorderTest {
     }
 
     @Test
+    @Timeout(60)
     void aSnapshotAmidWritersHasNoTornEntry() throws InterruptedException {
         AtomicBoolean done = new AtomicBoolean();
         List<Thread> writers = new ArrayList<>();
@@ -116,7 +118,7 @@ class FlightRecorderTest {
             }));
         }
         long seen = 0;
-        for (int look = 0; look < 500; look++) {
+        for (int look = 0; look < 500 || seen == 0; look++) { // the writers may not have begun
             for (RecordedOperation operation : recorder.snapshot()) {
                 long factor = operation.group().endsWith("2") ? 2 : 1;
                 assertThat(operation.count()).isEqualTo(factor * (operation.sequence() + 1));
@@ -127,7 +129,6 @@ class FlightRecorderTest {
         for (Thread writer : writers) {
             writer.join();
         }
-        assertThat(seen).isPositive();
     }
 
     @Test
