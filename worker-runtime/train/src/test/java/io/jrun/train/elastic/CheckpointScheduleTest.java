@@ -38,7 +38,7 @@ class CheckpointScheduleTest {
         state.goTo(4, 7);
         schedule.saveIfDue(state, false);
         assertThat(directory.latest()).hasValue(2);
-        state.goTo(6, 9); // ranks that left the round before may have made the fifth step a commit already
+        state.goTo(6, 9); // a program need not commit each step
         schedule.saveIfDue(state, false);
         assertThat(directory.latest()).hasValue(6);
     }
