@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -25,12 +26,17 @@ public record OpenFiles(Map<String, Integer> byKind) {
     /** What is open now. */
     public static OpenFiles now() throws IOException {
         Map<String, Integer> byKind = new TreeMap<>();
-        try (var files = Files.list(Path.of("/proc/self/fd"))) {
-            files.map(OpenFiles::target)
-                    .filter(target -> target.contains(":"))
-                    .forEach(target -> byKind.merge(target.substring(0, target.indexOf(':')), 1, Integer::sum));
-        }
+        targets().stream()
+                .filter(target -> target.contains(":"))
+                .forEach(target -> byKind.merge(target.substring(0, target.indexOf(':')), 1, Integer::sum));
         return new OpenFiles(byKind);
+    }
+
+    /** What each descriptor of this process leads to: a path, or a kind with a number. */
+    public static List<String> targets() throws IOException {
+        try (var files = Files.list(Path.of("/proc/self/fd"))) {
+            return files.map(OpenFiles::target).toList();
+        }
     }
 
     /** Waits until no kind has more than in this. */

@@ -358,6 +358,19 @@ final class WorkerPrograms {
         }
     }
 
+    /** A world of two ranks in one JVM, without an agent. */
+    public static final class BarrierOfTwo {
+        private BarrierOfTwo() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            LocalWorld.run(
+                    LocalWorldOptions.ofSize(2).withTransport(TransportKind.SHM),
+                    world -> world.group().barrier());
+            System.out.println("both were there");
+        }
+    }
+
     /** A main method as the java command has started them since 25. */
     static final class InstanceMain {
         void main() {

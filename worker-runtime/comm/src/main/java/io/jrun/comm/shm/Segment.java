@@ -77,7 +77,16 @@ final class Segment implements AutoCloseable {
             SystemCalls.close(file); // A leftover of that name, which is being swept away.
             return Optional.empty();
         }
-        return Optional.of(map(path, bytes, false, file));
+        boolean mapped = false;
+        try {
+            Segment segment = map(path, bytes, false, file);
+            mapped = true;
+            return Optional.of(segment);
+        } finally {
+            if (!mapped) {
+                SystemCalls.close(file);
+            }
+        }
     }
 
     long address() {

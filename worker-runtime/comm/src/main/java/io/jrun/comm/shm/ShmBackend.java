@@ -13,13 +13,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 
 /** One rank's end of a group over shared memory: its mappings, and who works on them. */
 final class ShmBackend implements Backend {
     private static final long MIN_REGION_BYTES = 64;
 
     private final GroupContext group;
-    private final String namePrefix;
+    private final UnaryOperator<String> fileNames;
     private final Segment control;
     private final ControlBlock block;
     private final Poison poison;
@@ -35,14 +36,14 @@ final class ShmBackend implements Backend {
     /**
      * Maps the group's control segment, or makes it if this is the first rank.
      *
-     * @param namePrefix of the group's segments, the same on all ranks
+     * @param fileNames the file name of each of the group's segments, the same on all ranks
      * @param pieceBytes see {@link ControlBlock#pieceBytes}
      */
-    ShmBackend(GroupContext group, String namePrefix, long pieceBytes) {
+    ShmBackend(GroupContext group, UnaryOperator<String> fileNames, long pieceBytes) {
         this.group = group;
-        this.namePrefix = namePrefix;
+        this.fileNames = fileNames;
         int size = group.size();
-        this.control = openOrCreate(namePrefix + "control", size);
+        this.control = openOrCreate(fileNames.apply("control"), size);
         this.block = new ControlBlock(control.address(), size);
         this.poison = new Poison(block);
         Positions positions = new Positions(group, block);
@@ -216,7 +217,7 @@ final class ShmBackend implements Backend {
     }
 
     private String regionName(int region, int rank) {
-        return namePrefix + "region" + region + "-" + rank;
+        return fileNames.apply("region" + region + "-" + rank);
     }
 
     private static Segment openOrCreate(String name, int size) {

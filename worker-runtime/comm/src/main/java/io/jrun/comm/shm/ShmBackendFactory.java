@@ -16,8 +16,9 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /**
- * Makes shared-memory backends. Segments are named {@code jrun-UID-RUNID-DIGEST-...}: user and run for people who look into
- * /dev/shm, and a digest of secret, round, node and group, so that no other job or round finds them.
+ * Makes shared-memory backends. Segments are named {@code jrun-UID-RUNID-DIGEST-PART}: user and run for people who look into
+ * /dev/shm, and a digest of secret, round, node, group and part. No other job or round finds them, and another user who sees
+ * one name cannot take the next.
  */
 public final class ShmBackendFactory implements BackendFactory {
     private static final int RUN_ID_CHARS = 40;
@@ -26,11 +27,12 @@ public final class ShmBackendFactory implements BackendFactory {
     private final WorldContext world;
     private final String userPrefix;
 
-    /** Sweeps what killed processes of this user have left behind. */
+    /** Removes the segments that killed processes of this user have left behind. */
     public ShmBackendFactory(WorldContext world) {
         this.world = world;
-        this.userPrefix = "jrun-" + userId() + "-";
-        Sweeper.sweep(userPrefix);
+        int user = userId();
+        this.userPrefix = "jrun-" + user + "-";
+        Sweeper.sweep(userPrefix, user);
     }
 
     @Override
@@ -44,24 +46,25 @@ public final class ShmBackendFactory implements BackendFactory {
      * @param pieceBytes how large the parts of a call are, to be compared
      */
     public Backend create(GroupContext group, long pieceBytes) {
-        return new ShmBackend(group, namePrefix(group.name()), pieceBytes);
+        return new ShmBackend(group, part -> fileName(group.name(), part), pieceBytes);
     }
 
     @Override
     public void close() {}
 
-    private String namePrefix(String groupName) {
+    private String fileName(String groupName, String part) {
         String run = world.runId().replaceAll("[^A-Za-z0-9._-]", "_");
-        return userPrefix + run.substring(0, Math.min(run.length(), RUN_ID_CHARS)) + "-" + digest(groupName) + "-";
+        return userPrefix + run.substring(0, Math.min(run.length(), RUN_ID_CHARS)) + "-"
+                + digest(groupName + "/" + part) + "-" + part;
     }
 
-    private String digest(String groupName) {
+    private String digest(String segment) {
         try {
             MessageDigest sha = MessageDigest.getInstance("SHA-256");
             sha.update(world.secret().toArray());
             // Nodes of a test may share a machine, and members of a group on different nodes share no memory.
             int node = world.peers().get(world.rank()).nodeRank();
-            sha.update((world.runId() + "/" + world.round() + "/" + node + "/" + groupName).getBytes(UTF_8));
+            sha.update((world.runId() + "/" + world.round() + "/" + node + "/" + segment).getBytes(UTF_8));
             return HexFormat.of().formatHex(sha.digest(), 0, DIGEST_BYTES);
         } catch (NoSuchAlgorithmException e) {
             throw new CommException(ErrorCode.SYSTEM, "this JVM has no SHA-256", e);

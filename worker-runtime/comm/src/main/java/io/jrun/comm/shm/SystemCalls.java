@@ -26,6 +26,7 @@ final class SystemCalls {
     private static final long AT_FDCWD = -100;
     private static final long AT_SYMLINK_FOLLOW = 0x400;
     private static final long O_RDWR = 2;
+    private static final long O_NONBLOCK = 0x800;
     private static final long O_CLOEXEC = 0x80000;
     private static final long OWNER_ONLY = 0600;
     private static final long LOCK_SHARED_NOW = 1 | 4;
@@ -55,12 +56,13 @@ final class SystemCalls {
             long ftruncate,
             long linkat,
             long futex,
-            long tmpfile) {
+            long tmpfile,
+            long noFollow) {
         static Numbers ofThisMachine() {
             String architecture = System.getProperty("os.arch");
             return switch (architecture) {
-                case "amd64" -> new Numbers(257, 3, 73, 285, 77, 265, 202, 0x410000);
-                case "aarch64" -> new Numbers(56, 57, 32, 47, 46, 37, 98, 0x404000);
+                case "amd64" -> new Numbers(257, 3, 73, 285, 77, 265, 202, 0x410000, 0x20000);
+                case "aarch64" -> new Numbers(56, 57, 32, 47, 46, 37, 98, 0x404000, 0x8000);
                 default ->
                     throw new CommException(
                             ErrorCode.SYSTEM,
@@ -76,8 +78,9 @@ final class SystemCalls {
         return open(directory, NUMBERS.tmpfile() | O_RDWR | O_CLOEXEC);
     }
 
+    /** Opens an existing file. The path must not end in a symbolic link. A FIFO does not hold the caller up. */
     static int open(String path) {
-        return open(path, O_RDWR | O_CLOEXEC);
+        return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | NUMBERS.noFollow());
     }
 
     private static int open(String path, long flags) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.OpenFiles;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -47,10 +48,23 @@ class SegmentTest {
     }
 
     @Test
+    void aFileThatCannotBeMappedIsClosed() throws Exception {
+        Files.writeString(FILE, "short");
+        try {
+            assertThatThrownBy(() -> Segment.open(NAME, 4096))
+                    .isInstanceOf(CommException.class)
+                    .hasMessageContaining("it has 5 bytes (expected 4096)");
+            assertThat(OpenFiles.targets()).doesNotContain(FILE.toString());
+        } finally {
+            Files.delete(FILE);
+        }
+    }
+
+    @Test
     void theSweepTakesLeftoversOnly() throws Exception {
         Path leftover = Files.createFile(FILE.resolveSibling(NAME + "-leftover"));
         try (Segment living = Segment.create(NAME, 4096, 4096).orElseThrow()) {
-            Sweeper.sweep(NAME);
+            Sweeper.sweep(NAME, (Integer) Files.getAttribute(leftover, "unix:uid"));
             assertThat(leftover).doesNotExist();
             assertThat(FILE).exists();
             assertThat(living.memory().byteSize()).isEqualTo(4096);
