@@ -59,7 +59,7 @@ public final class AgentServer implements AutoCloseable {
                 secret,
                 List.of(service, new DoctorService(options.version(), secret, refusals)),
                 new ReachedAt(),
-                Doorkeeper.ofAgent(refusals));
+                HandshakeLimiter.ofAgent(refusals));
         return new AgentServer(service, server, Optional.of(refusals));
     }
 

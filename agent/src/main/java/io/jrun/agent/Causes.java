@@ -2,6 +2,7 @@ package io.jrun.agent;
 
 import io.grpc.Status;
 import java.net.NoRouteToHostException;
+import java.nio.channels.ClosedChannelException;
 import java.util.Optional;
 
 /** What lies behind a call that has failed, in words for the user. Stateless. */
@@ -16,6 +17,12 @@ public final class Causes {
             }
         }
         return Optional.empty();
+    }
+
+    /** Whether the other side closed the connection without a word, or its kernel did. */
+    public static boolean isDropped(Status status) {
+        return find(status, ClosedChannelException.class).isPresent()
+                || first(status).contains("Connection reset");
     }
 
     /** The first cause of all, or where none is known the status's own words. */

@@ -82,7 +82,7 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     /** Where the other agents come to measure; on all addresses, as workers listen. */
     Server listen() throws IOException {
         return SocketTransport.listen(
-                new InetSocketAddress(0), secret, List.of(this), new ReachedAt(), Doorkeeper.ofAgent(refusals));
+                new InetSocketAddress(0), secret, List.of(this), new ReachedAt(), HandshakeLimiter.ofAgent(refusals));
     }
 
     @Override

@@ -19,7 +19,7 @@ import io.grpc.netty.shaded.io.netty.util.concurrent.DefaultThreadFactory;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
-/** Where callers come in: has a {@link Doorkeeper} look at each before anything is read from it. Stateless. */
+/** Where callers come in: tells a {@link HandshakeLimiter} of each before anything is read from it. Stateless. */
 final class Doorway {
     /** From the first byte to the end of the handshake. */
     private static final long PROOF_SECONDS = 10;
@@ -29,40 +29,59 @@ final class Doorway {
 
     private Doorway() {}
 
-    /** Has {@code doorkeeper} see every caller before anything is read from it, and those who have come through TLS. */
-    static void guard(NettyServerBuilder builder, Doorkeeper doorkeeper) {
+    /** Tells {@code limiter} of every caller before anything is read from it, and of those who have come through TLS. */
+    static void guard(NettyServerBuilder builder, HandshakeLimiter limiter) {
         builder.bossEventLoopGroup(Loops.ACCEPTING)
                 .workerEventLoopGroup(Loops.SERVING)
                 .channelFactory(() -> watched(
-                        Epoll.isAvailable() ? new EpollServerSocketChannel() : new NioServerSocketChannel(),
-                        doorkeeper))
+                        Epoll.isAvailable() ? new EpollServerSocketChannel() : new NioServerSocketChannel(), limiter))
                 .handshakeTimeout(PROOF_SECONDS, TimeUnit.SECONDS)
                 .maxConcurrentCallsPerConnection(MAX_CALLS)
                 .addTransportFilter(new ServerTransportFilter() {
                     @Override
                     public Attributes transportReady(Attributes transport) {
                         if (transport.get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR) instanceof InetSocketAddress caller) {
-                            doorkeeper.forget(caller);
+                            limiter.forget(caller);
                         }
                         return transport;
                     }
                 });
     }
 
-    private static ServerChannel watched(ServerChannel channel, Doorkeeper doorkeeper) {
+    private static ServerChannel watched(ServerChannel channel, HandshakeLimiter limiter) {
         channel.pipeline().addFirst(new ChannelInboundHandlerAdapter() {
             @Override
             public void channelRead(ChannelHandlerContext context, Object accepted) {
                 Channel caller = (Channel) accepted;
-                if (!(caller.remoteAddress() instanceof InetSocketAddress address) || !doorkeeper.admits(address)) {
+                if (!(caller.remoteAddress() instanceof InetSocketAddress address)) {
                     caller.unsafe().closeForcibly();
                     return;
                 }
-                var _ = caller.closeFuture().addListener(_ -> doorkeeper.forget(address));
+                limiter.admit(address, () -> {
+                    var _ = caller.close();
+                });
+                var _ = caller.closeFuture().addListener(_ -> limiter.forget(address));
+                caller.pipeline().addFirst(new FirstBytes(() -> limiter.heard(address)));
                 context.fireChannelRead(accepted);
             }
         });
         return channel;
+    }
+
+    /** Tells of the first bytes of a connection, then leaves its pipeline. */
+    private static final class FirstBytes extends ChannelInboundHandlerAdapter {
+        private final Runnable heard;
+
+        FirstBytes(Runnable heard) {
+            this.heard = heard;
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object bytes) {
+            heard.run();
+            context.fireChannelRead(bytes);
+            context.pipeline().remove(this);
+        }
     }
 
     /** Threads of all agents of this process, made by the first that listens; gRPC makes its own only where it accepts by itself. */

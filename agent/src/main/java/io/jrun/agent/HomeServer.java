@@ -46,7 +46,7 @@ public final class HomeServer implements AutoCloseable {
         RefusalLog refusals = RefusalLog.open(log);
         return new HomeServer(
                 SocketTransport.listen(
-                        address, secret, List.of(service), new CameFrom(), Doorkeeper.ofLauncher(refusals)),
+                        address, secret, List.of(service), new CameFrom(), HandshakeLimiter.ofLauncher(refusals)),
                 refusals);
     }
 

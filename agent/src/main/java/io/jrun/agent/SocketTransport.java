@@ -134,7 +134,7 @@ public final class SocketTransport {
             AgentSecret secret,
             List<? extends BindableService> services,
             ServerInterceptor calls,
-            Doorkeeper doorkeeper)
+            HandshakeLimiter limiter)
             throws IOException {
         PeerIdentity identity = secret.identity();
         NettyServerBuilder builder = NettyServerBuilder.forAddress(address)
@@ -142,9 +142,9 @@ public final class SocketTransport {
                         SslContextBuilder.forServer(identity.keyManager()).clientAuth(ClientAuth.REQUIRE), secret))
                 .maxInboundMessageSize(MAX_MESSAGE_BYTES);
         services.forEach(service ->
-                builder.addService(ServerInterceptors.intercept(service, calls, secret.server(doorkeeper.log()))));
+                builder.addService(ServerInterceptors.intercept(service, calls, secret.server(limiter.log()))));
         keepAlive().forEach(builder::withChildOption);
-        Doorway.guard(builder, doorkeeper);
+        Doorway.guard(builder, limiter);
         return builder.build().start();
     }
 

@@ -22,22 +22,18 @@ import java.net.Socket;
 import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.security.cert.X509Certificate;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManager;
-import javax.net.ssl.SSLContext;
-import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLException;
-import javax.net.ssl.SSLParameters;
-import javax.net.ssl.SSLSocket;
-import javax.net.ssl.TrustManager;
-import javax.net.ssl.X509ExtendedTrustManager;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
 class AgentServerTest {
@@ -89,12 +85,13 @@ class AgentServerTest {
         try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
             KeyManager stranger = PeerIdentity.of(new byte[32]).keyManager();
             for (KeyManager[] shown : new KeyManager[][] {{stranger}, {}}) {
-                assertThatThrownBy(() ->
-                                firstByte(agent, shown)) // its alert, or the connection that it has closed already
+                assertThatThrownBy(() -> TrustingClient.firstByte(
+                                agent, shown)) // its alert, or the connection that it has closed already
                         .isInstanceOfAny(SSLException.class, SocketException.class);
             }
             KeyManager known = PeerIdentity.of(bytes("0123456789abcdef")).keyManager();
-            assertThat(firstByte(agent, new KeyManager[] {known})).isNotNegative(); // HTTP/2's settings
+            assertThat(TrustingClient.firstByte(agent, new KeyManager[] {known}))
+                    .isNotNegative(); // HTTP/2's settings
         }
     }
 
@@ -102,8 +99,9 @@ class AgentServerTest {
     void keysAreExchangedByX25519Alone() throws Exception {
         KeyManager[] known = {PeerIdentity.of(bytes("0123456789abcdef")).keyManager()};
         try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
-            assertThat(firstByte(agent, known, "x25519")).isNotNegative();
-            assertThatThrownBy(() -> firstByte(agent, known, "secp256r1")).isInstanceOf(IOException.class);
+            assertThat(TrustingClient.firstByte(agent, known, "x25519")).isNotNegative();
+            assertThatThrownBy(() -> TrustingClient.firstByte(agent, known, "secp256r1"))
+                    .isInstanceOf(IOException.class);
         }
     }
 
@@ -125,6 +123,34 @@ class AgentServerTest {
             }
         }
         assertThat(log).singleElement().asString().hasSizeLessThan(250);
+    }
+
+    /** Any user of the launcher's host can open as many connections as it likes, and may send what looks like a handshake. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", "\u0016\u0003\u0001"})
+    void callersWhoProveNothingDoNotKeepOutTheLauncherOfTheirHost(String sent) throws IOException {
+        List<Socket> unproven = new ArrayList<>();
+        try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
+            for (int i = 0; i < 100; i++) {
+                Socket socket = new Socket(InetAddress.getLoopbackAddress(), agent.port());
+                unproven.add(socket);
+                socket.getOutputStream().write(bytes(sent));
+            }
+            ManagedChannel channel = channel(agent, SECRET);
+            try (TestJob job = TestJob.over(channel, folder)) {
+                job.open();
+            } finally {
+                channel.shutdownNow();
+            }
+        } finally {
+            for (Socket socket : unproven) {
+                socket.close();
+            }
+        }
+        assertThat(log)
+                .first()
+                .asString()
+                .startsWith("refused a connection: too many are open that have proved nothing");
     }
 
     /** Both sides wait 10 s. */
@@ -264,47 +290,6 @@ class AgentServerTest {
     @Test
     void weakSecretIsRefused() {
         assertThatThrownBy(() -> secret("short")).hasMessageContaining("has 5 bytes, it needs at least 16");
-    }
-
-    /** The first byte of an agent's answer, over TLS that trusts everybody and shows {@code keys}. */
-    private static int firstByte(AgentServer agent, KeyManager[] keys, String... groups) throws Exception {
-        SSLContext context = SSLContext.getInstance("TLS");
-        context.init(keys, new TrustManager[] {new TrustsEverybody()}, null);
-        try (SSLSocket socket =
-                (SSLSocket) context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), agent.port())) {
-            SSLParameters parameters = socket.getSSLParameters();
-            parameters.setApplicationProtocols(new String[] {"h2"});
-            parameters.setNamedGroups(groups.length == 0 ? parameters.getNamedGroups() : groups);
-            socket.setSSLParameters(parameters);
-            socket.setSoTimeout(30_000);
-            socket.getOutputStream().write(bytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
-            return socket.getInputStream().read();
-        }
-    }
-
-    private static final class TrustsEverybody extends X509ExtendedTrustManager {
-        @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type) {}
-
-        @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type, Socket socket) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type, Socket socket) {}
-
-        @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
-
-        @Override
-        public X509Certificate[] getAcceptedIssuers() {
-            return new X509Certificate[0];
-        }
     }
 
     /** Whether the other side closes the connection. */

@@ -37,6 +37,7 @@ final class AgentLink {
     private final ClientCallStreamObserver<ToAgent> control;
     private final AtomicInteger missed = new AtomicInteger();
     private volatile boolean broken;
+    private volatile boolean heard;
     private @Nullable LogReader logs;
     private boolean closed;
 
@@ -164,6 +165,7 @@ final class AgentLink {
         @Override
         public void onNext(FromAgent message) {
             missed.set(0);
+            heard = true;
             if (!message.hasPong() && !broken) {
                 mailbox.accept(new Mail.FromNode(id, message));
             }
@@ -172,6 +174,10 @@ final class AgentLink {
         @Override
         public void onError(Throwable error) {
             Status status = Status.fromThrowable(error);
+            if (!heard && !broken && Causes.isDropped(status)) {
+                mailbox.accept(new Mail.NodeDropped(id, reason(status)));
+                return;
+            }
             broken(reason(status), isRefusal(status));
         }
 

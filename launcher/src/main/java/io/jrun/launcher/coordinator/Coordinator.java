@@ -76,6 +76,7 @@ public final class Coordinator {
                 job.nodes().isElastic()
                         ? Optional.of(new Recalls(nanoTime, job.nodes().coolDown()))
                         : Optional.empty(),
+                new Redials(nanoTime, job.nodes().joinTimeout()),
                 say);
         this.news = new News(links, nanoTime, console, say, options.watch());
         this.output = new Output(console, job.console());
@@ -174,16 +175,20 @@ public final class Coordinator {
                 }
                 yield news.read(id, message);
             }
-            case Mail.NodeBroken(int id, String why, boolean refused) -> {
-                links.broken(id);
-                yield Optional.of(new JobEvent.NodeGone(id, links.where(id), why, refused));
-            }
+            case Mail.NodeBroken(int id, String why, boolean refused) -> Optional.of(gone(id, why, refused));
+            case Mail.NodeDropped(int id, String why) ->
+                links.redialSoon(id) ? Optional.empty() : Optional.of(gone(id, why, false));
             case Mail.Asked(Inquiry inquiry) -> {
                 news.ask(inquiry);
                 yield Optional.empty();
             }
             case Mail.SignalMail(StopSignal signal) -> Optional.of(new JobEvent.SignalCame(signal));
         };
+    }
+
+    private JobEvent gone(int id, String why, boolean refused) {
+        links.broken(id);
+        return new JobEvent.NodeGone(id, links.where(id), why, refused);
     }
 
     private void perform(JobAction action) {

@@ -24,17 +24,25 @@ final class Links implements AutoCloseable {
     private final Consumer<Mail> mailbox;
     private final IntFunction<ToAgent> greeting;
     private final Optional<Recalls> recalls;
+    private final Redials redials;
     private final Consumer<String> say;
 
     /**
      * @param greeting opens the job on the agent with this id
      * @param recalls of lost agents; empty: there are none
+     * @param redials of agents that close the connection before they have said anything
      * @param say takes sentences for the user
      */
-    Links(Consumer<Mail> mailbox, IntFunction<ToAgent> greeting, Optional<Recalls> recalls, Consumer<String> say) {
+    Links(
+            Consumer<Mail> mailbox,
+            IntFunction<ToAgent> greeting,
+            Optional<Recalls> recalls,
+            Redials redials,
+            Consumer<String> say) {
         this.mailbox = mailbox;
         this.greeting = greeting;
         this.recalls = recalls;
+        this.redials = redials;
         this.say = say;
     }
 
@@ -105,15 +113,34 @@ final class Links implements AutoCloseable {
         }
     }
 
+    /**
+     * An agent has closed the connection before it said anything. False if it is not called again, for the time in which nodes
+     * may join is over.
+     */
+    boolean redialSoon(int id) {
+        if (!redials.areAllowed()) {
+            return false;
+        }
+        if (redials.add(id)) {
+            say.accept("the agent at " + where(id) + " closed the connection before it knew who called; it does so when"
+                    + " too many connections that have proved nothing are open there. Trying again, at most for the "
+                    + redials.seconds() + " s of --join-timeout");
+        }
+        return true;
+    }
+
     /** Calls those again whose time has come. */
     void recall() {
-        for (int id : recalls.map(Recalls::due).orElse(List.of())) {
-            if (agents.get(id).channel() instanceof ManagedChannel channel) {
-                channel.resetConnectBackoff();
-            }
-            links.set(id, AgentLink.open(id, agents.get(id).channel(), mailbox));
-            send(id, greeting.apply(id));
+        recalls.map(Recalls::due).orElse(List.of()).forEach(this::callAgain);
+        redials.due().forEach(this::callAgain);
+    }
+
+    private void callAgain(int id) {
+        if (agents.get(id).channel() instanceof ManagedChannel channel) {
+            channel.resetConnectBackoff();
         }
+        links.set(id, AgentLink.open(id, agents.get(id).channel(), mailbox));
+        send(id, greeting.apply(id));
     }
 
     /** Ends the job there, and calls again as one that was lost. */
@@ -125,6 +152,7 @@ final class Links implements AutoCloseable {
     void giveUp(int id, String why) {
         given.add(id);
         recalls.ifPresent(calls -> calls.forget(id));
+        redials.forget(id);
         links.get(id).breakOff(why);
     }
 

@@ -15,6 +15,9 @@ sealed interface Mail {
      */
     record NodeBroken(int id, String why, boolean refused) implements Mail {}
 
+    /** An agent closed the connection before it had said anything. */
+    record NodeDropped(int id, String why) implements Mail {}
+
     /** jrun got a signal. */
     record SignalMail(StopSignal signal) implements Mail {}
 

@@ -87,6 +87,29 @@ class AttackIT extends RealJobs {
                 .hasSize(4);
     }
 
+    @Test
+    void launcherWhoseConnectionTheAgentHasDroppedTriesAgain() throws IOException {
+        try (RecordingProxy proxy = RecordingProxy.dropping(2, agent.port())) {
+            String[] options = {
+                "--hosts=127.0.0.1", "--agent-port=" + proxy.port(), "--secret-file=" + agent.secretFile()
+            };
+            Result result = jrun.run(StandingAgent.join(options, "echo", "served"));
+            assertThat(result.exitCode()).as(result.err()).isZero();
+            assertThat(result.out()).endsWith("] served\n");
+            assertThat(result.err())
+                    .hasLineCount(1)
+                    .contains("the agent at 127.0.0.1:" + proxy.port() + " closed the connection", "--join-timeout");
+        }
+        try (RecordingProxy proxy = RecordingProxy.dropping(1000, agent.port())) {
+            String[] options = {
+                "--hosts=127.0.0.1", "--agent-port=" + proxy.port(), "--secret-file=" + agent.secretFile()
+            };
+            Result result = jrun.run(StandingAgent.join(options, "--join-timeout=1", "echo", "served"));
+            assertThat(result.exitCode()).isEqualTo(69);
+            assertThat(result.err()).contains("the agent at 127.0.0.1:" + proxy.port() + " cannot be reached: ");
+        }
+    }
+
     private Socket plain() throws IOException {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), agent.port());
         socket.setSoTimeout(PATIENCE_MILLIS);

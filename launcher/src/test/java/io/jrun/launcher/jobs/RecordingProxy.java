@@ -9,10 +9,11 @@ import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Passes connections on, and keeps what the first caller has said. */
+/** Passes connections on, and keeps what the first caller has said. May first close some connections at once. */
 final class RecordingProxy implements Closeable {
     private final ServerSocket server;
     private final int target;
+    private int dropped;
     private final List<Socket> open = new ArrayList<>();
     private final ByteArrayOutputStream said = new ByteArrayOutputStream();
 
@@ -22,7 +23,13 @@ final class RecordingProxy implements Closeable {
     }
 
     static RecordingProxy to(int target) throws IOException {
+        return dropping(0, target);
+    }
+
+    /** Closes the first {@code count} connections, as an agent does that too many strangers are connected to. */
+    static RecordingProxy dropping(int count, int target) throws IOException {
         RecordingProxy proxy = new RecordingProxy(new ServerSocket(0, 50, InetAddress.getLoopbackAddress()), target);
+        proxy.dropped = count;
         Thread.ofPlatform().daemon().start(proxy::accept);
         return proxy;
     }
@@ -43,6 +50,11 @@ final class RecordingProxy implements Closeable {
         try {
             while (true) {
                 Socket caller = server.accept();
+                if (dropped > 0) {
+                    dropped--;
+                    caller.close();
+                    continue;
+                }
                 Socket callee = new Socket(InetAddress.getLoopbackAddress(), target);
                 synchronized (this) {
                     open.addAll(List.of(caller, callee));

@@ -1,0 +1,136 @@
+package io.jrun.agent;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
+
+/**
+ * Bounds how many connections may be open whose callers have not yet proved who they are: each costs memory and a handshake's
+ * arithmetic. A new caller is always let in. Where there are too many, another unproven connection is closed for it: one of
+ * the same address if that address has too many, else one of the address that has most. So strangers can keep out neither
+ * the launcher of their own host nor callers of other hosts. Thread-safe.
+ */
+final class HandshakeLimiter {
+    private final RefusalLog log;
+    private final int mostOfAnAddress;
+    private final int most;
+    private final Map<InetAddress, Map<InetSocketAddress, Unproven>> byAddress = new HashMap<>();
+    private int count;
+
+    /** A connection whose caller has not yet proved who it is. */
+    private static final class Unproven {
+        private final Runnable close;
+        private boolean silent = true;
+
+        Unproven(Runnable close) {
+            this.close = close;
+        }
+    }
+
+    private HandshakeLimiter(RefusalLog log, int mostOfAnAddress, int most) {
+        this.log = log;
+        this.mostOfAnAddress = mostOfAnAddress;
+        this.most = most;
+    }
+
+    /** Of a standing agent: a host starts a few jobs at once, and each proves itself within milliseconds. */
+    static HandshakeLimiter ofAgent(RefusalLog log) {
+        return new HandshakeLimiter(log, 64, 1024);
+    }
+
+    /** Of a launcher, to which the agents of thousands of nodes may come at once, through one gateway perhaps. */
+    static HandshakeLimiter ofLauncher(RefusalLog log) {
+        return new HandshakeLimiter(log, 4096, 8192);
+    }
+
+    RefusalLog log() {
+        return log;
+    }
+
+    /**
+     * Lets a caller in, which may cost another its connection.
+     *
+     * @param close closes this caller's connection, without waiting
+     */
+    void admit(InetSocketAddress caller, Runnable close) {
+        Optional<Unproven> victim = take(caller, new Unproven(close));
+        if (victim.isPresent()) {
+            victim.get().close.run();
+            log.refused("a connection: too many are open that have proved nothing");
+        }
+    }
+
+    private synchronized Optional<Unproven> take(InetSocketAddress caller, Unproven connection) {
+        Optional<Unproven> victim = Optional.empty();
+        if (of(caller.getAddress()).size() >= mostOfAnAddress) {
+            victim = drop(caller.getAddress());
+        } else if (count >= most) {
+            victim = byAddress.entrySet().stream()
+                    .max(Comparator.comparingInt(address -> address.getValue().size()))
+                    .flatMap(address -> drop(address.getKey()));
+        }
+        if (byAddress
+                        .computeIfAbsent(caller.getAddress(), _ -> new LinkedHashMap<>())
+                        .put(caller, connection)
+                == null) {
+            count++;
+        }
+        return victim;
+    }
+
+    /**
+     * Takes one connection of an address out: the oldest that has sent nothing, for a launcher begins its handshake at once.
+     * Where all have sent something, any one: if it were the oldest, callers that come back whenever they are dropped would
+     * push everybody else out in turn.
+     */
+    private Optional<Unproven> drop(InetAddress address) {
+        Map<InetSocketAddress, Unproven> callers = of(address);
+        Optional<InetSocketAddress> chosen = callers.entrySet().stream()
+                .filter(each -> each.getValue().silent)
+                .findFirst()
+                .map(Map.Entry::getKey)
+                .or(() -> anyOf(callers.keySet()));
+        return chosen.flatMap(this::takeOut);
+    }
+
+    private static Optional<InetSocketAddress> anyOf(Collection<InetSocketAddress> callers) {
+        List<InetSocketAddress> all = List.copyOf(callers);
+        return all.isEmpty()
+                ? Optional.empty()
+                : Optional.of(all.get(ThreadLocalRandom.current().nextInt(all.size())));
+    }
+
+    /** This caller has sent its first bytes. */
+    synchronized void heard(InetSocketAddress caller) {
+        Unproven connection = of(caller.getAddress()).get(caller);
+        if (connection != null) {
+            connection.silent = false;
+        }
+    }
+
+    /** This caller has proved itself, or is gone. */
+    synchronized void forget(InetSocketAddress caller) {
+        Optional<Unproven> _ = takeOut(caller);
+    }
+
+    private Optional<Unproven> takeOut(InetSocketAddress caller) {
+        Map<InetSocketAddress, Unproven> callers = byAddress.get(caller.getAddress());
+        Unproven connection = callers == null ? null : callers.remove(caller);
+        if (connection != null) {
+            count--;
+            byAddress.computeIfPresent(caller.getAddress(), (_, left) -> left.isEmpty() ? null : left);
+        }
+        return Optional.ofNullable(connection);
+    }
+
+    private Map<InetSocketAddress, Unproven> of(InetAddress address) {
+        return byAddress.getOrDefault(address, Map.of());
+    }
+}
