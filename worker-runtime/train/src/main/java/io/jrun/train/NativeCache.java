@@ -14,12 +14,19 @@ import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Comparator;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /** The directory native libraries are unpacked into, and the lock that lets one process do so at a time. */
 final class NativeCache {
     private static final long POLL_NANOS = 20_000_000;
+    private static final String NATIVES = "natives";
+    private static final String UID = "unix:uid";
 
     private final Path directory;
 
@@ -27,24 +34,89 @@ final class NativeCache {
         this.directory = directory;
     }
 
-    /**
-     * {@code /var/tmp/jrun-UID/natives}, or the same under java.io.tmpdir where /var/tmp is not writable. Node-local on
-     * purpose: a home directory is often shared by the nodes of a cluster, and then every node would wait for one file
-     * server. Code is loaded from there, so it must belong to this user alone.
-     */
+    /** The folder for this process, see {@link #directory(Path, Map, Consumer)}; a line on stderr says where it is unusual. */
     static Path defaultDirectory() {
-        Path varTmp = Path.of("/var/tmp");
-        Path base = Files.isWritable(varTmp) ? varTmp : Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
-        Path own = base.resolve("jrun-" + uid(Path.of("/proc/self")));
+        return directory(Path.of("/var/tmp"), System.getenv(), System.err::println);
+    }
+
+    /**
+     * The first of these that belongs to this user alone, since code is loaded from there:
+     *
+     * <ol>
+     *   <li>{@code jrun-UID} in {@code nodeLocal}. A home folder is often shared by the nodes of a cluster: every node would
+     *       wait for one file server.
+     *   <li>{@code jrun} in the user's cache folder: {@code XDG_CACHE_HOME}, or {@code ~/.cache}.
+     *   <li>A new folder in {@code TMPDIR}, or in java.io.tmpdir, that goes with this process.
+     * </ol>
+     *
+     * @param nodeLocal a folder of this node that every user can write to
+     * @param notices is told why the first one cannot be used
+     */
+    static Path directory(Path nodeLocal, Map<String, String> environment, Consumer<String> notices) {
+        Path usual = nodeLocal.resolve("jrun-" + ownUid());
+        String reason;
         try {
-            if (!Files.exists(own, LinkOption.NOFOLLOW_LINKS)) {
-                createOwn(own);
-            }
-            checkOwn(own);
+            return ownFolder(usual);
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot use " + own + " for native libraries: " + e.getMessage(), e);
+            reason = "cannot use " + usual + ": " + e.getMessage();
         }
-        return own.resolve("natives");
+        Optional<Path> cache = userCache(environment);
+        if (cache.isPresent()) {
+            try {
+                Path folder = ownFolder(Files.createDirectories(cache.get()).resolve("jrun"));
+                if (Files.exists(usual, LinkOption.NOFOLLOW_LINKS)) {
+                    notices.accept("jrun: native libraries go to " + folder + ": " + reason);
+                }
+                return folder;
+            } catch (IOException e) {
+                reason += ", nor " + cache.get().resolve("jrun") + ": " + e.getMessage();
+            }
+        }
+        Path fresh = freshFolder(environment);
+        notices.accept("jrun: native libraries go to " + fresh + ", for this process only: " + reason);
+        return fresh;
+    }
+
+    /** The folder for libraries in {@code own}, which must be this user's alone, and is made if there is none. */
+    private static Path ownFolder(Path own) throws IOException {
+        createOwn(own);
+        checkOwn(own);
+        return own.resolve(NATIVES);
+    }
+
+    private static Optional<Path> userCache(Map<String, String> environment) {
+        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
+        String home = environment.getOrDefault("HOME", "");
+        if (Path.of(cache).isAbsolute()) { // A relative one is invalid, says the XDG base directory specification.
+            return Optional.of(Path.of(cache));
+        }
+        return Path.of(home).isAbsolute() ? Optional.of(Path.of(home, ".cache")) : Optional.empty();
+    }
+
+    private static Path freshFolder(Map<String, String> environment) {
+        String chosen = environment.getOrDefault("TMPDIR", "");
+        Path temporary = Path.of(chosen.isEmpty() ? System.getProperty("java.io.tmpdir", "/tmp") : chosen);
+        try {
+            Path fresh = Files.createTempDirectory(temporary, "jrun-natives-");
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(fresh), "jrun-natives"));
+            return fresh.resolve(NATIVES);
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "cannot create a folder for native libraries in " + temporary + ": " + e.getMessage()
+                            + ". Choose another place with -Dorg.bytedeco.javacpp.cachedir=DIR.",
+                    e);
+        }
+    }
+
+    /** Best effort. Libraries that are loaded stay loaded. */
+    private static void delete(Path folder) {
+        try (Stream<Path> tree = Files.walk(folder)) {
+            tree.sorted(Comparator.reverseOrder()).forEach(path -> {
+                boolean _ = path.toFile().delete();
+            });
+        } catch (IOException | UncheckedIOException _) {
+            return;
+        }
     }
 
     static NativeCache open(Path directory) {
@@ -118,36 +190,37 @@ final class NativeCache {
     }
 
     private static void createOwn(Path own) throws IOException {
-        Set<PosixFilePermission> mode = PosixFilePermissions.fromString("rwx------");
         try {
-            Files.createDirectory(own, PosixFilePermissions.asFileAttribute(mode));
+            Files.createDirectory(
+                    own, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         } catch (FileAlreadyExistsException _) {
-            // A neighbour was faster; checkOwn decides whether it was one of ours.
+            return; // checkOwn decides whether it is one of ours.
         }
     }
 
     private static void checkOwn(Path own) throws IOException {
         boolean isDirectory = Files.isDirectory(own, LinkOption.NOFOLLOW_LINKS);
-        int owner = uid(own);
+        int owner = (Integer) Files.getAttribute(own, UID, LinkOption.NOFOLLOW_LINKS);
         Set<PosixFilePermission> mode = Files.getPosixFilePermissions(own, LinkOption.NOFOLLOW_LINKS);
         if (!isDirectory
-                || owner != uid(Path.of("/proc/self"))
+                || owner != ownUid()
                 || mode.contains(PosixFilePermission.GROUP_WRITE)
                 || mode.contains(PosixFilePermission.OTHERS_WRITE)) {
             throw new IOException("it must be a directory that only this user can write to (it has owner " + owner
-                    + ", mode " + PosixFilePermissions.toString(mode) + "). Remove it, or choose another place with"
-                    + " -Dorg.bytedeco.javacpp.cachedir=DIR");
+                    + ", mode " + PosixFilePermissions.toString(mode) + (isDirectory ? "" : ", and is no directory")
+                    + ")");
+        }
+        if (!Files.isWritable(own)) {
+            throw new IOException("it is not writable");
         }
     }
 
-    private static int uid(Path path) {
-        // /proc/self is a link; what it points at carries the uid of this process.
-        LinkOption[] options =
-                path.startsWith("/proc") ? new LinkOption[0] : new LinkOption[] {LinkOption.NOFOLLOW_LINKS};
+    /** The uid of this process: /proc/self is a link to what carries it. */
+    private static int ownUid() {
         try {
-            return (Integer) Files.getAttribute(path, "unix:uid", options);
+            return (Integer) Files.getAttribute(Path.of("/proc/self"), UID);
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot read the owner of " + path + ": " + e.getMessage(), e);
+            throw new UncheckedIOException("cannot read this process's user: " + e.getMessage(), e);
         }
     }
 }
