@@ -39,6 +39,23 @@ public final class JavaProcess {
         return new JavaProcess(builder.start(), output);
     }
 
+    /** Waits until it has printed {@code text}. */
+    public void awaitOutput(String text, long seconds) throws IOException, InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+        while (!Files.readString(output).contains(text)) {
+            if (!process.isAlive() || System.nanoTime() > end) {
+                process.destroyForcibly().waitFor();
+                throw new AssertionError("'" + text + "' was not printed, but:\n" + Files.readString(output));
+            }
+            TimeUnit.MILLISECONDS.sleep(10);
+        }
+    }
+
+    /** Kills it with SIGKILL. */
+    public void kill() throws InterruptedException {
+        process.destroyForcibly().waitFor();
+    }
+
     /** What it printed, once it has ended with 0. */
     public String join(long seconds) throws IOException, InterruptedException {
         boolean ended = process.waitFor(seconds, TimeUnit.SECONDS);

@@ -6,9 +6,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.UUID;
 
 /** Writing that a crash at any moment leaves either undone or done: temporary file, fsync, rename, fsync of the folder. */
 final class AtomicFile {
+    /** Ends the name of what is not written yet. */
+    static final String TEMPORARY = ".tmp";
+
     private AtomicFile() {}
 
     interface Content {
@@ -21,14 +25,10 @@ final class AtomicFile {
             throw new IOException(target + " is not a file name");
         }
         Files.createDirectories(folder);
-        Path temporary = folder.resolve(
-                "." + target.getFileName() + "." + ProcessHandle.current().pid() + ".tmp");
+        Path temporary = temporary(target);
         try {
-            try (FileChannel channel = FileChannel.open(
-                    temporary,
-                    StandardOpenOption.CREATE,
-                    StandardOpenOption.TRUNCATE_EXISTING,
-                    StandardOpenOption.WRITE)) {
+            try (FileChannel channel =
+                    FileChannel.open(temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
                 content.writeTo(channel);
                 channel.force(true);
             }
@@ -37,6 +37,14 @@ final class AtomicFile {
             Files.deleteIfExists(temporary);
         }
         syncFolder(folder);
+    }
+
+    /**
+     * A name beside {@code target} that nobody else has. It is random: processes of several hosts or containers may share the
+     * folder and have the same process id.
+     */
+    static Path temporary(Path target) {
+        return target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + TEMPORARY);
     }
 
     /** Makes renames in a folder durable. */

@@ -25,28 +25,36 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * Checkpoints of one run, each a folder {@code step-00000100} with {@code model.safetensors} and
  * {@code optimizer.safetensors}. A folder appears under that name only when all of it is on disk, so a run that is
- * killed while saving leaves its earlier checkpoints as they were. The newest two are kept; those of later steps than the
+ * killed while saving leaves its earlier checkpoints as they were, also the one of the same step. The newest two are kept; those of later steps than the
  * one just saved are of another run and are never removed.
  *
  * <p>Saving is one rank's task (ranks of a DDP model hold equal states); loading is everybody's.
  */
 public final class CheckpointDirectory {
     private static final int KEPT = 2;
-    private static final Pattern NAME = Pattern.compile("step-(\\d{8,18})");
-    private static final Pattern UNFINISHED = Pattern.compile("\\.step-\\d{8,18}\\.\\d+\\.tmp");
+    private static final Pattern COMPLETE = Pattern.compile("\\.?step-(\\d{8,18})(\\.replaced)?");
+    private static final Pattern UNFINISHED =
+            Pattern.compile("\\.step-\\d{8,18}\\.[0-9a-f-]+" + Pattern.quote(AtomicFile.TEMPORARY));
     private static final String REPLACED = ".replaced";
     private static final String MODEL_FILE = "model.safetensors";
     private static final String OPTIMIZER_FILE = "optimizer.safetensors";
 
     private final Path folder;
+    private final Runnable replacing;
 
-    private CheckpointDirectory(Path folder) {
+    /**
+     * For tests, which stop a saver in the middle of replacing a checkpoint.
+     *
+     * @param replacing runs when the earlier checkpoint of a step is set aside and the new one has no name yet
+     */
+    CheckpointDirectory(Path folder, Runnable replacing) {
         this.folder = folder;
+        this.replacing = replacing;
     }
 
     /** The checkpoints in {@code folder}, which need not exist yet. */
     public static CheckpointDirectory of(Path folder) {
-        return new CheckpointDirectory(folder);
+        return new CheckpointDirectory(folder, () -> {});
     }
 
     /**
@@ -59,8 +67,7 @@ public final class CheckpointDirectory {
     public Path save(long step, Module module, Optimizer optimizer, Map<String, String> metadata) {
         Libtorch.load();
         Path target = path(step);
-        Path temporary = folder.resolve(
-                "." + target.getFileName() + "." + ProcessHandle.current().pid() + ".tmp");
+        Path temporary = AtomicFile.temporary(target);
         try {
             recover();
             Files.createDirectories(temporary);
@@ -92,7 +99,7 @@ public final class CheckpointDirectory {
      * @throws CheckpointException if it does not exist, is damaged, or is of another model
      */
     public Map<String, String> load(long step, Module module, Optimizer optimizer) {
-        Path source = path(step);
+        Path source = find(step);
         if (!Files.isDirectory(source)) {
             throw new CheckpointException("there is no checkpoint " + source + ". It has to be visible on every node;"
                     + " steps found in " + folder + ": " + steps());
@@ -108,7 +115,7 @@ public final class CheckpointDirectory {
 
     /** The metadata of a checkpoint, without reading its tensors. */
     public Map<String, String> metadata(long step) {
-        return Safetensors.readMetadata(path(step).resolve(MODEL_FILE));
+        return Safetensors.readMetadata(find(step).resolve(MODEL_FILE));
     }
 
     /** The folder. */
@@ -121,10 +128,21 @@ public final class CheckpointDirectory {
         return folder.resolve(String.format(Locale.ROOT, "step-%08d", step));
     }
 
+    private static Path setAside(Path checkpoint) {
+        return checkpoint.resolveSibling("." + checkpoint.getFileName() + REPLACED);
+    }
+
+    /** Where a checkpoint is: under its name, or set aside by a saver that was killed before it had replaced it. */
+    private Path find(long step) {
+        Path named = path(step);
+        Path aside = setAside(named);
+        return !Files.isDirectory(named) && Files.isDirectory(aside) ? aside : named;
+    }
+
     private NavigableSet<Long> steps() {
         NavigableSet<Long> steps = new TreeSet<>();
         for (String name : names()) {
-            Matcher complete = NAME.matcher(name);
+            Matcher complete = COMPLETE.matcher(name);
             if (complete.matches()) {
                 steps.add(Long.parseLong(complete.group(1)));
             }
@@ -145,9 +163,10 @@ public final class CheckpointDirectory {
 
     private void publish(Path temporary, Path target) throws IOException {
         AtomicFile.syncFolder(temporary);
-        Path replaced = folder.resolve("." + target.getFileName() + REPLACED);
+        Path replaced = setAside(target);
         if (Files.exists(target)) {
             Files.move(target, replaced, StandardCopyOption.ATOMIC_MOVE);
+            replacing.run();
         }
         Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE);
         AtomicFile.syncFolder(folder);

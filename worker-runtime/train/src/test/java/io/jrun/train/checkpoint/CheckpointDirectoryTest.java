@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.train.JavaProcess;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ModuleTensors;
 import io.jrun.train.TensorMemory;
@@ -15,6 +16,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Adam;
@@ -130,13 +132,53 @@ class CheckpointDirectoryTest {
         TinyGpt model = new TinyGpt(1, 8, CONTEXT);
         Optimizer optimizer = Kind.ADAMW.optimizer(model);
         CheckpointDirectory directory = CheckpointDirectory.of(folder);
-        Files.createDirectories(folder.resolve(".step-00000007.123.tmp"));
+        Files.createDirectories(AtomicFile.temporary(folder.resolve("step-00000007")));
         assertThat(directory.latest()).isEmpty();
         // A saver that was killed between moving step 10 away and moving its replacement there.
         directory.save(10, model, optimizer, Map.of());
         Files.move(folder.resolve("step-00000010"), folder.resolve(".step-00000010.replaced"));
         directory.save(20, model, optimizer, Map.of());
         assertThat(checkpoints()).containsExactlyInAnyOrder("step-00000010", "step-00000020");
+    }
+
+    /** Killed between setting the earlier checkpoint of a step aside and giving the new one its name. */
+    @Test
+    void aSaverThatIsKilledWhileItReplacesACheckpointLeavesTheEarlierOne() throws Exception {
+        Path checkpoints = folder.resolve("checkpoints");
+        CheckpointDirectory directory = CheckpointDirectory.of(checkpoints);
+        TinyGpt earlier = new TinyGpt(1, 8, CONTEXT);
+        directory.save(10, earlier, Kind.ADAMW.optimizer(earlier), Map.of("note", "earlier"));
+        JavaProcess saver = JavaProcess.start(folder, Replace.class, List.of(), Map.of(), checkpoints.toString());
+        saver.awaitOutput("in the middle", 60);
+        saver.kill();
+
+        assertThat(directory.latest()).hasValue(10);
+        assertThat(directory.metadata(10)).containsEntry("note", "earlier");
+        TinyGpt loaded = new TinyGpt(2, 8, CONTEXT);
+        directory.load(10, loaded, Kind.ADAMW.optimizer(loaded));
+        assertThat(bits(loaded)).isEqualTo(bits(earlier));
+        directory.save(10, loaded, Kind.ADAMW.optimizer(loaded), Map.of("note", "later"));
+        assertThat(directory.metadata(10)).containsEntry("note", "later");
+        try (Stream<Path> entries = Files.list(checkpoints)) {
+            assertThat(entries.map(entry -> entry.getFileName().toString())).containsExactly("step-00000010");
+        }
+    }
+
+    /** Replaces the checkpoint of step 10 and stops in the middle. */
+    static final class Replace {
+        public static void main(String[] args) {
+            Libtorch.load();
+            TinyGpt model = new TinyGpt(3, 8, CONTEXT);
+            new CheckpointDirectory(Path.of(args[0]), Replace::stop)
+                    .save(10, model, Kind.ADAMW.optimizer(model), Map.of());
+        }
+
+        private static void stop() {
+            System.out.println("in the middle");
+            while (true) {
+                LockSupport.park();
+            }
+        }
     }
 
     private List<String> checkpoints() throws IOException {
