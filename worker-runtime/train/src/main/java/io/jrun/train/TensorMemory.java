@@ -4,7 +4,9 @@ import io.jrun.comm.DataType;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Optional;
+import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.pytorch.Device;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
@@ -19,9 +21,11 @@ public final class TensorMemory {
     /**
      * The elements of {@code tensor}, row-major.
      *
-     * @throws IllegalArgumentException if it is not contiguous: its elements are then not one run of memory
+     * @throws IllegalArgumentException if it is not in the CPU's memory, or not contiguous: its elements are then not one run
+     *     of memory
      */
     public static MemorySegment segment(Tensor tensor) {
+        requireCpu(tensor);
         if (!tensor.is_contiguous()) {
             throw new IllegalArgumentException("tensor of shape " + shape(tensor) + " is not contiguous");
         }
@@ -52,9 +56,29 @@ public final class TensorMemory {
         return owned;
     }
 
-    /** The address of the first element; equal for tensors that share it. Costs about 70 ns. */
+    /**
+     * The address of the first element; equal for tensors that share it.
+     *
+     * @throws IllegalArgumentException if the tensor is not in the CPU's memory: its address means nothing here then
+     */
     public static long address(Tensor tensor) {
+        requireCpu(tensor);
         return tensor.data_ptr().address();
+    }
+
+    /** Where the elements lie: {@code cpu}, {@code cuda:0}, or {@code meta} for a tensor that has none. */
+    public static String device(Tensor tensor) {
+        try (Device device = tensor.device();
+                BytePointer name = device.str()) {
+            return name.getString();
+        }
+    }
+
+    private static void requireCpu(Tensor tensor) {
+        if (!tensor.is_cpu()) {
+            throw new IllegalArgumentException("tensor of shape " + shape(tensor) + " is on the device "
+                    + device(tensor) + ", whose memory the JVM cannot read. Move it to the CPU with tensor.cpu().");
+        }
     }
 
     /** The collective type of a tensor's elements; empty for those that no collective can reduce. */

@@ -47,7 +47,8 @@ public final class Safetensors {
      * Writes a file, replacing an earlier one in a single step.
      *
      * @param tensors any layout on the CPU; written row-major
-     * @throws CheckpointException if a tensor's type has no name in the format, or the file cannot be written
+     * @throws CheckpointException if a tensor is not on the CPU, if its type has no name in the format, or if the file cannot
+     *     be written
      */
     public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) {
         Libtorch.load();
@@ -144,6 +145,10 @@ public final class Safetensors {
     private static List<TensorEntry> layOut(Map<String, Tensor> tensors) {
         List<TensorEntry> unplaced = new ArrayList<>();
         tensors.forEach((name, tensor) -> {
+            if (!tensor.is_cpu()) {
+                throw new CheckpointException("tensor '" + name + "' is on the device " + TensorMemory.device(tensor)
+                        + ". Save tensor.cpu() instead.");
+            }
             ElementType type = ElementType.of(tensor.scalar_type())
                     .orElseThrow(() -> new CheckpointException("tensor '" + name + "' has element type "
                             + tensor.scalar_type().intern() + ", which cannot be saved"));

@@ -4,6 +4,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ModuleTensors;
 import io.jrun.train.StateBroadcast;
+import io.jrun.train.TensorMemory;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -52,8 +53,20 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         Map<String, Tensor> state = ModuleTensors.all(module);
         this.buffers = ModuleTensors.buffers(module);
         StateAgreement.verify(group, state);
+        requireCpu(state);
         StateBroadcast.run(group, state.values(), 0);
         this.reducer = reducers.create(Parameter.trained(ModuleTensors.parameters(module)), group, options);
+    }
+
+    /** Collectives run on host memory. */
+    private static void requireCpu(Map<String, Tensor> state) {
+        state.forEach((name, tensor) -> {
+            if (!tensor.is_cpu()) {
+                throw new DdpException(
+                        "tensor '" + name + "' is on the device " + TensorMemory.device(tensor)
+                                + "; this version trains on the CPU. Move the module there with to(new Device(\"cpu\"), false).");
+            }
+        });
     }
 
     /** How the reducer is made; tests put faulty ones in to see that they are noticed. */

@@ -97,6 +97,7 @@ final class StateAgreement {
                 .append("' ")
                 .append(tensor.scalar_type().intern())
                 .append(TensorMemory.shape(tensor))
+                .append(tensor.is_cpu() ? "" : " on " + TensorMemory.device(tensor))
                 .append(tensor.requires_grad() ? "" : " (not trained)")
                 .append('\n'));
         return out.toString();
