@@ -4,6 +4,9 @@ import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /** Checks of what callers pass, with messages that name the operation and both numbers. */
@@ -40,6 +43,23 @@ final class Arguments {
             return blocks;
         } catch (ArithmeticException e) {
             throw usage(kind, "blocks of " + Arrays.toString(counts) + " elements exceed 64 bits together");
+        }
+    }
+
+    /** The members of a new group, as one of them lists the members. */
+    static void members(List<Integer> groupRanks, int rank, int size) {
+        Set<Integer> distinct = new HashSet<>(groupRanks);
+        String what = "newGroup of ranks " + groupRanks;
+        if (groupRanks.stream().anyMatch(each -> each < 0 || each >= size)) {
+            throw new CommException(ErrorCode.USAGE, what + " (expected ranks from 0 to " + (size - 1) + ")");
+        }
+        if (distinct.size() != groupRanks.size()) {
+            throw new CommException(ErrorCode.USAGE, what + " names a rank twice");
+        }
+        if (!distinct.contains(rank)) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    what + " lacks this rank, " + rank + ". Only the members of a group call newGroup.");
         }
     }
 

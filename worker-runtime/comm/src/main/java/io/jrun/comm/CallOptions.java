@@ -1,6 +1,5 @@
 package io.jrun.comm;
 
-import io.jrun.comm.backend.Deadline;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 record CallOptions(
         Duration timeout, double factor, @Nullable DataType wire) {
     CallOptions {
-        timeout = Deadline.bounded(timeout);
+        timeout = GroupOptions.bounded(timeout);
         if (timeout.isZero() || timeout.isNegative()) {
             throw new CommException(ErrorCode.USAGE, "call timeout is " + timeout + " (expected a positive duration)");
         }

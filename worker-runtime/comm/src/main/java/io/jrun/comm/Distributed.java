@@ -1,23 +1,9 @@
 package io.jrun.comm;
 
-import io.jrun.comm.backend.WorldContext;
-import io.jrun.comm.control.Bytes;
-import io.jrun.comm.control.Frame.Peer;
-import io.jrun.comm.local.LocalHub;
-import io.jrun.comm.mpi.MpiJob;
-import io.jrun.comm.tcp.TcpOptions;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.nio.channels.ServerSocketChannel;
-import java.util.List;
-import java.util.Optional;
-import org.jspecify.annotations.Nullable;
-
 /** The way into the job that this process was started for. */
 public final class Distributed {
-    /** Every other rank may call at once, before the first operation here begins to answer; the kernel caps it. */
-    private static final int BACKLOG = 4096;
+    /** Names the runtime's class, since this package stands below it. ServiceLoader would open each jar of the class path. */
+    private static final WorldProvider PROVIDER = provider("io.jrun.comm.RuntimeWorldProvider");
 
     private Distributed() {}
 
@@ -33,11 +19,7 @@ public final class Distributed {
      *     the agent cannot be reached
      */
     public static World init() {
-        WorkerEnvironment environment = WorkerEnvironment.of(System.getenv());
-        if (environment != null) {
-            return Joining.connect(environment).first();
-        }
-        return MpiJob.hasStarted(System.getenv()) ? MpiWorld.join(System.getenv()) : alone();
+        return PROVIDER.init();
     }
 
     /**
@@ -46,7 +28,7 @@ public final class Distributed {
      * @throws CommException USAGE as init
      */
     public static void checkEnvironment() {
-        WorkerEnvironment _ = WorkerEnvironment.of(System.getenv());
+        PROVIDER.checkEnvironment();
     }
 
     /**
@@ -54,38 +36,17 @@ public final class Distributed {
      * {@link io.jrun.comm.elastic.Elastic}, which is what programs use.
      */
     public static Rounds rounds() {
-        WorkerEnvironment environment = WorkerEnvironment.of(System.getenv());
-        return environment == null ? new Rounds(init()) : new Rounds(Joining.connect(environment));
+        return PROVIDER.rounds();
     }
 
-    private static World alone() {
-        WorldIdentity identity = WorldIdentity.alone();
-        GroupRegistry registry =
-                new GroupRegistry(Transports.of(TransportKind.SHM, 1, TcpOptions.DEFAULT), Optional.empty(), true);
-        Peer self = new Peer(
-                0,
-                0,
-                0,
-                identity.host(),
-                "127.0.0.1",
-                0,
-                ProcessHandle.current().pid());
-        WorldContext context = new WorldContext(identity.runId(), 0, 0, Bytes.EMPTY, List.of(self), Optional.empty());
-        return new World(identity, context, new LocalHub().connect(0, registry), registry, GroupOptions.DEFAULT);
-    }
-
-    static ServerSocketChannel listen(boolean sameNode) {
+    private static WorldProvider provider(String className) {
         try {
-            ServerSocketChannel listener = ServerSocketChannel.open();
-            InetAddress any = new InetSocketAddress(0).getAddress();
-            listener.bind(new InetSocketAddress(sameNode ? InetAddress.getLoopbackAddress() : any, 0), BACKLOG);
-            return listener;
-        } catch (IOException e) {
-            throw new CommException(ErrorCode.SYSTEM, "cannot listen for other ranks: " + e.getMessage(), e);
+            return Class.forName(className)
+                    .asSubclass(WorldProvider.class)
+                    .getDeclaredConstructor()
+                    .newInstance();
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("jrun's runtime is not whole: " + className + " cannot be made", e);
         }
-    }
-
-    static int port(@Nullable ServerSocketChannel listener) {
-        return listener == null ? 0 : listener.socket().getLocalPort();
     }
 }

@@ -1,6 +1,5 @@
 package io.jrun.comm;
 
-import io.jrun.comm.backend.Deadline;
 import java.time.Duration;
 
 /**
@@ -27,13 +26,16 @@ public record GroupOptions(
     /** jrun's own data planes: shared memory and TCP. */
     public static final String OWN_BACKEND = "jrun";
 
+    /** Longer than any program runs, and still far from the end of a 64-bit clock of nanoseconds. */
+    private static final Duration LONGEST = Duration.ofDays(36_500);
+
     /** Ten minutes: longer than any checkpoint that one rank writes while the others wait. The warning after one. */
     public static final GroupOptions DEFAULT =
             new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1), OWN_BACKEND, "", true);
 
     public GroupOptions {
-        timeout = Deadline.bounded(timeout);
-        lateWarning = Deadline.bounded(lateWarning);
+        timeout = bounded(timeout);
+        lateWarning = bounded(lateWarning);
         if (timeout.isZero() || timeout.isNegative()) {
             throw new CommException(ErrorCode.USAGE, "group timeout is " + timeout + " (expected a positive duration)");
         }
@@ -41,6 +43,11 @@ public record GroupOptions(
             throw new CommException(
                     ErrorCode.USAGE, "late warning after " + lateWarning + " (expected a positive duration)");
         }
+    }
+
+    /** {@code timeout}, or a hundred years if the timeout is longer: programs write "for ever" as a very long duration. */
+    public static Duration bounded(Duration timeout) {
+        return timeout.compareTo(LONGEST) > 0 ? LONGEST : timeout;
     }
 
     /** The same with another timeout. */

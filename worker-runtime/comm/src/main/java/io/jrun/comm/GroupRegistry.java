@@ -6,6 +6,7 @@ import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.ForeignBackend;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.ListenerSocket;
 import io.jrun.comm.backend.Rendezvous;
 import io.jrun.comm.backend.SoloBackend;
 import io.jrun.comm.backend.WorldContext;
@@ -152,7 +153,7 @@ final class GroupRegistry implements ControlListener {
         if (cause != null) {
             opened.poison(cause);
         }
-        return new ProcessGroup(opened, options);
+        return new GroupView(opened, options);
     }
 
     synchronized void forget(GroupRuntime group) {
@@ -250,7 +251,7 @@ final class GroupRegistry implements ControlListener {
         }
         current.forEach(BackendFactory::close);
         if (!listenerHasOwner) {
-            Transports.close(world().listener().orElse(null));
+            ListenerSocket.close(world().listener().orElse(null));
         }
     }
 

@@ -14,7 +14,9 @@ import io.jrun.comm.record.RecordedGroup;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -43,6 +45,7 @@ final class GroupRuntime {
     private boolean closed;
     private boolean released;
     private int splits;
+    private final Map<List<Integer>, Integer> newGroups = new HashMap<>();
 
     /** A group as it is opened. */
     GroupRuntime(GroupContext context, GroupRegistry registry, RecordedGroup recorded, GroupOptions options) {
@@ -187,6 +190,11 @@ final class GroupRuntime {
     /** The number of the next split, alike on all members. */
     synchronized int nextSplit() {
         return splits++;
+    }
+
+    /** The name of a group of {@code groupRanks}: alike on all members, and another name each time. */
+    synchronized String nameOfNewGroup(List<Integer> groupRanks) {
+        return GroupName.of(groupRanks, newGroups.merge(List.copyOf(groupRanks), 1, Integer::sum));
     }
 
     /** The data plane, made now if this is its first use. */

@@ -1,6 +1,5 @@
 package io.jrun.comm;
 
-import io.jrun.comm.backend.WaitTimes;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +14,7 @@ import java.util.Map;
  * @param lagsByOperation the same by the method that was called, as {@code allReduce}
  */
 public record GroupStats(
-        long collectives, Duration waited, List<WaitTimes.Lag> lags, Map<String, List<WaitTimes.Lag>> lagsByOperation) {
+        long collectives, Duration waited, List<RankLag> lags, Map<String, List<RankLag>> lagsByOperation) {
     public GroupStats {
         lags = List.copyOf(lags);
         lagsByOperation = Map.copyOf(lagsByOperation);

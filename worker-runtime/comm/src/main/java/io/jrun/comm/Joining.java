@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.ListenerSocket;
 import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.AgentChannel;
@@ -62,7 +63,7 @@ final class Joining {
      *
      * @throws CommException as {@link Distributed#init()}
      */
-    World first() {
+    JoinedWorld first() {
         Transports.check(environment.transport(), identity.nodeCount());
         return enter();
     }
@@ -73,7 +74,7 @@ final class Joining {
      * @param why this rank has left that one; empty: because it was asked to
      * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends meanwhile
      */
-    World next(String why) {
+    JoinedWorld next(String why) {
         String reason = why;
         while (true) {
             listener = new WorkerListener(identity.rank(), registry(environment));
@@ -99,13 +100,13 @@ final class Joining {
         }
     }
 
-    private World enter() {
+    private JoinedWorld enter() {
         ServerSocketChannel socket = Transports.needsListener(environment.transport(), identity.nodeCount())
-                ? Distributed.listen(identity.nodeCount() == 1)
+                ? ListenerSocket.open(identity.nodeCount() == 1)
                 : null;
         try {
             PeerTable table = channel.join(
-                    Distributed.port(socket), environment.groupOptions().timeout());
+                    ListenerSocket.port(socket), environment.groupOptions().timeout());
             WorldContext context = new WorldContext(
                     identity.runId(),
                     table.round(),
@@ -116,9 +117,9 @@ final class Joining {
                     channel,
                     environment.nodeCores(),
                     PausePoint.ofRank(identity.rank()));
-            return new World(identity, context, channel, listener.registry(), environment.groupOptions());
+            return new JoinedWorld(identity, context, channel, listener.registry(), environment.groupOptions());
         } catch (CommException failure) {
-            Transports.close(socket);
+            ListenerSocket.close(socket);
             throw failure;
         }
     }

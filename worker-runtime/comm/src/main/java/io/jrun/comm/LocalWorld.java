@@ -1,15 +1,14 @@
 package io.jrun.comm;
 
 import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.ListenerSocket;
 import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.local.LocalHub;
-import java.io.IOException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -87,7 +86,7 @@ public final class LocalWorld {
         try (LocalHub _ = local.hub) {
             local.runRanks();
         } finally {
-            local.listeners.forEach(Transports::close);
+            local.listeners.forEach(ListenerSocket::close);
         }
         local.rethrow();
     }
@@ -119,17 +118,21 @@ public final class LocalWorld {
     }
 
     private int listen() {
-        try {
-            ServerSocketChannel listener = ServerSocketChannel.open();
-            listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-            listeners.add(listener);
-            return ((InetSocketAddress) listener.getLocalAddress()).getPort();
-        } catch (IOException e) {
-            throw new CommException(ErrorCode.SYSTEM, "cannot listen on the loopback interface: " + e.getMessage(), e);
-        }
+        ServerSocketChannel listener = ListenerSocket.open(true);
+        listeners.add(listener);
+        return ListenerSocket.port(listener);
     }
 
     private void runRank(int rank, List<Peer> peers) {
+        try {
+            joinAndRun(rank, peers);
+        } catch (Throwable failure) {
+            failures.add(failure);
+            hub.abort("rank " + rank + " failed: " + failure);
+        }
+    }
+
+    private void joinAndRun(int rank, List<Peer> peers) {
         Peer self = peers.get(rank);
         int nodeCount = options.nodeSizes().size();
         WorldIdentity identity = new WorldIdentity(
@@ -153,13 +156,12 @@ public final class LocalWorld {
         WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener, control, nodeCores, pause);
         GroupOptions groupOptions =
                 GroupOptions.DEFAULT.withTimeout(options.timeout()).withDeterministic(options.deterministic());
-        try (World world = new World(identity, context, control, registry, groupOptions)) {
+        try (World world = new JoinedWorld(identity, context, control, registry, groupOptions)) {
             runBody(world);
-        } catch (Throwable failure) {
-            failures.add(failure);
         }
     }
 
+    /** The other ranks hear of a failure before this rank closes its groups. */
     private void runBody(World world) {
         try {
             body.accept(world);

@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.backend.ListenerSocket;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
@@ -37,17 +38,17 @@ final class MpiWorld {
     private MpiWorld() {}
 
     /** @throws CommException USAGE or SYSTEM, as {@link Distributed#init} */
-    static World join(Map<String, String> variables) {
+    static JoinedWorld join(Map<String, String> variables) {
         WorkerEnvironment.Reader settings = new WorkerEnvironment.Reader(variables);
         MpiJob job = MpiJob.join();
         List<String> hosts = job.exchange(host());
         List<String> nodes = hosts.stream().distinct().toList();
         ServerSocketChannel listener = Transports.needsListener(settings.transport(), nodes.size())
-                ? Distributed.listen(nodes.size() == 1)
+                ? ListenerSocket.open(nodes.size() == 1)
                 : null;
         List<String> secrets = job.exchange(randomHex());
         List<String> addresses = job.exchange(address(nodes.size() == 1));
-        List<String> ports = job.exchange(Integer.toString(Distributed.port(listener)));
+        List<String> ports = job.exchange(Integer.toString(ListenerSocket.port(listener)));
         List<String> pids = job.exchange(Long.toString(ProcessHandle.current().pid()));
         List<Peer> peers = new ArrayList<>();
         for (int rank = 0; rank < job.size(); rank++) {
@@ -85,7 +86,7 @@ final class MpiWorld {
                 Optional.ofNullable(listener));
         GroupRegistry registry = new GroupRegistry(
                 Transports.of(settings.transport(), nodes.size(), settings.tcpOptions()), Optional.empty(), true);
-        return new World(identity, context, new MpiControl(job), job, registry, settings.groupOptions());
+        return new JoinedWorld(identity, context, new MpiControl(job), job, registry, settings.groupOptions());
     }
 
     private static String host() {

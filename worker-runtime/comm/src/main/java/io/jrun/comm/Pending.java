@@ -1,6 +1,5 @@
 package io.jrun.comm;
 
-import io.jrun.comm.backend.Deadline;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -51,7 +50,7 @@ final class Pending implements Work {
     public void await(Duration timeout) {
         refuseWaitingUnlessDone();
         try {
-            future.get(Deadline.bounded(timeout).toNanos(), TimeUnit.NANOSECONDS);
+            future.get(GroupOptions.bounded(timeout).toNanos(), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
             throw unwrap(e);
         } catch (TimeoutException e) {

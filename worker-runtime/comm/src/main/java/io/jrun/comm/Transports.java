@@ -5,9 +5,6 @@ import io.jrun.comm.hierarchy.HierarchicalBackendFactory;
 import io.jrun.comm.shm.ShmBackendFactory;
 import io.jrun.comm.tcp.TcpBackendFactory;
 import io.jrun.comm.tcp.TcpOptions;
-import java.io.IOException;
-import java.nio.channels.ServerSocketChannel;
-import org.jspecify.annotations.Nullable;
 
 /** Chooses a world's data plane; the one place that knows them all. */
 final class Transports {
@@ -16,18 +13,6 @@ final class Transports {
     /** Whether ranks need a listening socket before they join. */
     static boolean needsListener(TransportKind kind, int nodeCount) {
         return kind == TransportKind.TCP || (kind == TransportKind.AUTO && nodeCount > 1);
-    }
-
-    /** Closes a listener that no data plane has taken over. */
-    static void close(@Nullable ServerSocketChannel listener) {
-        if (listener == null) {
-            return;
-        }
-        try {
-            listener.close();
-        } catch (IOException e) {
-            throw new CommException(ErrorCode.SYSTEM, "cannot close " + listener + ": " + e.getMessage(), e);
-        }
     }
 
     /** @throws CommException USAGE if so many nodes have no such data plane */

@@ -159,7 +159,7 @@ class FrameFaultsTest {
                 .withAlgorithm(subject.algorithm().label())
                 .withTimeout(TIMEOUT);
         ProcessGroup group =
-                world.group().open("struck", IntStream.range(0, size).boxed().toList(), options);
+                world.group().newGroup(IntStream.range(0, size).boxed().toList(), options);
         GroupCalls runner = new GroupCalls(group, 0);
         IntCalls calls = new IntCalls(world.rank(), size, TIMEOUT, runner::run);
         OpKind kind = subject.kind();

@@ -145,7 +145,7 @@ class GroupLifecycleTest {
             }
             Work pending = group.recvAsync(ints(), DataType.I32, 4, 1);
             long start = System.nanoTime();
-            group.close(Deadline.after(Duration.ofMillis(100)));
+            ((GroupView) group).close(Deadline.after(Duration.ofMillis(100)));
             assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(SOON);
             assertThat(pending.exception())
                     .get()

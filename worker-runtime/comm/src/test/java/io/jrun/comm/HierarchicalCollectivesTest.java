@@ -187,7 +187,7 @@ class HierarchicalCollectivesTest {
         LocalWorld.run(options("2+2"), world -> {
             GroupOptions options =
                     world.group().options().withDeterministic(ranks.contains(String.valueOf(world.rank())));
-            ProcessGroup group = world.group().open("odd", List.of(0, 1, 2, 3), options);
+            ProcessGroup group = world.group().newGroup(List.of(0, 1, 2, 3), options);
             try {
                 group.allReduce(MemorySegment.ofArray(new float[1000]), DataType.F32, 1000, ReduceOp.SUM);
             } catch (CommException failure) {

@@ -165,8 +165,8 @@ class KillAnywhereTest {
             int size = world.size();
             GroupOptions options =
                     world.group().options().withAlgorithm(subject.algorithm().label());
-            ProcessGroup group = world.group()
-                    .open("struck", IntStream.range(0, size).boxed().toList(), options);
+            ProcessGroup group =
+                    world.group().newGroup(IntStream.range(0, size).boxed().toList(), options);
             long bytes = subject.isRegistered() ? REGISTERED_BYTES : 0;
             int first = bytes == 0 ? 0 : 1; // The allocation is an operation, too.
             GroupCalls runner = new GroupCalls(group, bytes);

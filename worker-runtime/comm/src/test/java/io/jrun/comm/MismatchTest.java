@@ -68,7 +68,7 @@ class MismatchTest {
             @Override
             void run(ProcessGroup group, boolean isOther) {
                 GroupOptions options = group.options().withDeterministic(isOther);
-                ProcessGroup odd = group.open("odd", List.of(0, 1, 2), options);
+                ProcessGroup odd = group.newGroup(List.of(0, 1, 2), options);
                 odd.allReduce(MemorySegment.ofArray(new float[COUNT]), DataType.F32, COUNT, ReduceOp.SUM);
                 odd.barrier();
             }

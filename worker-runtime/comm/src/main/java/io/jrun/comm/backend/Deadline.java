@@ -1,5 +1,6 @@
 package io.jrun.comm.backend;
 
+import io.jrun.comm.GroupOptions;
 import java.time.Duration;
 
 /**
@@ -9,17 +10,9 @@ import java.time.Duration;
  * @param timeout the duration it was made from, for messages
  */
 public record Deadline(long nanoTime, Duration timeout) {
-    /** Longer than any program runs, and still far from where the clock's 64 bits end. */
-    private static final Duration LONGEST = Duration.ofDays(36_500);
-
-    /** {@code timeout}, or a hundred years if it is longer: "for ever" as programs write it. */
-    public static Duration bounded(Duration timeout) {
-        return timeout.compareTo(LONGEST) > 0 ? LONGEST : timeout;
-    }
-
     /** The deadline {@code timeout} from now. */
     public static Deadline after(Duration timeout) {
-        return new Deadline(System.nanoTime() + bounded(timeout).toNanos(), timeout);
+        return new Deadline(System.nanoTime() + GroupOptions.bounded(timeout).toNanos(), timeout);
     }
 
     /** This, or the one {@code limit} from now if that is earlier. */

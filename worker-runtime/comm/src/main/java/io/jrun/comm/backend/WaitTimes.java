@@ -1,5 +1,6 @@
 package io.jrun.comm.backend;
 
+import io.jrun.comm.RankLag;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -26,15 +27,6 @@ public final class WaitTimes {
 
     private static final int NANOS_BITS = 44; // Almost five hours; the rest holds a million ranks.
     private static final long MAX_NANOS = (1L << NANOS_BITS) - 1;
-
-    /**
-     * The waits for one rank.
-     *
-     * @param rank world rank
-     * @param count in how many collectives it came last
-     * @param total of all waits for it
-     */
-    public record Lag(int rank, long count, Duration total, Duration median, Duration p95, Duration max) {}
 
     private static final class Waits {
         private final long[] buckets = new long[BUCKETS];
@@ -67,8 +59,8 @@ public final class WaitTimes {
             return Duration.ofNanos(maxNanos);
         }
 
-        Lag lag(int rank) {
-            return new Lag(
+        RankLag lag(int rank) {
+            return new RankLag(
                     rank,
                     count,
                     Duration.ofNanos(totalNanos),
@@ -153,16 +145,16 @@ public final class WaitTimes {
     }
 
     /** The waits by rank, the rank that cost most first. */
-    public synchronized List<Lag> lags() {
+    public synchronized List<RankLag> lags() {
         return lags(byKind);
     }
 
     /** The same by the method that was called, {@code allReduce} and so on; without those that never waited. */
     @SuppressWarnings("EnumOrdinal") // Never leaves this class.
-    public synchronized Map<String, List<Lag>> lagsByOperation() {
-        Map<String, List<Lag>> byOperation = new TreeMap<>();
+    public synchronized Map<String, List<RankLag>> lagsByOperation() {
+        Map<String, List<RankLag>> byOperation = new TreeMap<>();
         for (OpKind kind : OpKind.values()) {
-            List<Lag> lags = lags(byKind[kind.ordinal()]);
+            List<RankLag> lags = lags(byKind[kind.ordinal()]);
             if (!lags.isEmpty()) {
                 byOperation.put(kind.methodName(), lags);
             }
@@ -170,7 +162,7 @@ public final class WaitTimes {
         return byOperation;
     }
 
-    private static List<Lag> lags(@Nullable Waits[]... kinds) {
+    private static List<RankLag> lags(@Nullable Waits[]... kinds) {
         Map<Integer, Waits> byRank = new TreeMap<>();
         for (@Nullable Waits[] ofKind : kinds) {
             for (int rank = 0; rank < ofKind.length; rank++) {
@@ -180,9 +172,9 @@ public final class WaitTimes {
                 }
             }
         }
-        List<Lag> lags = new ArrayList<>();
+        List<RankLag> lags = new ArrayList<>();
         byRank.forEach((rank, waits) -> lags.add(waits.lag(rank)));
-        lags.sort(Comparator.comparing(Lag::total).reversed());
+        lags.sort(Comparator.comparing(RankLag::total).reversed());
         return lags;
     }
 }

@@ -3,10 +3,10 @@ package io.jrun.comm.record;
 import static io.jrun.comm.record.JsonText.quoted;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.jrun.comm.RankLag;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.OpKind;
-import io.jrun.comm.backend.WaitTimes;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.RuntimeThread;
@@ -143,7 +143,7 @@ public final class FlightDump {
         text.append(",\"waitedNanos\":").append(group.waits().total().toNanos());
         text.append(",\"lags\":[");
         String separator = "";
-        for (WaitTimes.Lag lag : group.waits().lags()) {
+        for (RankLag lag : group.waits().lags()) {
             text.append(separator).append("{\"rank\":").append(lag.rank());
             text.append(",\"count\":").append(lag.count());
             text.append(",\"totalNanos\":").append(lag.total().toNanos());

@@ -3,6 +3,7 @@ package io.jrun.comm.backend;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import io.jrun.comm.RankLag;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
@@ -35,7 +36,7 @@ class WaitTimesTest {
         collective(OpKind.BARRIER, 2, 0);
         collective(OpKind.BARRIER, 0, 5);
         collective(OpKind.BARRIER, 7, Long.MAX_VALUE / 4);
-        assertThat(waits.lags()).extracting(WaitTimes.Lag::rank).containsExactly(7, 1, 0, 2);
+        assertThat(waits.lags()).extracting(RankLag::rank).containsExactly(7, 1, 0, 2);
         assertThat(waits.total()).isEqualTo(Duration.ofNanos(Long.MAX_VALUE / 4 + 15));
     }
 
@@ -48,9 +49,7 @@ class WaitTimesTest {
         assertThat(WaitTimes.lateRank(settled)).isEqualTo(2);
         assertThat(WaitTimes.lateNanos(settled)).isEqualTo(30);
         collective(OpKind.ALL_REDUCE, 3, 5);
-        assertThat(waits.lags())
-                .extracting(WaitTimes.Lag::rank, WaitTimes.Lag::count)
-                .containsExactly(tuple(2, 1L), tuple(3, 1L));
+        assertThat(waits.lags()).extracting(RankLag::rank, RankLag::count).containsExactly(tuple(2, 1L), tuple(3, 1L));
         assertThat(waits.total()).isEqualTo(Duration.ofNanos(35));
     }
 
@@ -74,10 +73,10 @@ class WaitTimesTest {
         collective(OpKind.ALL_REDUCE, 2, 20);
         assertThat(waits.lagsByOperation()).containsOnlyKeys("allReduce", "barrier");
         assertThat(waits.lagsByOperation().get("allReduce"))
-                .extracting(WaitTimes.Lag::rank, WaitTimes.Lag::total)
+                .extracting(RankLag::rank, RankLag::total)
                 .containsExactly(tuple(1, Duration.ofNanos(30)), tuple(2, Duration.ofNanos(20)));
         assertThat(waits.lags())
-                .extracting(WaitTimes.Lag::rank, WaitTimes.Lag::count, WaitTimes.Lag::max)
+                .extracting(RankLag::rank, RankLag::count, RankLag::max)
                 .containsExactly(tuple(1, 2L, Duration.ofNanos(30)), tuple(2, 1L, Duration.ofNanos(20)));
     }
 }

@@ -1,0 +1,12 @@
+package io.jrun.comm;
+
+import java.time.Duration;
+
+/**
+ * How long one rank has waited for another rank in its collectives.
+ *
+ * @param rank world rank of the rank that came last
+ * @param count number of collectives in which that rank came last
+ * @param total sum of the waits
+ */
+public record RankLag(int rank, long count, Duration total, Duration median, Duration p95, Duration max) {}

@@ -1,0 +1,53 @@
+package io.jrun.comm;
+
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.local.LocalHub;
+import io.jrun.comm.mpi.MpiJob;
+import io.jrun.comm.tcp.TcpOptions;
+import java.util.List;
+import java.util.Optional;
+
+/** Reads the environment of this process and joins the job that the environment names. Stateless. */
+public final class RuntimeWorldProvider implements WorldProvider {
+    @Override
+    public World init() {
+        WorkerEnvironment environment = WorkerEnvironment.of(System.getenv());
+        if (environment != null) {
+            return Joining.connect(environment).first();
+        }
+        return withoutAgent();
+    }
+
+    @Override
+    public void checkEnvironment() {
+        WorkerEnvironment _ = WorkerEnvironment.of(System.getenv());
+    }
+
+    @Override
+    public Rounds rounds() {
+        WorkerEnvironment environment = WorkerEnvironment.of(System.getenv());
+        return environment == null ? new JoinedRounds(withoutAgent()) : new JoinedRounds(Joining.connect(environment));
+    }
+
+    private static JoinedWorld withoutAgent() {
+        return MpiJob.hasStarted(System.getenv()) ? MpiWorld.join(System.getenv()) : alone();
+    }
+
+    private static JoinedWorld alone() {
+        WorldIdentity identity = WorldIdentity.alone();
+        GroupRegistry registry =
+                new GroupRegistry(Transports.of(TransportKind.SHM, 1, TcpOptions.DEFAULT), Optional.empty(), true);
+        Peer self = new Peer(
+                0,
+                0,
+                0,
+                identity.host(),
+                "127.0.0.1",
+                0,
+                ProcessHandle.current().pid());
+        WorldContext context = new WorldContext(identity.runId(), 0, 0, Bytes.EMPTY, List.of(self), Optional.empty());
+        return new JoinedWorld(identity, context, new LocalHub().connect(0, registry), registry, GroupOptions.DEFAULT);
+    }
+}
