@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import example.SendToNobody;
 import io.jrun.comm.WorkerPrograms.EveryOperation;
 import io.jrun.comm.WorkerPrograms.FailEarly;
 import io.jrun.comm.WorkerPrograms.FailInThread;
@@ -223,6 +224,29 @@ class WorkerProcessTest {
                 assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
             assertThat(agent.output(0)).contains("jrun: rank 0 has lost its node's agent");
+        }
+    }
+
+    /** What a user looks for first is the exception and the own line that it comes from. */
+    @Test
+    void theStackOfAFailureBeginsAndEndsInTheProgram() throws Exception {
+        try (TestAgent agent = new TestAgent(1)) {
+            assertThat(TestAgent.exitCode(
+                            agent.start(SendToNobody.class, List.of()).getFirst()))
+                    .isEqualTo(1);
+            assertThat(agent.output(0).lines().map(line -> line.replaceFirst("[0-9]+\\)$", "N)")))
+                    .containsSubsequence(
+                            "Exception in thread \"main\" java.lang.IllegalStateException: the step failed",
+                            "\tat example.SendToNobody.main(SendToNobody.java:N)")
+                    .anySatisfy(line -> assertThat(line).startsWith("Caused by: "))
+                    .contains("\tat example.SendToNobody.step(SendToNobody.java:N)")
+                    .noneMatch(line -> line.contains("\tat java.base/") || line.contains("\tat io.jrun."));
+            String record = Files.readString(agent.directory().resolve("rank-0.json"));
+            assertThat(record.replaceFirst(".*\"java_callstack\":", "").replaceFirst("\"full_callstack.*\n", ""))
+                    .contains("example.SendToNobody.step")
+                    .doesNotContain("\\tat io.jrun.", "\\tat java.base");
+            assertThat(record.replaceFirst(".*\"full_callstack\":", ""))
+                    .contains("example.SendToNobody.step", "\\tat io.jrun.comm.ProcessGroup.send", "WorkerMain.main");
         }
     }
 

@@ -4,8 +4,6 @@ import static io.jrun.comm.record.JsonText.quoted;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -43,25 +41,24 @@ final class ErrorRecord {
     }
 
     /** Writes {@code failure}, whole or not at all. */
-    void write(Throwable failure) {
+    void write(Throwable failure, FailureText text) {
         Path target = file;
         if (target == null || !written.compareAndSet(false, true)) {
             return;
         }
         try {
             Path partial = target.resolveSibling(target.getFileName() + ".partial");
-            Files.writeString(partial, json(failure), UTF_8);
+            Files.writeString(partial, json(failure, text), UTF_8);
             Files.move(partial, target, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
         } catch (IOException e) {
             System.err.println("jrun: cannot write the error record " + target + ": " + e.getMessage());
         }
     }
 
-    private String json(Throwable failure) {
-        StringWriter stack = new StringWriter();
-        failure.printStackTrace(new PrintWriter(stack));
+    private String json(Throwable failure, FailureText text) {
         return "{\"message\":{\"message\":" + quoted(failure.toString())
-                + ",\"extraInfo\":{\"java_callstack\":" + quoted(stack.toString())
+                + ",\"extraInfo\":{\"java_callstack\":" + quoted(text.shown())
+                + ",\"full_callstack\":" + quoted(text.full())
                 + ",\"timestamp\":\"" + System.currentTimeMillis() / 1000 + "\""
                 + ",\"rank\":" + quoted(rank) + ",\"host\":" + quoted(host)
                 + ",\"pid\":" + ProcessHandle.current().pid() + "}}}\n";

@@ -88,9 +88,9 @@ public final class WorkerMain {
     private static void end(ErrorRecord record, Thread thread, Throwable failure) {
         try {
             OpenChannels.fail();
-            record.write(failure);
-            System.err.println("Exception in thread \"" + thread.getName() + "\"");
-            failure.printStackTrace();
+            FailureText text = FailureText.of(failure);
+            record.write(failure, text);
+            System.err.print("Exception in thread \"" + thread.getName() + "\" " + text.shown());
             System.err.flush();
             System.out.flush();
             OpenDumps.begin(failure.toString());
