@@ -28,7 +28,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.Supplier;
 
 /** The {@code jrun} command. scripts/jrun starts it with the properties named here. */
 public final class JRunCommand {
@@ -99,51 +98,76 @@ public final class JRunCommand {
                     : run(request);
         }
         List<String> rest = args.subList(1, args.size());
-        return switch (subCommand.get()) {
-            case VERSION -> help(rest) ? print(HelpText.full()) : alone(args, JRunCommand::versionText);
-            case COMPLETION -> help(rest) ? print(HelpText.full()) : alone(args, HelpText::completion);
-            case FLIGHT_RECORDER ->
-                help(rest)
-                        ? print(FlightRequest.help())
-                        : print(FlightRecorderCommand.run(FlightRequest.parse(rest, surroundings)));
+        return asksForHelp(subCommand.get(), rest)
+                ? print(help(subCommand.get(), rest))
+                : dispatch(subCommand.get(), rest);
+    }
+
+    private int dispatch(SubCommand command, List<String> args) throws IOException, InterruptedException {
+        return switch (command) {
+            case HELP -> help(args);
+            case VERSION -> {
+                refuseWords(command, args);
+                yield print(versionText());
+            }
+            case COMPLETION -> {
+                refuseWords(command, args);
+                yield print(HelpText.completion(BenchProgram.words(surroundings.home())));
+            }
+            case FLIGHT_RECORDER -> print(FlightRecorderCommand.run(FlightRequest.parse(args, surroundings)));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
-                help(rest)
-                        ? print(JobsRequest.help(subCommand.get()))
-                        : new JobCommands(surroundings, terminal.out(), terminal::say)
-                                .run(JobsRequest.parse(subCommand.get(), rest));
-            case CERT ->
-                print(
-                        help(rest)
-                                ? CertRequest.help()
-                                : CertCommand.run(CertRequest.parse(rest, surroundings), surroundings.home()));
-            case DOCTOR ->
-                help(rest)
-                        ? print(DoctorRequest.help())
-                        : DoctorCommand.run(DoctorRequest.parse(rest, surroundings), surroundings.home(), terminal);
-            case BENCH -> bench(JobRequest.parseBench(rest, surroundings));
-            case SUBMIT ->
-                help(rest)
-                        ? print(SubmitRequest.help())
-                        : SubmitCommand.run(SubmitRequest.parse(rest, surroundings), terminal);
-            case AGENT ->
-                help(rest)
-                        ? print(AgentRequest.help())
-                        : AgentCommand.run(AgentRequest.parse(rest, surroundings), surroundings.home(), terminal);
+                new JobCommands(surroundings, terminal.out(), terminal::say).run(JobsRequest.parse(command, args));
+            case CERT -> print(CertCommand.run(CertRequest.parse(args, surroundings), surroundings.home()));
+            case DOCTOR -> DoctorCommand.run(DoctorRequest.parse(args, surroundings), surroundings.home(), terminal);
+            case BENCH ->
+                args.contains("-V") || args.contains("--version")
+                        ? print(versionText())
+                        : bench(JobRequest.parseBench(args, surroundings));
+            case SUBMIT -> SubmitCommand.run(SubmitRequest.parse(args, surroundings), terminal);
+            case AGENT -> AgentCommand.run(AgentRequest.parse(args, surroundings), surroundings.home(), terminal);
         };
+    }
+
+    /** Whether {@code args} of {@code command} have its help option. Of a job to submit, words after PROGRAM are its own. */
+    private static boolean asksForHelp(SubCommand command, List<String> args) {
+        return command == SubCommand.SUBMIT
+                ? SubmitRequest.asksForHelp(args)
+                : args.contains("-h") || args.contains("--help");
+    }
+
+    private String help(SubCommand command, List<String> args) throws IOException {
+        return switch (command) {
+            case HELP, VERSION, COMPLETION -> HelpText.ofWordlessCommand(command);
+            case FLIGHT_RECORDER -> FlightRequest.help();
+            case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK -> JobsRequest.help(command);
+            case CERT -> CertRequest.help();
+            case DOCTOR -> DoctorRequest.help();
+            case BENCH -> BenchProgram.help(args, surroundings.home());
+            case SUBMIT -> SubmitRequest.help();
+            case AGENT -> AgentRequest.help();
+        };
+    }
+
+    /** {@code jrun help [COMMAND]}. */
+    private int help(List<String> args) throws IOException {
+        if (args.isEmpty()) {
+            return print(HelpText.full());
+        }
+        return print(help(HelpText.commandOf(args.getFirst()), args.subList(1, args.size())));
     }
 
     private int bench(JobRequest request) throws IOException, InterruptedException {
         if (request instanceof JobRequest.Run(JobSpec job)) {
-            BenchCheck.check(job, surroundings.home());
+            BenchProgram.check(job, surroundings.home());
         } else if (request instanceof JobRequest.RunUnderMpi(JobSpec job)) {
-            BenchCheck.check(job, surroundings.home());
+            BenchProgram.check(job, surroundings.home());
         }
         return run(request);
     }
 
     private int run(JobRequest request) throws IOException, InterruptedException {
         return switch (request) {
-            case JobRequest.Help() -> print(HelpText.full());
+            case JobRequest.Help(boolean brief) -> print(brief ? HelpText.brief() : HelpText.full());
             case JobRequest.Version() -> print(versionText());
             case JobRequest.RunUnderMpi(JobSpec job) ->
                 MpiJobRun.run(
@@ -166,17 +190,11 @@ public final class JRunCommand {
         }
     }
 
-    private static boolean help(List<String> args) {
-        return args.contains("-h") || args.contains("--help");
-    }
-
-    /** A sub-command that takes nothing more. */
-    private int alone(List<String> args, Supplier<String> text) {
-        if (args.size() > 1) {
-            throw new UsageException("jrun " + args.getFirst() + " takes no arguments, but '" + args.get(1)
-                    + "' follows; 'jrun --help' shows what there is.");
+    private static void refuseWords(SubCommand command, List<String> args) {
+        if (!args.isEmpty()) {
+            throw new UsageException(
+                    "'" + args.getFirst() + "' is one word too many; usage: jrun " + command.word() + ".");
         }
-        return print(text.get());
     }
 
     private static String versionText() {

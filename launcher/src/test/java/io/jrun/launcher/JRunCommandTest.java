@@ -27,20 +27,63 @@ class JRunCommandTest {
     @CsvSource({"version", "completion"})
     void whatTakesNoArgumentsRefusesThem(String command) {
         assertThat(run(command, "--json")).isEqualTo(2);
-        assertThat(err)
-                .hasToString("jrun: jrun " + command
-                        + " takes no arguments, but '--json' follows; 'jrun --help' shows what there is.\n");
+        assertThat(err).hasToString("jrun: '--json' is one word too many; usage: jrun " + command + ".\n");
         assertThat(out.size()).isZero();
         assertThat(run(command)).isZero();
         assertThat(out.size()).isPositive();
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"version", "completion", "agent"})
-    void helpOfASubCommandIsNoError(String command) {
-        assertThat(run(command, "--help")).isZero();
-        assertThat(out.toString(StandardCharsets.UTF_8)).startsWith("Usage: jrun");
+    @ValueSource(
+            strings = {
+                "help",
+                "version",
+                "completion",
+                "agent --listen=0.0.0.0",
+                "submit --nnodes=2 --time 5",
+                "doctor --hosts a,b",
+                "cert node a --days=1",
+                "flight-recorder logs --json",
+                "ps -a",
+                "describe job",
+                "logs -f --rank=1 job",
+                "attach job",
+                "cancel job --now",
+                "stack job"
+            })
+    void helpOfASubCommandWorksAnywhereAndStartsNothing(String line) {
+        String command = line.replaceFirst(" .*", "");
+        for (String help : List.of("-h", "--help")) {
+            assertThat(run((line + " " + help).split(" ", -1))).isZero();
+            assertThat(run((command + " " + help + line.substring(command.length())).split(" ", -1)))
+                    .isZero();
+        }
+        assertThat(run("help", command)).isZero();
+        String text = out.toString(StandardCharsets.UTF_8);
+        assertThat(text).startsWith("Usage: jrun " + command);
+        assertThat(text).isEqualTo(text.substring(0, text.length() / 5).repeat(5));
         assertThat(err.size()).isZero();
+    }
+
+    @Test
+    void helpOfJrunIsBriefOrWhole() {
+        assertThat(run("-h")).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8).lines()).hasSizeLessThan(45);
+        out.reset();
+        assertThat(run("--help")).isZero();
+        String whole = out.toString(StandardCharsets.UTF_8);
+        assertThat(whole).contains("--signals-to-handle", "Exit codes:");
+        out.reset();
+        assertThat(run("help")).isZero();
+        assertThat(out).hasToString(whole);
+        assertThat(run("help", "decribe")).isEqualTo(2);
+        assertThat(err).hasToString("jrun: unknown command 'decribe'; did you mean 'jrun help describe'?\n");
+    }
+
+    @Test
+    void wordsAfterTheProgramOfASubmittedJobAreItsOwn() {
+        assertThat(run("submit", "--print", "train.jar", "--help")).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8)).contains("train.jar --help");
     }
 
     @Test

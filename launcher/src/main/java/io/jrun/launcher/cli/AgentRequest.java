@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
-import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParseResult;
 
@@ -41,7 +40,7 @@ public sealed interface AgentRequest {
             result = AgentOption.command().setExpandAtFiles(false).parseArgs(args.toArray(String[]::new));
         } catch (ParameterException e) {
             throw new UsageException(
-                    e.getMessage() + "; usage: jrun agent [--secret-file PATH] [--listen ADDRESS:PORT].");
+                    e.getMessage() + "; usage: jrun agent [--secret-file=PATH] [--listen=ADDRESS:PORT].");
         }
         return result.hasMatchedOption("--home") ? goHome(result) : listen(result, surroundings);
     }
@@ -76,6 +75,6 @@ public sealed interface AgentRequest {
 
     /** What {@code jrun agent --help} prints. */
     static String help() {
-        return AgentOption.command().getUsageMessage(CommandLine.Help.Ansi.OFF);
+        return AgentOption.help();
     }
 }

@@ -22,13 +22,8 @@ record BenchArguments(List<String> own, List<String> programs) {
 
     private static final String MPI = "mpi";
 
-    private static final Set<String> HELP = Set.of("-h", "--help", "-V", "--version");
-
     /** Whether one of the backends to measure is MPI's. */
     boolean needsMpi() {
-        if (programs.stream().anyMatch(HELP::contains)) {
-            return false;
-        }
         for (int i = 0; i < programs.size(); i++) {
             String arg = programs.get(i);
             boolean hasValue = arg.equals(BACKEND) && i + 1 < programs.size();
@@ -59,9 +54,6 @@ record BenchArguments(List<String> own, List<String> programs) {
                 i++;
                 own.add(args.get(i));
             }
-        }
-        if (programs.stream().anyMatch(HELP::contains)) {
-            own.add(LaunchOption.NPROC_PER_NODE.longName() + "=1"); // every worker would print the same text
         }
         return new BenchArguments(own, programs);
     }

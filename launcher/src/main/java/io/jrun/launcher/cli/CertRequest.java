@@ -82,12 +82,17 @@ public record CertRequest(Path folder, List<String> names, int days) {
 
     /** What {@code jrun cert --help} prints. */
     public static String help() {
-        return "Usage: " + USAGE.replace(" | ", "\n       ") + "\n"
-                + "Certificates for launchers and agents, in place of a secret that all share.\n"
-                + "      init         makes an authority, DIR/ca.pem: keep it where nodes and users are admitted\n"
-                + "      node NAME    makes DIR/NAME.pem, the --secret-file of the host or user NAME; further names and\n"
-                + "                   addresses by which launchers call a host follow after commas\n"
-                + "      --dir=DIR    default: ~/.config/jrun\n"
-                + "      --days=N     how long it is good for, default " + DAYS + "\n";
+        return new HelpPage(USAGE.split(" \\| ", -1))
+                .about(HelpText.sentence(SubCommand.CERT))
+                .word("init", "Make an authority, DIR/ca.pem. Keep it where you admit hosts and users.")
+                .word(
+                        "node NAME",
+                        "Make DIR/NAME.pem, the --secret-file of the host or user NAME. Add the other names and addresses of a"
+                                + " host after commas: those by which launchers call the host.")
+                .option(HelpPage.value(List.of("--dir"), "DIR", "Folder of the authority. Default: ~/.config/jrun."))
+                .option(HelpPage.value(
+                        List.of("--days"), "N", "Days for which the certificate is valid. Default: " + DAYS + "."))
+                .option(HelpPage.help())
+                .text();
     }
 }

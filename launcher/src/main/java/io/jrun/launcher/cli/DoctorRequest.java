@@ -51,9 +51,23 @@ public record DoctorRequest(Optional<Cluster> cluster, boolean json) {
 
     /** What {@code jrun doctor --help} prints. */
     public static String help() {
-        return "Usage: " + USAGE + "\n"
-                + "Says whether this machine, and each host and every way between two of them, has what jobs need; a line each,\n"
-                + "with what to do. Hosts are named and reached as for a job: by standing agents (--secret-file, --agent-port),\n"
-                + "by ssh (--ssh-options, --remote-jrun), or, in a Slurm allocation, by srun; --launch=local looks at none.\n";
+        HelpPage page = new HelpPage("jrun doctor [options]")
+                .about(
+                        "Checks that this machine, each host and every connection between two hosts has what jobs need, and"
+                                + " says what to do. Hosts are named and reached as for a job; --launch=local checks this machine only."
+                                + " Exit code 1: there is a problem.");
+        for (LaunchOption option : TAKEN) {
+            page.option(HelpPage.of(
+                    option,
+                    option == LaunchOption.JSON
+                            ? "Print one JSON object instead of text."
+                            : option.descriptionAndDefault()));
+        }
+        return page.option(HelpPage.help()).text();
+    }
+
+    /** The options of {@code jrun doctor}. */
+    static List<String> optionNames() {
+        return TAKEN.stream().flatMap(option -> option.names().stream()).toList();
     }
 }

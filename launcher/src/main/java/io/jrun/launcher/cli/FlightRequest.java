@@ -35,10 +35,13 @@ public record FlightRequest(Path directory, boolean json) {
 
     /** What {@code jrun flight-recorder --help} prints. */
     public static String help() {
-        return "Usage: " + USAGE + "\n"
-                + "Matches the last collectives of all ranks of a job that failed, and says who diverged and where,\n"
-                + "and who came last to which of them.\n"
-                + "      DIR      the job's log folder, LOG_DIR/RUN_ID (its last attempt), or one of its attempt folders\n"
-                + "      --json   one JSON object instead of tables\n";
+        return new HelpPage(USAGE)
+                .about(
+                        "Compares the last collectives of all ranks of a failed job. Names the rank that diverged and the call,"
+                                + " and the ranks that came last.")
+                .word("DIR", "Log folder of the job, LOG_DIR/RUN_ID (its last attempt), or one of its attempt folders.")
+                .option(HelpPage.flag(List.of("--json"), "Print one JSON object instead of tables."))
+                .option(HelpPage.help())
+                .text();
     }
 }

@@ -1,24 +1,24 @@
 package io.jrun.launcher.cli;
 
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import picocli.AutoComplete;
-import picocli.CommandLine;
-import picocli.CommandLine.Model.ArgGroupSpec;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 
-/** {@code jrun --help} and the shell completion, rendered by picocli from {@link LaunchOption}. */
+/** The help of jrun itself, whole and brief, made from {@link LaunchOption} and {@link SubCommand}. Stateless. */
 public final class HelpText {
-    private static final int WIDTH = 110;
+    /** What most jobs need, in fewer words than {@link LaunchOption} has. */
+    private static final Map<LaunchOption, String> COMMON = common();
 
     private static final List<String> EXIT_CODES = List.of(
             "  0    all workers ended with 0",
-            "  N    the first failing worker's own exit code; 128+n if signal n killed it",
-            "  2    the command line or job file was wrong, or an agent refused the job; nothing was started",
-            "  65   of a worker: not to be started again, whatever --max-restarts says",
+            "  N    exit code of the worker that failed first; 128+n if signal n killed it",
+            "  2    wrong command line or job file, or an agent refused the job; nothing was started",
+            "  65   exit code of a worker that must not be started again, whatever --max-restarts says",
             "  69   an agent or its host was lost or could not be reached",
             "  70   internal error of jrun",
             "  75   a worker hung, see --worker-timeout and --progress-timeout",
@@ -27,73 +27,133 @@ public final class HelpText {
 
     private static final List<String> EXAMPLES = List.of(
             "  jrun --nproc-per-node=2 train.jar --epochs 3",
-            "      two workers of a runnable jar; --epochs 3 is the program's own",
+            "      two workers of a runnable jar; --epochs 3 belongs to the program",
             "  jrun --nproc-per-node=gpu --max-restarts=3 --jvm-opts=-Xmx8g train.jar --resume latest",
             "      a worker for each GPU, started again up to three times",
             "  jrun --hosts gpu[01-04]:8 train.jar",
             "      32 workers on four hosts, over ssh",
             "  jrun --hosts gpu[01-04]:8 --secret-file ~/.jrun-secret train.jar",
-            "      the same where 'jrun agent --secret-file ~/.jrun-secret --listen 0.0.0.0' runs",
+            "      the same, where 'jrun agent --secret-file ~/.jrun-secret --listen 0.0.0.0' runs on each host",
+            "  jrun --nnodes=2 --rdzv-endpoint=head:29400 --nproc-per-node=8 train.jar",
+            "      torchrun's way: the same command on every node",
             "  jrun --nproc-per-node=2 --env LEVEL=debug python3 train.py",
-            "      any program: RANK, WORLD_SIZE, MASTER_ADDR and the like are set as torchrun sets them");
+            "      any program: jrun sets RANK, WORLD_SIZE, MASTER_ADDR and the rest as torchrun does");
 
     private static final List<String> VARIABLES = List.of(
-            "  JRUN_X, PET_X  the default of option --x; the option itself wins, then --file, JRUN_X, PET_X",
-            "  JRUN_JAVA_HOME, JAVA_HOME  the JDK (25 or newer) that runs jrun",
-            "  JRUN_HOME  the installation that scripts/jrun uses, instead of the one beside it",
-            "  JRUN_NO_ARCHIVE  1: keep no class-data archives, which make starts fast",
-            "  NO_COLOR  no colours on the console");
+            "  JRUN_X, PET_X    default of option --x, as named under Env; order: command line, --file, JRUN_X, PET_X",
+            "  JRUN_JAVA_HOME, JAVA_HOME    JDK (25 or newer) that runs jrun",
+            "  JRUN_HOME        installation that scripts/jrun uses, instead of the one beside it",
+            "  JRUN_NO_ARCHIVE  1: make no class-data archives, which shorten starts",
+            "  NO_COLOR         any value: no colours on the console");
 
     private static final List<String> RUNTIME_VARIABLES = List.of(
-            "  JRUN_TRANSPORT  auto (default: shared memory on one node), shm or tcp",
-            "  JRUN_DETERMINISTIC  1: results depend on neither transport nor how data is split",
-            "  JRUN_TIMEOUT_SECONDS  deadline of a collective, 600 by default",
-            "  JRUN_LATE_WARNING_SECONDS  a collective that waits longer says for whom, 60 by default",
-            "  JRUN_ALGORITHM  forces a TCP algorithm, see docs/algorithms.md");
+            "  JRUN_TRANSPORT             auto, shm or tcp; default: auto (shared memory inside a node)",
+            "  JRUN_DETERMINISTIC         1: results depend neither on the transport nor on how data is split",
+            "  JRUN_TIMEOUT_SECONDS       deadline of a collective; default: 600 s",
+            "  JRUN_LATE_WARNING_SECONDS  a collective that waits longer names the late ranks; default: 60 s",
+            "  JRUN_ALGORITHM             TCP algorithm to use, see docs/algorithms.md");
 
     private HelpText() {}
 
-    /** The whole help, ending in a newline. */
+    private static Map<LaunchOption, String> common() {
+        Map<LaunchOption, String> texts = new LinkedHashMap<>();
+        texts.put(LaunchOption.NPROC_PER_NODE, "workers on each node (default: 1)");
+        texts.put(LaunchOption.HOSTS, "hosts to run on: h1:8,h2:4 or gpu[01-04]:8");
+        texts.put(LaunchOption.NNODES, "number of nodes, with --rdzv-endpoint or --hosts");
+        texts.put(LaunchOption.RDZV_ENDPOINT, "where the jruns of all nodes meet, as in torchrun");
+        texts.put(LaunchOption.MAX_RESTARTS, "restarts after a failure (default: 0)");
+        texts.put(LaunchOption.TIMEOUT, "end the job after this time: 90s, 10m, 2h (default: no limit)");
+        texts.put(LaunchOption.ENV, "environment variable of the workers; repeatable");
+        texts.put(LaunchOption.JVM_OPTS, "JVM options of the workers; repeatable");
+        texts.put(LaunchOption.DETACH, "run in the background; 'jrun ps' and 'jrun logs' show the job");
+        texts.put(LaunchOption.DRY_RUN, "show which rank runs where, and start nothing");
+        return texts;
+    }
+
+    /** The whole help. */
     public static String full() {
-        CommandLine command = new CommandLine(documented());
-        return command.getUsageMessage(CommandLine.Help.Ansi.OFF)
-                .lines()
-                .map(String::stripTrailing)
-                .collect(Collectors.joining("\n", "", "\n"));
-    }
-
-    /** A script that completes jrun's options and sub-commands in bash and zsh. */
-    public static String completion() {
-        CommandSpec spec = documented();
-        SubCommand.names().forEach(name -> spec.addSubcommand(name, CommandSpec.create()));
-        return AutoComplete.bash("jrun", new CommandLine(spec));
-    }
-
-    private static CommandSpec documented() {
-        CommandSpec spec = CommandSpec.create().name("jrun");
-        int order = 0;
+        HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
+                .about(
+                        "",
+                        "Starts PROGRAM, a runnable jar or any executable, once for each rank, and watches all ranks. The first"
+                                + " failure stops the job on all hosts; jrun reports the cause and ends with the exit code of the rank"
+                                + " that failed. Everything after PROGRAM belongs to the program.",
+                        "",
+                        "Options may be written with - or _ inside their names, and with = or a blank before their values. A TIME is"
+                                + " in seconds or has a unit: 500ms, 90s, 10m, 2h.");
+        page.subCommands();
         for (OptionGroup group : OptionGroup.values()) {
-            order++;
-            spec.addArgGroup(documented(group, order));
+            page.group(group.heading(), optionsOf(group));
         }
-        spec.usageMessage()
-                .width(WIDTH)
-                .abbreviateSynopsis(true)
-                .sortOptions(false)
-                .customSynopsis("jrun [options] PROGRAM [args...]", synopsisOfSubCommands())
-                .description(
-                        "%nStarts PROGRAM, a runnable jar or any executable, once for each rank, watches all of them, and"
-                                + " ends as they end: the first failure stops the job everywhere and is reported with its"
-                                + " cause. Everything after PROGRAM is the program's own. Names of options may be written"
-                                + " with - or _.")
-                .footer(footer());
-        return spec;
+        return page.footer(footer()).text();
     }
 
-    private static String synopsisOfSubCommands() {
-        return SubCommand.descriptions().entrySet().stream()
-                .map(entry -> "       jrun " + entry.getKey() + "  " + entry.getValue())
-                .collect(Collectors.joining("%n"));
+    /**
+     * A script that completes jrun's options and sub-commands.
+     *
+     * @param benchWords the operations and options of {@code jrun bench}
+     */
+    public static String completion(List<String> benchWords) {
+        return CompletionScript.text(benchWords);
+    }
+
+    /** What fits on a screen. */
+    public static String brief() {
+        HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
+                .about(
+                        "Starts PROGRAM, a runnable jar or any executable, once for each rank.",
+                        "",
+                        "Examples:",
+                        "  jrun --nproc-per-node=2 train.jar --epochs 3      two workers on this machine",
+                        "  jrun --nproc-per-node=gpu python3 train.py        a worker for each GPU, torchrun's environment",
+                        "  jrun --hosts gpu[01-04]:8 train.jar               32 workers on four hosts, over ssh")
+                .subCommands();
+        COMMON.forEach((option, text) -> page.option(HelpPage.of(option, text)));
+        return page.footer("", "'jrun --help' shows all options, 'jrun help COMMAND' those of a command.")
+                .text();
+    }
+
+    /** The help of a sub-command that has no options. */
+    public static String ofWordlessCommand(SubCommand command) {
+        String words = command == SubCommand.HELP ? " [COMMAND]" : "";
+        return new HelpPage("jrun " + command.word() + words)
+                .about(sentence(command))
+                .option(HelpPage.help())
+                .text();
+    }
+
+    /**
+     * The sub-command that {@code word} names.
+     *
+     * @throws UsageException if it names none
+     */
+    public static SubCommand commandOf(String word) {
+        return SubCommand.of(word)
+                .orElseThrow(() -> new UsageException("unknown command '" + word + "'"
+                        + SubCommand.near(word)
+                                .map(command -> "; did you mean 'jrun help " + command.word() + "'?")
+                                .orElse("; 'jrun -h' lists the commands.")));
+    }
+
+    /** What {@code command} does, as a sentence. */
+    static String sentence(SubCommand command) {
+        String text = command.description();
+        return text.substring(0, 1).toUpperCase(Locale.ROOT) + text.substring(1) + ".";
+    }
+
+    private static List<OptionSpec> optionsOf(OptionGroup group) {
+        Stream<OptionSpec> options = Arrays.stream(LaunchOption.values())
+                .filter(option -> option.group() == group)
+                .map(option -> HelpPage.of(option, description(option)));
+        return group == OptionGroup.OTHER
+                ? Stream.concat(
+                                options,
+                                Stream.of(
+                                        HelpPage.flag(List.of("-h"), "Show a brief help."),
+                                        HelpPage.flag(List.of("--help"), "Show this help."),
+                                        HelpPage.flag(List.of("-V", "--version"), "Show the version.")))
+                        .toList()
+                : options.toList();
     }
 
     private static String[] footer() {
@@ -110,52 +170,9 @@ public final class HelpText {
                 .toArray(String[]::new);
     }
 
-    private static ArgGroupSpec documented(OptionGroup group, int order) {
-        ArgGroupSpec.Builder builder = ArgGroupSpec.builder()
-                .heading("%n" + group.heading() + ":%n")
-                .validate(false)
-                .order(order);
-        Arrays.stream(LaunchOption.values())
-                .filter(option -> option.group() == group)
-                .forEach(option -> builder.addArg(documented(option)));
-        if (group == OptionGroup.OTHER) {
-            builder.addArg(documentedSwitch("Show this help and end.", "-h", "--help"));
-            builder.addArg(documentedSwitch("Show the version and end.", "-V", "--version"));
-        }
-        return builder.build();
-    }
-
-    private static OptionSpec documented(LaunchOption option) {
-        OptionSpec.Builder builder = OptionSpec.builder(option.names().toArray(String[]::new))
-                .order(Arrays.asList(LaunchOption.values()).indexOf(option))
-                .description(description(option));
-        return option.isSwitch()
-                ? builder.arity("0").type(boolean.class).build()
-                : builder.arity("1")
-                        .paramLabel(option.parameter())
-                        .type(String.class)
-                        .build();
-    }
-
-    private static OptionSpec documentedSwitch(String description, String... names) {
-        return OptionSpec.builder(names)
-                .arity("0")
-                .type(boolean.class)
-                .order(LaunchOption.values().length)
-                .description(description)
-                .build();
-    }
-
     private static String description(LaunchOption option) {
-        StringBuilder text = new StringBuilder(option.description());
-        if (!option.defaultText().isEmpty()) {
-            text.append(" Default: ").append(option.defaultText()).append('.');
-        }
         String variables = Stream.concat(option.jrunVariable().stream(), option.torchVariable().stream())
                 .collect(Collectors.joining(", "));
-        if (!variables.isEmpty()) {
-            text.append(" Env: ").append(variables).append('.');
-        }
-        return text.toString().replace("%", "%%");
+        return option.descriptionAndDefault() + (variables.isEmpty() ? "" : " Env: " + variables + ".");
     }
 }

@@ -95,7 +95,7 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
                                     .filter(LaunchOption::isAllowedInFile)
                                     .map(LaunchOption::key))
                     .toList();
-            throw new UsageException(file + ": unknown key '" + key + "'." + Suggestion.didYouMean(dashed, known));
+            throw new UsageException(file + ": unknown key '" + key + "'" + Suggestion.didYouMean(dashed, known));
         }
 
         private List<String> values(LaunchOption option, String key, JsonNode value) {

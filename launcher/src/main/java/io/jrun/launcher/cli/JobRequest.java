@@ -16,8 +16,8 @@ public sealed interface JobRequest {
     /** Run this job with mpirun, which starts the ranks itself. */
     record RunUnderMpi(JobSpec job) implements JobRequest {}
 
-    /** Show the help. */
-    record Help() implements JobRequest {}
+    /** Show the whole help, or as much as fits a screen. */
+    record Help(boolean brief) implements JobRequest {}
 
     /** Show the version. */
     record Version() implements JobRequest {}
@@ -29,8 +29,8 @@ public sealed interface JobRequest {
      */
     static JobRequest parse(List<String> args, Surroundings surroundings) {
         OptionScanner.Scanned parsed = OptionScanner.scan(args);
-        if (parsed.help()) {
-            return new Help();
+        if (parsed.help() || parsed.brief()) {
+            return new Help(!parsed.help());
         }
         if (parsed.version()) {
             return new Version();

@@ -6,6 +6,7 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
 import io.jrun.launcher.job.Liveness;
 import io.jrun.launcher.job.NodePolicy;
+import io.jrun.launcher.job.PlacementRules;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
@@ -55,18 +56,28 @@ final class JobSpecBuilder {
         NodePolicy nodes = new NodeOptions(settings, cluster).policy();
         new Companions(settings).check(cluster, nodes);
         checkMonitorInterval();
-        Program program = new ProgramFinder(settings, surroundings).find(word, args);
+        // Every option is read before PROGRAM is looked for: a mistyped option may be why there is no such program.
+        String runId = runId();
+        PlacementRules rules = placement.rules();
+        Path logDirectory = logDirectory();
+        ConsoleSettings console = console();
+        StopPolicy stopPolicy = stopPolicy();
+        Liveness liveness = liveness();
+        Optional<Duration> timeout = settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT));
+        ProgramFinder programs = new ProgramFinder(settings, surroundings);
+        WorkerSettings workers = workers(programs.isJava(word));
+        Program program = programs.find(word, args);
         return new JobSpec(
-                runId(),
+                runId,
                 program,
-                placement.rules(),
-                workers(program),
-                logDirectory(),
-                console(),
-                stopPolicy(),
-                liveness(),
+                rules,
+                workers,
+                logDirectory,
+                console,
+                stopPolicy,
+                liveness,
                 nodes,
-                settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT)),
+                timeout,
                 cluster,
                 settings.isOn(LaunchOption.DRY_RUN),
                 settings.isOn(LaunchOption.JSON));
@@ -97,7 +108,7 @@ final class JobSpecBuilder {
         return id;
     }
 
-    private WorkerSettings workers(Program program) {
+    private WorkerSettings workers(boolean isJava) {
         Path directory = surroundings.resolve(settings.text(LaunchOption.WORKDIR, "."));
         if (!Files.isDirectory(directory)) {
             throw new UsageException(settings.name(LaunchOption.WORKDIR) + ": "
@@ -106,7 +117,7 @@ final class JobSpecBuilder {
         return new WorkerSettings(
                 variables(),
                 directory,
-                gpuVisibility(program),
+                gpuVisibility(isJava),
                 settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK),
                 settings.text(LaunchOption.ROLE, "default"),
                 settings.has(LaunchOption.MASTER_PORT) && !settings.has(LaunchOption.MASTER_ADDR)
@@ -165,9 +176,9 @@ final class JobSpecBuilder {
         return backend;
     }
 
-    private GpuVisibility gpuVisibility(Program program) {
+    private GpuVisibility gpuVisibility(boolean isJava) {
         if (!settings.has(LaunchOption.GPU_VISIBILITY)) {
-            return program instanceof Program.JavaProgram || settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK)
+            return isJava || settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK)
                     ? GpuVisibility.ONE_BY_DEFAULT
                     : GpuVisibility.ALL;
         }

@@ -5,6 +5,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * What one of the commands about jobs, {@code ps} and its kin, was asked for.
@@ -22,13 +23,13 @@ public record JobsRequest(SubCommand command, String job, Set<Flag> flags, Optio
     /** A switch. */
     public enum Flag {
         /** Ended jobs too. */
-        ALL("--all", "-a", "also the jobs that have ended"),
+        ALL("--all", "-a", "List the jobs that have ended too."),
         /** For machines. */
-        JSON("--json", "", "one JSON object instead of text"),
+        JSON("--json", "", "Print one JSON object instead of text."),
         /** Go on with what comes. */
-        FOLLOW("--follow", "-f", "go on with what is being written, until the job's end"),
+        FOLLOW("--follow", "-f", "Follow the output until the job ends."),
         /** Without the grace period. */
-        NOW("--now", "", "SIGKILL at once, without the grace period");
+        NOW("--now", "", "Send SIGKILL at once, without the grace period.");
 
         private final String name;
         private final String shortName;
@@ -44,8 +45,8 @@ public record JobsRequest(SubCommand command, String job, Set<Flag> flags, Optio
             return " [" + (shortName.isEmpty() ? name : shortName) + "]";
         }
 
-        private String help() {
-            return "%n  %-22s %s".formatted(shortName.isEmpty() ? name : shortName + ", " + name, description);
+        private List<String> names() {
+            return shortName.isEmpty() ? List.of(name) : List.of(shortName, name);
         }
     }
 
@@ -91,18 +92,22 @@ public record JobsRequest(SubCommand command, String job, Set<Flag> flags, Optio
 
     /** What {@code jrun COMMAND --help} prints. */
     public static String help(SubCommand command) {
-        StringBuilder text = new StringBuilder("Usage: ").append(usage(command));
-        text.append("\n").append(command.description()).append('.');
+        HelpPage page = new HelpPage(usage(command)).about(HelpText.sentence(command));
         if (command != SubCommand.PS) {
-            text.append("%n  %-22s %s"
-                    .formatted(
-                            "JOB", "the job's run id, the beginning of one, or its log folder; 'jrun ps' shows jobs"));
+            page.word("JOB", "Run id of the job, the beginning of one, or its log folder. 'jrun ps' shows the jobs.");
         }
-        allowed(command).forEach(flag -> text.append(flag.help()));
+        allowed(command).forEach(flag -> page.option(HelpPage.flag(flag.names(), flag.description)));
         if (takesRanks(command)) {
-            text.append("%n  %-22s %s".formatted(RANK + "=RANKS", "only these ranks, as 0,2-5"));
+            page.option(HelpPage.value(List.of(RANK), "RANKS", "Only these ranks: 0,2-5. Default: all."));
         }
-        return text.append('\n').toString();
+        return page.option(HelpPage.help()).text();
+    }
+
+    /** The options of {@code command}. */
+    static List<String> optionNames(SubCommand command) {
+        Stream<String> flags = allowed(command).stream().flatMap(flag -> flag.names().stream());
+        return Stream.concat(flags, takesRanks(command) ? Stream.of(RANK) : Stream.empty())
+                .toList();
     }
 
     private static String usage(SubCommand command) {

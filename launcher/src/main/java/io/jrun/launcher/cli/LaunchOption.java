@@ -12,295 +12,304 @@ public enum LaunchOption {
     NNODES(
             "--nnodes",
             "N|MIN:MAX",
-            "the hosts named",
+            "the number of named hosts, or 1",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "Number of nodes: 1; with --hosts or --hostfile the number of hosts named there, with --rdzv-endpoint of jruns that"
-                    + " meet. MIN:MAX: the job begins, and goes"
-                    + " on after a restart, with as many of them as there are, at least MIN; those beyond MAX stand by."),
+            "Number of nodes. With MIN:MAX the job starts, and continues after a restart, with as many nodes as "
+                    + "there are: at least MIN, at most MAX. Further nodes stand by."),
     SPARES(
             "--spares",
             "K",
             "0",
             Kind.OWN,
             OptionGroup.JOB,
-            "So many of the hosts named, the last ones, stand by; one that fails is replaced by the next restart, in its place."),
+            "The last K of the named hosts stand by. A spare host replaces a lost host at the next restart and "
+                    + "takes its ranks."),
     JOIN_TIMEOUT(
             "--join-timeout",
             "TIME",
-            "60",
+            "60 s",
             Kind.OWN,
             OptionGroup.JOB,
-            "How long nodes are waited for, at the start and when too many were lost. If there are MIN, 30 s more for the rest."),
+            "How long jrun waits for nodes, at the start and after a loss of nodes. Once MIN nodes are there, "
+                    + "jrun waits 30 s more for the rest."),
     NODE_COOLDOWN(
             "--node-cooldown",
             "TIME",
-            "30",
+            "30 s",
             Kind.OWN,
             OptionGroup.JOB,
-            "With MIN:MAX or spares: how long a host that was lost is not called again."),
+            "With --nnodes=MIN:MAX or --spares: how long jrun waits before it calls a lost host again."),
     NPROC_PER_NODE(
             "--nproc-per-node",
             "N|auto|cpu|gpu",
             "1",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "Workers on each node: a number, gpu (one for each GPU), cpu (one for each usable core), or auto (GPUs if"
-                    + " there are any, else cores)."),
+            "Workers on each node: a number, gpu (one for each GPU), cpu (one for each usable core), or auto "
+                    + "(gpu where there are GPUs, else cpu)."),
     STANDALONE(
             "--standalone",
             "",
             "",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "One node, no rendezvous with others. That is what jrun does anyway; refused together with more nodes."),
+            "Run on this machine alone, also inside a Slurm allocation."),
     NODE_RANK(
             "--node-rank",
             "N",
-            "any that is free",
+            "the next free one",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "This node's place in the order of nodes. Node 0 hosts the job, except with --rdzv-backend=c10d."),
+            "Number of this node, from 0. Node 0 hosts the job, unless --rdzv-backend=c10d is given."),
     RDZV_ENDPOINT(
             "--rdzv-endpoint",
             "HOST:PORT",
             "",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "Where the jruns of all nodes meet, started in any order: the one on that host hosts the job, each shows its own"
-                    + " workers' output and ends with the job's exit code. They share --secret-file. Default port: 29400."),
+            "Address at which the jrun processes of all nodes meet. Start the same command on every node, in any "
+                    + "order. The jrun on HOST hosts the job. Each jrun shows the output of its own workers and ends with "
+                    + "the exit code of the job. All nodes need the same --secret-file. Default port: 29400."),
     RDZV_ID(
             "--rdzv-id",
             "ID",
-            "made of the command line",
+            "made from the command line",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "The job's name, the same on all nodes; also its --run-id."),
+            "Name of the job, the same on all nodes. Also its --run-id."),
     RDZV_CONF(
             "--rdzv-conf",
             "K=V,...",
             "",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "join_timeout (600 s; timeout is the same), last_call_timeout (30 s, for more than MIN nodes), is_host; torchrun's"
-                    + " others are accepted and mean nothing here."),
+            "Settings of the meeting: join_timeout or timeout (600 s), last_call_timeout (30 s, how long to wait "
+                    + "for more than MIN nodes), is_host. Other settings of torchrun are accepted and ignored."),
     RDZV_BACKEND(
             "--rdzv-backend",
-            "NAME",
+            "c10d|static|jrun",
             "jrun",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "c10d, static or jrun: all mean jrun's own."),
+            "All three names mean jrun's own rendezvous. c10d: the endpoint's host hosts the job, whatever "
+                    + "--node-rank says."),
     MASTER_ADDR(
             "--master-addr",
             "HOST",
             "",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "With --master-port (29500) what --rdzv-endpoint is, as torchrun's static rendezvous has it."),
+            "torchrun's static rendezvous: the same as --rdzv-endpoint=HOST:PORT, where PORT is --master-port "
+                    + "(29500)."),
     LOCAL_ADDR(
             "--local-addr",
             "ADDRESS",
-            "found out",
+            "found by jrun",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "Address at which the workers of this node are reached by the others."),
+            "Address at which the other nodes reach the workers of this node."),
     LAUNCH(
             "--launch",
             "auto|local|hosts|ssh|slurm",
             "auto",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "How jrun comes to an agent on each host: local (this machine, no other), hosts (they stand there, 'jrun agent'),"
-                    + " ssh or slurm (it starts them for this job, with ssh, or srun in a Slurm allocation). auto: in an allocation"
-                    + " slurm, except with --rdzv-endpoint or --standalone; where hosts are named, those that stand there if there is a secret file, else (or with --ssh-options) ssh."),
+            "How jrun reaches an agent on each host. local: this machine only. hosts: agents run there already "
+                    + "('jrun agent'). ssh: jrun starts them over ssh. slurm: jrun starts them with srun in a Slurm "
+                    + "allocation. auto: slurm in an allocation, unless --rdzv-endpoint or --standalone is given; for "
+                    + "named hosts, hosts if there is a secret file, else ssh. --ssh-options means ssh."),
     HOSTS(
             "--hosts --nodelist",
             "HOSTS",
             "",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Run on these hosts, in this order: h1:8,h2:4 or gpu[01-04,07]:8, Slurm's host list grammar with the number of"
-                    + " workers after a colon (--nproc-per-node where there is none). jrun must be there under the same path; hosts"
-                    + " that lack the program or its jars get them from here."),
+            "Hosts to run on, in this order: h1:8,h2:4 or gpu[01-04,07]:8 (the grammar of Slurm). The number "
+                    + "after the colon is the number of workers; --nproc-per-node is used where it is missing. jrun must "
+                    + "be installed under the same path. Hosts that lack the program or its jars get them from here."),
     HOSTFILE(
             "--hostfile",
             "PATH",
             "",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "The same from a file, a host on each line: 'node1 slots=8', 'node1:8' or 'node1'; # begins a remark."),
+            "File of hosts, one on each line: 'node1 slots=8', 'node1:8' or 'node1'. A # begins a comment."),
     INCLUDE(
             "--include",
             "HOSTS",
             "all",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Of the hosts named, or of the Slurm allocation, use only these: h1,h[3-4]; with numbers after a colon only"
-                    + " these of a host's GPUs, a worker for each: h1:0,2 or h1:0-3. '@' may part hosts, as in DeepSpeed."),
+            "Use only these of the named hosts or of the Slurm allocation: h1,h[3-4]. Numbers after a colon "
+                    + "choose GPUs of a host, with one worker for each: h1:0,2 or h1:0-3. Hosts may also be separated by "
+                    + "@, as in DeepSpeed."),
     EXCLUDE(
             "--exclude",
             "HOSTS",
             "none",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Do not use these hosts, or these of their GPUs; same form."),
+            "Leave out these hosts, or these GPUs of a host. Same form as --include."),
     MAP_BY(
             "--map-by",
             "slot|node|ppr:N",
             "slot",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Order of ranks: slot fills host after host, node deals one rank to each host in turn; ppr:N puts N workers on"
-                    + " each host, whatever number it has otherwise."),
+            "Order of ranks. slot: host after host. node: one rank on each host in turn. ppr:N: host after host "
+                    + "with N workers on each."),
     BIND_TO(
             "--bind-to",
             "core|numa|none",
             "none",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "Bind each worker to its equal part of the node's usable cores, or to a NUMA domain. --dry-run shows to"
-                    + " which."),
+            "Bind each worker to CPUs. core: an equal part of the node's usable cores. numa: a NUMA domain. "
+                    + "--dry-run shows the CPUs."),
     AGENT_PORT(
             "--agent-port",
             "PORT",
             "29600",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Port of standing agents, the same on all hosts."),
+            "Port of the standing agents, the same on all hosts."),
     SECRET_FILE(
             "--secret-file",
             "PATH",
             "~/.config/jrun/secret",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "The file that standing agents were given as --secret-file. Who has its content, and nobody else, may use them."),
+            "Secret that jrun and the standing agents share. Everyone who can read the file can run programs on "
+                    + "the agents' hosts."),
     SSH_OPTIONS(
             "--ssh-options",
             "OPTIONS",
             "",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "More options for ssh, as '-p 2222 -i KEY'; ~/.ssh/config counts too."),
+            "More options for ssh, as '-p 2222 -i KEY'. ssh reads ~/.ssh/config too."),
     REMOTE_JRUN(
             "--remote-jrun",
             "PATH",
-            "this jrun's path, or jrun on the PATH",
+            "the path of this jrun, or jrun on the PATH",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "The jrun command on hosts that ssh reaches."),
+            "Path of jrun on hosts that ssh reaches."),
     RUN_ID(
             "--run-id",
             "ID",
             "generated",
             Kind.OWN,
             OptionGroup.JOB,
-            "Name of this job: letters, digits, dot, dash and underscore. Names its log folder."),
+            "Name of the job and of its log folder: up to 64 letters, digits, dots, dashes and underscores."),
     MAX_RESTARTS(
             "--max-restarts",
             "N",
             "0",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "How often all workers are started again after a failure: one counter for the whole job. Exit code 65 of a worker says"
-                    + " that it would be in vain."),
+            "How often jrun starts all workers again after a failure: one counter for the whole job. A worker "
+                    + "that exits with 65 is not started again."),
     RESTART_WINDOW(
             "--restart-window",
             "TIME",
             "the whole job",
             Kind.OWN,
             OptionGroup.JOB,
-            "--max-restarts counts the restarts of the last TIME only."),
+            "Count only the restarts of the last TIME for --max-restarts."),
     TIMEOUT(
             "--timeout",
             "TIME",
-            "none",
+            "no limit",
             Kind.OWN,
             OptionGroup.JOB,
-            "End the job after this time with exit code 124. Seconds, or with a unit: 90s, 10m, 2h."),
+            "End the job after this time, with exit code 124."),
     FILE(
             "-f --file",
             "PATH",
             "",
             Kind.COMMAND_LINE_ONLY,
             OptionGroup.JOB,
-            "Read options from a YAML or JSON job file: long option names as keys, also program and args. The command"
-                    + " line wins over it; a PROGRAM on it replaces both program and args."),
+            "Read options from a YAML or JSON job file: long option names as keys, and program and args. The "
+                    + "command line overrides the file. A PROGRAM on the command line replaces both program and args."),
     JAVA(
             "--java",
             "PATH",
             "jrun's own JDK",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "JDK (or its bin/java) that runs the workers."),
+            "JDK, or its bin/java, that runs the workers. Java 25 or newer."),
     MAIN_CLASS(
             "--main-class",
             "NAME",
             "from the jar",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "Class to run instead of the jar's Main-Class. PROGRAM may then be a folder of classes too."),
+            "Class to run instead of the jar's Main-Class. With this option PROGRAM may also be a folder of "
+                    + "classes."),
     CLASSPATH(
             "--classpath",
             "PATHS",
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "More jars and folders for the workers, after PROGRAM. Separated by ':'; repeatable."),
+            "More jars and folders for the workers, after PROGRAM, separated by colons. Repeatable."),
     JVM_OPTS(
             "--jvm-opts",
             "OPTIONS",
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "JVM options of the workers, split like a shell does; they win over jrun's defaults. Repeatable."),
+            "JVM options of the workers, split as a shell does. They override jrun's own. Repeatable."),
     BACKEND(
             "--backend",
-            "NAME",
+            "jrun|gloo|nccl",
             "jrun",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "What moves the data of process groups: jrun (shared memory and TCP), gloo (libtorch's, over TCP) or nccl (GPUs)."
-                    + " mpi is for ranks that mpirun starts, see 'jrun bench' and docs/operations.md."),
+            "Library that moves the data of process groups: jrun (shared memory and TCP), gloo (of libtorch, "
+                    + "TCP) or nccl (GPUs)."),
     ENCRYPT(
             "--encrypt",
             "",
             "",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "Encrypt what the workers send each other over TCP (TLS 1.3, bound to the job's secret). Shared memory needs"
-                    + " none; gloo and nccl cannot, and are refused. What it costs: docs/security.md."),
+            "Encrypt the TCP connections between workers with TLS 1.3. Not for gloo and nccl. docs/security.md "
+                    + "has the cost."),
     ENV(
             "--env",
             "NAME=VALUE",
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "Environment variable for the workers. Repeatable; those of a job file or of JRUN_ENV (words, quoted as for a"
-                    + " shell) are added to them."),
-    WORKDIR("--workdir", "DIR", "here", Kind.OWN, OptionGroup.PROGRAM, "Working directory of the workers."),
+            "Environment variable of the workers. Repeatable. Variables of the job file and of JRUN_ENV (words, "
+                    + "quoted as for a shell) are added."),
+    WORKDIR("--workdir", "DIR", "the current folder", Kind.OWN, OptionGroup.PROGRAM, "Working folder of the workers."),
     STAGE(
             "--stage",
             "PATH",
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "A file or folder below the working directory that workers need besides the program and its class path; hosts that"
-                    + " lack any of these get them from here, see docs/operations.md. Repeatable."),
+            "File or folder below the working folder that workers need besides the program and its class path. "
+                    + "Hosts that lack it get it from here (docs/operations.md). Repeatable."),
     NO_JAVA(
             "--no-java --no-python",
             "",
             "",
             Kind.TORCHRUN,
             OptionGroup.PROGRAM,
-            "PROGRAM is an executable even if it looks like a jar."),
+            "Run PROGRAM as an executable, even if it looks like a jar."),
     GPU_VISIBILITY(
             "--gpu-visibility",
             "one|all",
-            "one for jars, all otherwise",
+            "one for jars, all for other programs",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "GPUs a worker sees: its own one, or all of the node (scripts that call set_device(LOCAL_RANK))."),
+            "GPUs that a worker sees: its own one, or all GPUs of the node, for programs that call "
+                    + "set_device(LOCAL_RANK)."),
     VIRTUAL_LOCAL_RANK(
             "--virtual-local-rank",
             "",
@@ -308,109 +317,112 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.PROGRAM,
             "Give every worker LOCAL_RANK=0 and only its own GPU."),
-    ROLE("--role", "NAME", "default", Kind.TORCHRUN, OptionGroup.PROGRAM, "Role name, ROLE_NAME of the workers."),
+    ROLE("--role", "NAME", "default", Kind.TORCHRUN, OptionGroup.PROGRAM, "Role of the workers, their ROLE_NAME."),
     MASTER_PORT(
             "--master-port",
             "PORT",
             "a free one",
             Kind.TORCHRUN,
             OptionGroup.PROGRAM,
-            "MASTER_PORT of the workers, for programs with a rendezvous of their own; reserved for the job."),
+            "MASTER_PORT of the workers, for programs with a rendezvous of their own. jrun reserves the port for "
+                    + "the job."),
     LOG_DIR(
             "--log-dir",
             "DIR",
             "~/.local/state/jrun/logs",
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
-            "Log files go to DIR/RUN_ID/attempt-N/rank-NNNN. The default follows XDG_STATE_HOME."),
+            "Folder of log files, which are in DIR/RUN_ID/attempt-N/rank-NNNN. The default follows "
+                    + "XDG_STATE_HOME."),
     REDIRECTS(
             "-r --redirects",
             "STREAMS",
             "0",
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
-            "Streams that go to files only: 0 none, 1 stdout, 2 stderr, 3 both; or by local rank, as 0:3,11:1."),
+            "Streams that go to files only. 0: none, 1: stdout, 2: stderr, 3: both; or by local rank: 0:3,11:1."),
     TEE(
             "-t --tee",
             "STREAMS",
             "0",
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
-            "Streams that go to the console too where --redirects says otherwise; same form."),
+            "Streams that go to the console too, in spite of --redirects. Same form."),
     LOCAL_RANKS_FILTER(
             "--local-ranks-filter",
             "RANKS",
             "all",
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
-            "Local ranks shown on the console, as 0,2-5. Files are written for all."),
+            "Local ranks whose output the console shows: 0,2-5. All ranks have files."),
     RANKS_FILTER(
             "--ranks-filter",
             "RANKS",
             "all",
             Kind.OWN,
             OptionGroup.OUTPUT,
-            "Global ranks shown on the console, as 0,2-5. Files are written for all."),
+            "Global ranks whose output the console shows: 0,2-5. All ranks have files."),
     JSON(
             "--json",
             "",
             "",
             Kind.OWN,
             OptionGroup.OUTPUT,
-            "Print the result (or the rank map of --dry-run) as one JSON object on stdout; workers' stdout then goes to"
-                    + " stderr."),
+            "Print the result, or the rank map of --dry-run, as one JSON object on stdout. The workers' stdout "
+                    + "then goes to stderr."),
     SHUTDOWN_TIMEOUT(
             "--shutdown-timeout",
             "TIME",
-            "30",
+            "30 s",
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
-            "Grace period between asking workers to stop and SIGKILL, the same for every reason to stop."),
+            "Time between the request to stop and SIGKILL, for every reason to stop."),
     WORKER_TIMEOUT(
             "--worker-timeout",
             "TIME",
-            "300",
+            "300 s",
             Kind.OWN,
             OptionGroup.STOPPING,
-            "A worker that gives no sign of life for so long counts as hung (exit code 75): one that is stopped, or whose JVM"
-                    + " hangs in a pause. Only of programs that use jrun's runtime. 0: never."),
+            "A worker without a sign of life for this time counts as hung (exit code 75): a stopped process, or "
+                    + "a JVM that stands in a pause. Only for programs that use jrun's runtime. 0: never."),
     PROGRESS_TIMEOUT(
             "--progress-timeout",
             "TIME",
             "0",
             Kind.OWN,
             OptionGroup.STOPPING,
-            "So does one that begins no collective or message for so long and is in none. 0: never."),
+            "A worker that begins no collective and no message for this time, and is in none, counts as hung "
+                    + "(exit code 75). 0: never."),
     SIGNALS_TO_HANDLE(
             "--signals-to-handle",
             "NAMES",
             "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2",
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
-            "Signals jrun forwards: TERM, INT and HUP stop the job, USR1 and USR2 ask for a checkpoint. Others of these"
-                    + " five are ignored."),
+            "Signals that jrun handles. TERM, INT and HUP stop the job; USR1 and USR2 ask the workers for a "
+                    + "checkpoint. Those of the five that are not listed are ignored."),
     MONITOR_INTERVAL(
             "--monitor-interval",
             "SECONDS",
-            "0.1",
+            "0.1 s",
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
-            "Accepted for torchrun's sake: jrun sees a worker's exit at once and polls nothing."),
+            "Accepted for torchrun's command lines and ignored: jrun sees the exit of a worker at once."),
     DETACH(
             "--detach",
             "",
             "",
             Kind.COMMAND_LINE_ONLY,
             OptionGroup.OTHER,
-            "Start the job, print its run id and end: the job goes on by itself. 'jrun attach RUN_ID' shows its console,"
-                    + " 'jrun cancel RUN_ID' stops it, 'jrun ps' lists all."),
+            "Start the job in the background, print its run id and end. 'jrun attach RUN_ID' shows its console, "
+                    + "'jrun cancel RUN_ID' stops it, 'jrun ps' lists jobs."),
     DRY_RUN(
             "--dry-run",
             "",
             "",
             Kind.OWN,
             OptionGroup.OTHER,
-            "Print the rank map (rank, node, local rank, device, command) and start nothing.");
+            "Print which rank runs where (rank, node, local rank, device, command) and start nothing.");
 
     /** Where an option may come from. */
     private enum Kind {
@@ -469,17 +481,13 @@ public enum LaunchOption {
         return kind == Kind.OWN_LIST;
     }
 
-    /** The default in words, empty if there is none. */
-    String defaultText() {
-        return defaultText;
-    }
-
     OptionGroup group() {
         return group;
     }
 
-    String description() {
-        return description;
+    /** What it does, and what holds without it: a help page's text. */
+    String descriptionAndDefault() {
+        return description + (defaultText.isEmpty() ? "" : " Default: " + defaultText + ".");
     }
 
     /** Whether a job file may set it. */

@@ -1,12 +1,12 @@
 package io.jrun.launcher.cli;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * Takes a command line apart at every start, by {@link LaunchOption}. Help and completion are picocli's; reading the line
@@ -19,32 +19,29 @@ final class OptionScanner {
      *
      * @param names how options were called that have several long names
      * @param words PROGRAM and what follows it, untouched
+     * @param brief whether -h was given
+     * @param help whether --help was given
      */
     record Scanned(
             Map<LaunchOption, List<String>> options,
             Map<LaunchOption, String> names,
             List<String> words,
+            boolean brief,
             boolean help,
             boolean version) {}
 
-    /** What other launchers call their options. */
-    private static final Map<String, LaunchOption> FOREIGN = Map.of(
-            "-n", LaunchOption.NPROC_PER_NODE,
-            "-np", LaunchOption.NPROC_PER_NODE,
-            "--np", LaunchOption.NPROC_PER_NODE,
-            "--nproc", LaunchOption.NPROC_PER_NODE,
-            "--ntasks-per-node", LaunchOption.NPROC_PER_NODE,
-            "-N", LaunchOption.NNODES,
-            "--nodes", LaunchOption.NNODES,
-            "-H", LaunchOption.HOSTS,
-            "--host", LaunchOption.HOSTS,
-            "-w", LaunchOption.HOSTS);
+    /** The names of the option that shows help: of a command anywhere, of jrun itself the first is the brief one. */
+    static final Set<String> HELP = Set.of("-h", "--help");
+
+    /** The names of the option that shows the version. */
+    static final Set<String> VERSION = Set.of("-V", "--version");
 
     private final List<String> args;
     private final Map<String, LaunchOption> byName = new HashMap<>();
     private final Map<LaunchOption, List<String>> options = new EnumMap<>(LaunchOption.class);
     private final Map<LaunchOption, String> names = new EnumMap<>(LaunchOption.class);
     private int next;
+    private boolean brief;
     private boolean help;
     private boolean version;
 
@@ -63,6 +60,7 @@ final class OptionScanner {
                 scanner.options,
                 scanner.names,
                 List.copyOf(args.subList(scanner.next, args.size())),
+                scanner.brief,
                 scanner.help,
                 scanner.version);
     }
@@ -78,7 +76,8 @@ final class OptionScanner {
                 case "--" -> {
                     return;
                 }
-                case "-h", "--help" -> help = true;
+                case "-h" -> brief = true;
+                case "--help" -> help = true;
                 case "-V", "--version" -> version = true;
                 default -> scanOption(arg);
             }
@@ -90,18 +89,34 @@ final class OptionScanner {
         String name = equals < 0 ? arg : arg.substring(0, equals);
         Optional<String> value = equals < 0 ? Optional.empty() : Optional.of(arg.substring(equals + 1));
         LaunchOption option = byName.get(dashed(name));
-        if (option == null && !arg.startsWith("--") && arg.length() > 2 && !FOREIGN.containsKey(name)) {
-            name = arg.substring(0, 2); // a short option with its value, as -r3
+        if (option == null && isShortWithValue(arg)) {
+            name = arg.substring(0, 2);
             value = Optional.of(arg.substring(arg.charAt(2) == '=' ? 3 : 2));
             option = byName.get(name);
         }
         if (option == null) {
-            throw unknown(name);
+            Optional<String> following = Optional.of(next)
+                    .filter(index -> index < args.size())
+                    .map(args::get)
+                    .filter(word -> !word.startsWith("-"));
+            throw UnknownOption.refused(arg, following, args);
         }
         options.computeIfAbsent(option, _ -> new ArrayList<>()).add(value(option, name, value));
         if (name.startsWith("--")) {
             names.put(option, dashed(name));
         }
+    }
+
+    /** As -r3, but not as -hostfile, which other launchers have. */
+    private boolean isShortWithValue(String arg) {
+        return !arg.startsWith("--")
+                && arg.length() > 2
+                && byName.containsKey(arg.substring(0, 2))
+                && ForeignOption.of(arg).isEmpty();
+    }
+
+    private boolean isOption(String word) {
+        return HELP.contains(word) || VERSION.contains(word) || byName.containsKey(dashed(word));
     }
 
     private String value(LaunchOption option, String name, Optional<String> given) {
@@ -111,7 +126,7 @@ final class OptionScanner {
         if (option.isSwitch()) {
             return "true";
         }
-        if (next < args.size() && !byName.containsKey(dashed(args.get(next)))) {
+        if (next < args.size() && !isOption(args.get(next))) {
             next++;
             return args.get(next - 1);
         }
@@ -120,24 +135,8 @@ final class OptionScanner {
                 name + " needs a value" + follows + ": " + option.longName() + "=" + option.parameter() + ".");
     }
 
-    /** One letter is near to every other. */
-    private static String hint(String name) {
-        if (FOREIGN.containsKey(name)) {
-            return " Did you mean '" + FOREIGN.get(name).longName() + "'?";
-        }
-        List<String> known = new ArrayList<>(List.of("--help", "--version"));
-        Arrays.stream(LaunchOption.values()).forEach(option -> known.addAll(option.names()));
-        return name.startsWith("--") ? Suggestion.didYouMean(name, known) : "";
-    }
-
     /** torchrun takes both spellings. */
     static String dashed(String name) {
         return name.startsWith("--") ? "--" + name.substring(2).replace('_', '-') : name;
-    }
-
-    private UsageException unknown(String name) {
-        String hint = hint(dashed(name));
-        return new UsageException(
-                "unknown option '" + name + "'." + (hint.isEmpty() ? " 'jrun --help' lists them." : hint));
     }
 }

@@ -8,10 +8,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /** Decides what PROGRAM is and finds it, or says in one line why not. */
 final class ProgramFinder {
+    /** What other launchers' command for running a program is called; jrun has none. */
+    private static final Set<String> RUN = Set.of("run", "exec", "launch", "start");
+
     private final Settings settings;
     private final Surroundings surroundings;
 
@@ -22,7 +26,7 @@ final class ProgramFinder {
 
     /** The program called {@code word}, with its own {@code args}. */
     Program find(String word, List<String> args) {
-        if (!settings.isOn(LaunchOption.NO_JAVA) && isJava(word)) {
+        if (isJava(word)) {
             return java(word, args);
         }
         for (LaunchOption option :
@@ -35,7 +39,11 @@ final class ProgramFinder {
         return new Program.Executable(executable(word), args);
     }
 
-    private boolean isJava(String word) {
+    /** Whether {@code word} is run by a JVM, by its name and the options; it need not be there. */
+    boolean isJava(String word) {
+        if (settings.isOn(LaunchOption.NO_JAVA)) {
+            return false;
+        }
         Path path = surroundings.resolve(word);
         return word.endsWith(".jar")
                 || isZip(path)
@@ -76,7 +84,7 @@ final class ProgramFinder {
 
     private JarManifest manifest(String word, Path path) {
         if (!Files.isRegularFile(path)) {
-            throw new UsageException(word + ": no such file." + Suggestion.didYouMean(word, neighbours(word, path)));
+            throw new UsageException(word + ": no such file" + Suggestion.didYouMean(word, neighbours(word, path)));
         }
         try {
             return JarManifest.read(path);
@@ -151,13 +159,25 @@ final class ProgramFinder {
         if (Files.isRegularFile(here)) {
             return executableFile(word, here);
         }
-        throw new UsageException(word + ": no such program on PATH and no such file here."
-                + Suggestion.didYouMean(word, neighbours(word, here)));
+        throw new UsageException(word + ": no such program on PATH and no such file here" + meant(word, here));
+    }
+
+    /** The end of the message about a program that is not there: a mistyped sub-command is looked for here, too. */
+    private static String meant(String word, Path here) {
+        if (SubCommand.of(word).isPresent()) {
+            return "; the command '" + word + "' comes first: jrun " + word + " [options].";
+        }
+        if (RUN.contains(word)) {
+            return "; leave '" + word + "' out: jrun [options] PROGRAM [args...].";
+        }
+        return SubCommand.near(word)
+                .map(command -> "; did you mean 'jrun " + command.word() + "'?")
+                .orElseGet(() -> Suggestion.didYouMean(word, neighbours(word, here)));
     }
 
     private static String executableFile(String word, Path path) {
         if (!Files.isRegularFile(path)) {
-            throw new UsageException(word + ": no such file." + Suggestion.didYouMean(word, neighbours(word, path)));
+            throw new UsageException(word + ": no such file" + Suggestion.didYouMean(word, neighbours(word, path)));
         }
         if (!Files.isExecutable(path)) {
             String hint = word.endsWith(".py")

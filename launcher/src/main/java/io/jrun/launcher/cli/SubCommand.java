@@ -1,47 +1,50 @@
 package io.jrun.launcher.cli;
 
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 
 /** What jrun does besides running a program, chosen by its first word. */
 public enum SubCommand {
-    /** Prints the version. */
-    VERSION("print jrun's version and the JDK it runs on"),
-    /** Serves jrun commands of this and other hosts. */
-    AGENT("run a standing agent on this host, for jobs over several (see --hosts)"),
-    /** Hands a job to Slurm. */
-    SUBMIT("submit a job to Slurm: 'jrun submit --nnodes=2 --gpus-per-node=8 --time=60 train.jar'"),
-    /** Runs the benchmarks. */
-    BENCH("measure collectives or DDP: 'jrun bench allreduce --nproc-per-node=2'"),
-    /** Reads what the ranks of a failed job have left of their last collectives. */
-    FLIGHT_RECORDER("say from a failed job's log folder which rank diverged and where"),
+    /** Prints help. */
+    HELP("show the whole help, or with a command's name the help of that command", ""),
     /** Lists jobs. */
-    PS("list the jobs that run; -a: those that have ended as well"),
+    PS("list the running jobs; -a lists ended jobs too", "jobs list status queue"),
     /** Tells all of a job. */
-    DESCRIBE("say all that is known of a job, also after its end"),
+    DESCRIBE("show all that is known of a job, also after its end", "show info inspect get"),
     /** Shows what workers have written. */
-    LOGS("show what a job's workers have written; -f: and go on with what they write"),
+    LOGS("show the output of a job's workers; -f follows it", "log output"),
     /** Watches a detached job. */
-    ATTACH("show the console of a job that was started with --detach, until its end"),
+    ATTACH("show the console of a job that --detach started, until the job ends", "follow watch"),
     /** Stops a job. */
-    CANCEL("stop a job as Ctrl-C does"),
+    CANCEL("stop a job, as Ctrl-C does", "stop abort delete scancel terminate"),
     /** Asks workers where they are. */
-    STACK("say where each worker of a job is: among its collectives, and its stacks"),
-    /** Makes certificates. */
-    CERT("make certificates for hosts and users, in place of a secret that all share"),
+    STACK("show where each worker of a job is: its current collective and its stacks", "stacks jstack"),
+    /** Reads what the ranks of a failed job have left of their last collectives. */
+    FLIGHT_RECORDER("find the rank that diverged, from the log folder of a failed job", "flight"),
+    /** Hands a job to Slurm. */
+    SUBMIT("submit a job to Slurm", "sbatch"),
     /** Looks at this machine. */
-    DOCTOR("say whether this machine, or with --hosts each of these, has what jobs need"),
+    DOCTOR("check that this machine, or each of --hosts, has what jobs need", "check verify"),
+    /** Runs the benchmarks. */
+    BENCH("measure collectives and training steps", "benchmark perf"),
+    /** Serves jrun commands of this and other hosts. */
+    AGENT("run a standing agent on this host, for jobs on several hosts", "daemon server"),
+    /** Makes certificates. */
+    CERT("make certificates for hosts and users, instead of a shared secret", "certificate"),
     /** Prints the completion script. */
-    COMPLETION("print a completion script: source <(jrun completion)");
+    COMPLETION("print a completion script for bash and zsh: source <(jrun completion)", "complete"),
+    /** Prints the version. */
+    VERSION("print the versions of jrun and of the JDK that runs it", "");
 
     private final String description;
+    private final String otherNames;
 
-    SubCommand(String description) {
+    /** @param otherNames what other tools call such a command, for suggestions only */
+    SubCommand(String description, String otherNames) {
         this.description = description;
+        this.otherNames = otherNames;
     }
 
     /** The sub-command that {@code word} is the name of. */
@@ -51,23 +54,25 @@ public enum SubCommand {
                 .findFirst();
     }
 
-    static List<String> names() {
-        return Arrays.stream(values()).map(SubCommand::word).toList();
+    /** The sub-command that {@code word} was probably meant to be: by its meaning, else by its letters. */
+    static Optional<SubCommand> near(String word) {
+        return Arrays.stream(values())
+                .filter(command -> List.of(command.otherNames.split(" ", -1)).contains(word))
+                .findFirst()
+                .or(() -> Suggestion.nearest(word, names(), Math.max(1, word.length() / 3))
+                        .flatMap(SubCommand::of));
     }
 
-    static Map<String, String> descriptions() {
-        Map<String, String> descriptions = new LinkedHashMap<>();
-        for (SubCommand command : values()) {
-            descriptions.put("%-15s".formatted(command.word()), command.description);
-        }
-        return descriptions;
+    static List<String> names() {
+        return Arrays.stream(values()).map(SubCommand::word).toList();
     }
 
     String description() {
         return description;
     }
 
-    String word() {
+    /** Its name on the command line. */
+    public String word() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

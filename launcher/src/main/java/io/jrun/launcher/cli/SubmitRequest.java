@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -59,52 +60,98 @@ public record SubmitRequest(BatchScript script, boolean print) {
     private static final Set<String> SBATCH_SWITCHES =
             Set.of("--exclusive", "--hold", "--no-kill", "--no-requeue", "--requeue");
 
+    /** Whether {@code name} is an option of sbatch that {@code jrun submit} takes. */
+    static boolean isOfSbatch(String name) {
+        return SBATCH_VALUES.contains(name) || SBATCH_SWITCHES.contains(name);
+    }
+
     /**
      * Reads the words after {@code submit}.
      *
      * @throws UsageException in one line, if it cannot be done
      */
     public static SubmitRequest parse(List<String> args, Surroundings surroundings) {
-        List<String> sbatch = new ArrayList<>();
-        List<String> own = new ArrayList<>();
-        boolean print = false;
-        int next = 0;
-        while (next < args.size() && args.get(next).startsWith("-")) {
-            String word = args.get(next);
-            String name = OptionScanner.dashed(word.replaceFirst("=.*", ""));
-            next++;
+        Parted parted = Parted.of(args);
+        OptionScanner.Scanned scanned = OptionScanner.scan(parted.own);
+        return new SubmitRequest(
+                new BatchScript(
+                        withDefaults(parted.sbatch, scanned),
+                        Stream.concat(Stream.of(surroundings.command().toString()), parted.own.stream())
+                                .toList()),
+                parted.print);
+    }
+
+    /** The options of {@code jrun submit} that jrun itself does not have. */
+    static List<String> optionNames() {
+        return Stream.of(SBATCH_VALUES.stream(), SBATCH_SWITCHES.stream(), Stream.of("--print"))
+                .flatMap(names -> names)
+                .sorted()
+                .toList();
+    }
+
+    /** Those of them that take a value. */
+    static Set<String> optionsWithValues() {
+        return SBATCH_VALUES;
+    }
+
+    /** Whether {@code args} ask for help, before PROGRAM. */
+    public static boolean asksForHelp(List<String> args) {
+        return Parted.of(args).help;
+    }
+
+    /** A command line, parted into options of sbatch and what the script gives to jrun. Confined to one thread. */
+    private static final class Parted {
+        private final List<String> args;
+        private final List<String> sbatch = new ArrayList<>();
+        private final List<String> own = new ArrayList<>();
+        private boolean print;
+        private boolean help;
+        private int next;
+
+        private Parted(List<String> args) {
+            this.args = args;
+        }
+
+        static Parted of(List<String> args) {
+            Parted parted = new Parted(args);
+            while (parted.next < args.size() && args.get(parted.next).startsWith("-")) {
+                String word = args.get(parted.next);
+                if (word.equals("--")) {
+                    break;
+                }
+                parted.next++;
+                parted.option(word);
+            }
+            parted.own.addAll(args.subList(parted.next, args.size()));
+            return parted;
+        }
+
+        private void option(String word) {
+            String name = OptionScanner.dashed(word.replaceFirst("(?s)=.*", ""));
             if (word.equals("--print")) {
                 print = true;
+            } else if (OptionScanner.HELP.contains(word)) {
+                help = true;
             } else if (SBATCH_SWITCHES.contains(name)) {
                 sbatch.add(dashed(word));
             } else if (SBATCH_VALUES.contains(name)) {
-                if (word.contains("=")) {
-                    sbatch.add(dashed(word));
-                } else if (next < args.size()) {
-                    sbatch.add(name + "=" + args.get(next));
-                    next++;
-                } else {
-                    throw new UsageException(name + " needs a value; usage: " + USAGE + ".");
-                }
+                sbatch.add(word.contains("=") ? dashed(word) : name + "=" + value(name));
             } else {
                 own.add(word);
                 if (takesNext(word) && next < args.size()) {
                     own.add(args.get(next));
                     next++;
                 }
-                if (word.equals("--")) {
-                    break;
-                }
             }
         }
-        own.addAll(args.subList(next, args.size()));
-        OptionScanner.Scanned scanned = OptionScanner.scan(own);
-        return new SubmitRequest(
-                new BatchScript(
-                        withDefaults(sbatch, scanned),
-                        Stream.concat(Stream.of(surroundings.command().toString()), own.stream())
-                                .toList()),
-                print);
+
+        private String value(String name) {
+            if (next == args.size()) {
+                throw new UsageException(name + " needs a value; usage: " + USAGE + ".");
+            }
+            next++;
+            return args.get(next - 1);
+        }
     }
 
     /** Whether a word is an option of jrun's whose value is the next. */
@@ -166,27 +213,24 @@ public record SubmitRequest(BatchScript script, boolean print) {
 
     /** What {@code jrun submit --help} prints. */
     public static String help() {
-        return "Usage: " + USAGE + "\n"
-                + "Submits a job to Slurm: writes a script that runs 'jrun [jrun's options] PROGRAM args' and hands it to sbatch.\n"
-                + "      --print  show the script, submit nothing\n"
-                + "sbatch's options that may be given, by their long names; --nnodes is --nodes too:\n"
-                + wrapped(Stream.concat(SBATCH_VALUES.stream(), SBATCH_SWITCHES.stream())
-                        .sorted()
-                        .toList());
-    }
-
-    private static String wrapped(List<String> words) {
-        StringBuilder text = new StringBuilder();
-        int column = 0;
-        for (String word : words) {
-            if (column + word.length() > 100) {
-                text.append('\n');
-                column = 0;
-            }
-            String piece = (column == 0 ? "      " : " ") + word;
-            text.append(piece);
-            column += piece.length();
-        }
-        return text.append('\n').toString();
+        String names = Stream.concat(SBATCH_VALUES.stream(), SBATCH_SWITCHES.stream())
+                .sorted()
+                .collect(Collectors.joining(" "));
+        return new HelpPage(USAGE)
+                .about(
+                        "Submits a job to Slurm: writes a batch script that runs 'jrun [jrun's options] PROGRAM [args...]' and"
+                                + " hands it to sbatch.",
+                        "",
+                        "Example:",
+                        "  jrun submit --nnodes=2 --gpus-per-node=8 --time=1:00:00 train.jar --epochs 3")
+                .option(HelpPage.flag(List.of("--print"), "Show the script and submit nothing."))
+                .option(HelpPage.help())
+                .footer(
+                        "",
+                        "Options of sbatch, by their long names (--time in minutes, as Slurm has it; --nnodes sets --nodes too):",
+                        names,
+                        "",
+                        "'jrun --help' shows the options of jrun.")
+                .text();
     }
 }

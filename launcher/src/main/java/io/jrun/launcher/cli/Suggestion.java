@@ -1,22 +1,35 @@
 package io.jrun.launcher.cli;
 
 import java.util.Collection;
+import java.util.List;
 import java.util.Optional;
 
 /** Finds what a mistyped word was meant to be. Stateless. */
 public final class Suggestion {
     private Suggestion() {}
 
-    /** " Did you mean 'x'?" for the nearest candidate, or "" if none is near. */
+    /** "; did you mean 'x'?" for the nearest candidate, or "." if none is near: the end of a message. */
     public static String didYouMean(String word, Collection<String> candidates) {
         return nearest(word, candidates)
-                .map(name -> " Did you mean '" + name + "'?")
-                .orElse("");
+                .map(name -> "; did you mean '" + name + "'?")
+                .orElse(".");
     }
 
-    /** The candidate with the fewest edits, if that is at most a third of the word's length (and at least 2). */
+    /**
+     * The only candidate that begins with {@code word}, else the one with the fewest edits, if that is at most a third of the
+     * word's length (and at least 2).
+     */
     static Optional<String> nearest(String word, Collection<String> candidates) {
-        int limit = Math.max(2, word.length() / 3);
+        List<String> longer = candidates.stream()
+                .filter(candidate -> word.length() > 3 && candidate.startsWith(word))
+                .toList();
+        return longer.size() == 1
+                ? Optional.of(longer.getFirst())
+                : nearest(word, candidates, Math.max(2, word.length() / 3));
+    }
+
+    /** The candidate with the fewest edits, if there are at most {@code limit}. */
+    static Optional<String> nearest(String word, Collection<String> candidates, int limit) {
         String best = null;
         int bestDistance = limit + 1;
         for (String candidate : candidates) {
@@ -29,21 +42,24 @@ public final class Suggestion {
         return Optional.ofNullable(best);
     }
 
-    /** Levenshtein's distance, one row at a time. */
+    /** The edits from one word to the other: a letter added, left out or replaced, or two neighbours exchanged. */
     static int distance(String left, String right) {
-        int[] row = new int[right.length() + 1];
-        for (int j = 0; j <= right.length(); j++) {
-            row[j] = j;
-        }
-        for (int i = 1; i <= left.length(); i++) {
-            int diagonal = row[0];
-            row[0] = i;
-            for (int j = 1; j <= right.length(); j++) {
-                int replaced = diagonal + (left.charAt(i - 1) == right.charAt(j - 1) ? 0 : 1);
-                diagonal = row[j];
-                row[j] = Math.min(replaced, 1 + Math.min(row[j], row[j - 1]));
+        int[][] edits = new int[left.length() + 1][right.length() + 1];
+        for (int i = 0; i <= left.length(); i++) {
+            for (int j = 0; j <= right.length(); j++) {
+                edits[i][j] = i == 0 || j == 0 ? i + j : fewest(edits, left, i, right, j);
             }
         }
-        return row[right.length()];
+        return edits[left.length()][right.length()];
+    }
+
+    private static int fewest(int[][] edits, String left, int i, String right, int j) {
+        int replaced = edits[i - 1][j - 1] + (left.charAt(i - 1) == right.charAt(j - 1) ? 0 : 1);
+        int fewest = Math.min(replaced, 1 + Math.min(edits[i - 1][j], edits[i][j - 1]));
+        boolean exchanged = i > 1
+                && j > 1
+                && left.charAt(i - 1) == right.charAt(j - 2)
+                && left.charAt(i - 2) == right.charAt(j - 1);
+        return exchanged ? Math.min(fewest, edits[i - 2][j - 2] + 1) : fewest;
     }
 }

@@ -27,7 +27,20 @@ class HelpTextTest {
     }
 
     @Test
-    void completionKnowsOptionsAndSubCommands() {
-        assertThat(HelpText.completion()).contains("--nproc-per-node", "--gpu-visibility", "version", "bench");
+    void briefHelpFitsAScreen() {
+        String brief = HelpText.brief();
+        assertThat(brief).startsWith("Usage: jrun [options] PROGRAM [args...]\n       jrun COMMAND [options]\n");
+        assertThat(brief.lines()).hasSizeLessThanOrEqualTo(42).allMatch(line -> line.length() < 100);
+        assertThat(brief.lines().filter(line -> line.startsWith("  jrun "))).hasSize(3);
+        assertThat(brief.lines().filter(line -> line.startsWith("      --"))).hasSize(10);
+        assertThat(brief).contains(SubCommand.names()).endsWith("'jrun help COMMAND' those of a command.\n");
+    }
+
+    @Test
+    void linesOfTheWholeHelpFitAndBreakAtBlanks() {
+        assertThat(HelpText.full().lines())
+                .allMatch(line -> line.length() < 110)
+                .anyMatch(line -> line.contains("gpu[01-04,07]:8"))
+                .anyMatch(line -> line.contains("~/.config/jrun/secret"));
     }
 }

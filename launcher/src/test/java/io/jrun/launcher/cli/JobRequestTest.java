@@ -184,15 +184,6 @@ class JobRequestTest {
                                 assertThat(request.job().placement().perNode()).hasToString("Exactly[count=4]"));
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"--help", "-h", "allreduce --help", "--version"})
-    void benchExplainsItselfOnce(String line) {
-        List<String> args = new ArrayList<>(List.of("--nproc-per-node=4"));
-        args.addAll(List.of(line.split(" ")));
-        JobSpec job = ((JobRequest.Run) JobRequest.parseBench(args, benchSurroundings())).job();
-        assertThat(job.placement().perNode()).hasToString("Exactly[count=1]");
-    }
-
     private Surroundings benchSurroundings() {
         try {
             Files.createDirectories(folder.resolve("home/lib/bench"));

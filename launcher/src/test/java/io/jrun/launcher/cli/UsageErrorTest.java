@@ -41,15 +41,19 @@ class UsageErrorTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-        --nproc-per-nod=2 train.jar      | unknown option '--nproc-per-nod'. Did you mean '--nproc-per-node'?
-        --nproc_per_nod=2 train.jar      | unknown option '--nproc_per_nod'. Did you mean '--nproc-per-node'?
-        --zzzzzzzzzz train.jar           | unknown option '--zzzzzzzzzz'. 'jrun --help' lists them.
-        -x train.jar                     | unknown option '-x'. 'jrun --help' lists them.
-        -n 2 train.jar                   | unknown option '-n'. Did you mean '--nproc-per-node'?
-        -n2 train.jar                    | unknown option '-n'. Did you mean '--nproc-per-node'?
-        -np 2 train.jar                  | unknown option '-np'. Did you mean '--nproc-per-node'?
-        -N2 train.jar                    | unknown option '-N'. Did you mean '--nnodes'?
-        --nproc train.jar                | unknown option '--nproc'. Did you mean '--nproc-per-node'?
+        --nproc-per-nod=2 train.jar      | unknown option '--nproc-per-nod'; did you mean '--nproc-per-node'?
+        --nproc_per_nod=2 train.jar      | unknown option '--nproc_per_nod'; did you mean '--nproc-per-node'?
+        --zzzzzzzzzz train.jar           | unknown option '--zzzzzzzzzz'; 'jrun --help' lists the options.
+        -z train.jar                     | unknown option '-z'; 'jrun --help' lists the options.
+        --nproc train.jar                | unknown option '--nproc'; did you mean '--nproc-per-node'?
+        --nporc-per-node=2 train.jar     | unknown option '--nporc-per-node'; did you mean '--nproc-per-node'?
+        --max=3 train.jar                | unknown option '--max'; did you mean '--max-restarts'?
+        -help                            | unknown option '-help'; did you mean '--help'?
+        --timeot=9 no-such.jar           | unknown option '--timeot'; did you mean '--timeout'?
+        --timeout=x no-such.jar          | --timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --redirects=9 no-such.jar        | --redirects: '9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        --env=A no-such.jar              | --env: 'A' is not usable; give NAME=VALUE.
+        --hosts --help                   | --hosts needs a value, but '--help' follows: --hosts=HOSTS.
         --timeout                        | --timeout needs a value: --timeout=TIME.
         --timeout --json train.jar       | --timeout needs a value, but '--json' follows: --timeout=TIME.
         --nproc-per-node=0 train.jar     | --nproc-per-node: '0' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
@@ -116,10 +120,17 @@ class UsageErrorTest {
         --hosts=a --secret-file=train.py --standalone train.jar | --standalone means this machine alone, but hosts are named.
         --json=maybe train.jar           | --json: 'maybe' is not usable; give true or false.
         --nproc-per-node=2               | PROGRAM is missing: jrun [options] PROGRAM [args...]; 'jrun --help' shows examples.
-        trian.jar                        | trian.jar: no such file. Did you mean 'train.jar'?
-        ./trian.jar                      | ./trian.jar: no such file. Did you mean './train.jar'?
+        trian.jar                        | trian.jar: no such file; did you mean 'train.jar'?
+        ./trian.jar                      | ./trian.jar: no such file; did you mean './train.jar'?
         library.jar                      | library.jar: the jar's manifest names no Main-Class. Name one with --main-class, or set it in the build.
         no-such-program                  | no-such-program: no such program on PATH and no such file here.
+        decribe job                      | decribe: no such program on PATH and no such file here; did you mean 'jrun describe'?
+        cancle job                       | cancle: no such program on PATH and no such file here; did you mean 'jrun cancel'?
+        pss                              | pss: no such program on PATH and no such file here; did you mean 'jrun ps'?
+        lgos job                         | lgos: no such program on PATH and no such file here; did you mean 'jrun logs'?
+        abort job                        | abort: no such program on PATH and no such file here; did you mean 'jrun cancel'?
+        --json doctor                    | doctor: no such program on PATH and no such file here; the command 'doctor' comes first: jrun doctor [options].
+        launch train.jar                 | launch: no such program on PATH and no such file here; leave 'launch' out: jrun [options] PROGRAM [args...].
         train.py                         | train.py: not executable; run it with 'python3 train.py'.
         ./train.py                       | ./train.py: not executable; run it with 'python3 ./train.py'.
         --main-class=A sh                | --main-class is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
@@ -134,8 +145,8 @@ class UsageErrorTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-        nproc_per_nod: 2                 | job.yaml: unknown key 'nproc_per_nod'. Did you mean 'nproc-per-node'?
-        file: other.yaml                 | job.yaml: unknown key 'file'. Did you mean 'role'?
+        nproc_per_nod: 2                 | job.yaml: unknown key 'nproc_per_nod'; did you mean 'nproc-per-node'?
+        file: other.yaml                 | job.yaml: unknown key 'file'; did you mean 'role'?
         nproc-per-node: [2]              | job.yaml: key 'nproc-per-node' must be a single value, not a list.
         nproc-per-node: {a: 1}           | job.yaml: key 'nproc-per-node' must be a single value, not a map.
         json: perhaps                    | job.yaml: key 'json' must be true or false, not 'perhaps'.

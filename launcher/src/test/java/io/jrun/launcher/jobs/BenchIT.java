@@ -103,6 +103,21 @@ class BenchIT extends RealJobs {
         assertThat(result.err()).startsWith("jrun: bench: ");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"bench --help", "bench allreduce --nproc-per-node=2 -h", "bench -h ddp", "bench -V"})
+    void helpStartsNoJob(String line) {
+        Result result = jrun.run(line.split(" "));
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.err()).isEmpty();
+        assertThat(result.out()).startsWith(line.endsWith("-V") ? "jrun " : "Usage: jrun bench");
+        assertThat(folder.resolve("logs")).doesNotExist();
+    }
+
+    @Test
+    void completionKnowsTheBenchmarks() {
+        assertThat(jrun.run("completion").out()).contains("allreduce", "--warmup-iters");
+    }
+
     @Test
     void tunedTableIsWrittenAndRead() throws IOException {
         jrun.with("JRUN_TRANSPORT", "Tcp"); // as jrun reads it, in any case

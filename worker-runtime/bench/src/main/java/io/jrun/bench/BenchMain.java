@@ -4,8 +4,14 @@ import io.jrun.bench.collective.Benchmark;
 import io.jrun.bench.collective.CollectiveBench;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParseResult;
 
@@ -13,9 +19,25 @@ import picocli.CommandLine.ParseResult;
 @Command(
         name = "jrun bench",
         mixinStandardHelpOptions = true,
-        description = "Measures jrun beside its peers, in one run and interleaved.",
+        optionListHeading = "%nOptions:%n",
+        commandListHeading = "%nOperations:%n",
+        synopsisSubcommandLabel = "OPERATION",
+        description = {
+            "Measures collectives or a training step, of jrun and of other backends in turns.",
+            "",
+            "Example:",
+            "  jrun bench allreduce --nproc-per-node=2 --backend=jrun,gloo"
+        },
+        footer = {
+            "",
+            "'jrun bench OPERATION --help' shows the options of an operation. The options of jrun work too, as"
+                    + " --nproc-per-node, --hosts and --timeout: 'jrun --help' shows them."
+        },
         subcommands = DdpBench.class)
 public final class BenchMain implements Runnable {
+    /** Fits a terminal of 100 columns. */
+    private static final int WIDTH = 99;
+
     private BenchMain() {}
 
     /** Runs the benchmark named by the first argument. */
@@ -48,9 +70,30 @@ public final class BenchMain implements Runnable {
         }
     }
 
+    /** The help of the benchmark that {@code args} name, or of all. The launcher prints it, without starting ranks. */
+    public static String help(String[] args) {
+        CommandLine command = commandLine();
+        return Arrays.stream(args)
+                .map(command.getSubcommands()::get)
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(command)
+                .getUsageMessage(CommandLine.Help.Ansi.OFF);
+    }
+
+    /** The names of the benchmarks and of their long options, separated by blanks: for completion in a shell. */
+    public static String words(String[] args) {
+        Map<String, CommandLine> benchmarks = commandLine().getSubcommands();
+        Stream<String> options = benchmarks.values().stream()
+                .flatMap(benchmark -> benchmark.getCommandSpec().options().stream())
+                .map(OptionSpec::longestName);
+        return Stream.concat(benchmarks.keySet().stream(), options).distinct().collect(Collectors.joining(" "));
+    }
+
     private static CommandLine commandLine() {
         CommandLine command = new CommandLine(new BenchMain());
         CollectiveBench.addTo(command);
+        command.setUsageHelpWidth(WIDTH); // also of the sub-commands that it has by now
         return command;
     }
 

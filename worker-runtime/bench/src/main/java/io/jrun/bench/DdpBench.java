@@ -29,6 +29,8 @@ import picocli.CommandLine.Spec;
         name = "ddp",
         mixinStandardHelpOptions = true,
         showDefaultValues = true,
+        abbreviateSynopsis = true,
+        optionListHeading = "%nOptions:%n",
         description =
                 "Times a training step of a 3.7M-parameter GPT: no communication, jrun's DDP, libtorch's over Gloo.")
 final class DdpBench implements Benchmark {
@@ -43,12 +45,13 @@ final class DdpBench implements Benchmark {
 
     @Option(
             names = "--mode",
+            paramLabel = "NAME",
             split = ",",
             defaultValue = "none,ddp,gloo",
             description = "which to run: none, ddp, gloo")
     private List<Mode> modes = List.of();
 
-    @Option(names = "--steps", defaultValue = "30", description = "measured steps of each mode")
+    @Option(names = "--steps", paramLabel = "N", defaultValue = "30", description = "measured steps of each mode")
     private int steps = 30;
 
     @Option(names = "--json", description = "one JSON object a line instead of the table")

@@ -15,7 +15,11 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** One operation over a range of sizes, on one backend or several that take turns within each size. */
-@Command(mixinStandardHelpOptions = true, showDefaultValues = true)
+@Command(
+        mixinStandardHelpOptions = true,
+        showDefaultValues = true,
+        abbreviateSynopsis = true,
+        optionListHeading = "%nOptions:%n")
 public final class CollectiveBench implements Benchmark {
     /** In the order of the help. */
     static final List<Benched> OPERATIONS = List.of(
@@ -37,6 +41,7 @@ public final class CollectiveBench implements Benchmark {
 
     @Option(
             names = "--backend",
+            paramLabel = "NAME",
             split = ",",
             defaultValue = "jrun",
             description = "one or several that take turns: ${COMPLETION-CANDIDATES}; with mpi, mpirun starts the ranks")
@@ -44,35 +49,58 @@ public final class CollectiveBench implements Benchmark {
 
     @Option(
             names = "--memory",
+            paramLabel = "KIND",
             split = ",",
             defaultValue = "registered",
             description =
                     "jrun's buffers, one kind or several: ${COMPLETION-CANDIDATES}; the others have what suits them")
     private List<MemoryKind> memories = List.of();
 
-    @Option(names = "--type", defaultValue = "f32", description = "f16, bf16, f32, f64, i8, u8, i32, i64 or bool")
+    @Option(
+            names = "--type",
+            paramLabel = "TYPE",
+            defaultValue = "f32",
+            description = "f16, bf16, f32, f64, i8, u8, i32, i64 or bool")
     private TypeName type = TypeName.f32;
 
-    @Option(names = "--op", defaultValue = "sum", description = "of reductions: ${COMPLETION-CANDIDATES}")
+    @Option(
+            names = "--op",
+            paramLabel = "OP",
+            defaultValue = "sum",
+            description = "of reductions: ${COMPLETION-CANDIDATES}")
     private OpName op = OpName.sum;
 
-    @Option(names = "--min-bytes", defaultValue = "4", converter = ByteSize.Converter.class, description = "first size")
+    @Option(
+            names = "--min-bytes",
+            paramLabel = "BYTES",
+            defaultValue = "4",
+            converter = ByteSize.Converter.class,
+            description = "first size")
     private ByteSize minBytes = new ByteSize(4);
 
     @Option(
             names = "--max-bytes",
+            paramLabel = "BYTES",
             defaultValue = "64M",
             converter = ByteSize.Converter.class,
             description = "last size")
     private ByteSize maxBytes = new ByteSize(64 << 20);
 
-    @Option(names = "--step-factor", defaultValue = "4", description = "from one size to the next")
+    @Option(names = "--step-factor", paramLabel = "N", defaultValue = "4", description = "from one size to the next")
     private int stepFactor = 4;
 
-    @Option(names = "--iters", defaultValue = "0", description = "samples of a turn; 0: as many as fill 0.2 s, 3 to 60")
+    @Option(
+            names = "--iters",
+            paramLabel = "N",
+            defaultValue = "0",
+            description = "samples of a turn; 0: as many as fill 0.2 s, 3 to 60")
     private int iters;
 
-    @Option(names = "--warmup-iters", defaultValue = "2000", description = "calls before the first size")
+    @Option(
+            names = "--warmup-iters",
+            paramLabel = "N",
+            defaultValue = "2000",
+            description = "calls before the first size")
     private int warmupIters = 2000;
 
     @Option(names = "--json", description = "one JSON object a line instead of the table")
@@ -139,10 +167,10 @@ public final class CollectiveBench implements Benchmark {
             CommandLine command = new CommandLine(new CollectiveBench(operation));
             command.getCommandSpec()
                     .usageMessage()
-                    .description("Times and checks " + operation.name()
-                            + " (jrun bench " + operation.name()
-                            + " --nproc-per-node=N): time, bandwidth and errors for each"
-                            + " size and backend, and the ratios of the times.");
+                    .description(
+                            "Times and checks " + operation.name() + ".",
+                            "The table has time, bandwidth and wrong elements for each size and backend, and the ratios of"
+                                    + " the times.");
             parent.addSubcommand(operation.name(), command);
         }
         parent.addSubcommand("--tune", new TuneBench());

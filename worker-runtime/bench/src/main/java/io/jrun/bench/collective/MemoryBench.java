@@ -21,6 +21,8 @@ import picocli.CommandLine.Option;
 @Command(
         mixinStandardHelpOptions = true,
         showDefaultValues = true,
+        abbreviateSynopsis = true,
+        optionListHeading = "%nOptions:%n",
         description =
                 "What allReduce on registered memory takes besides its buffers, of the rank that takes most, as a JSON"
                         + " object: allocatedBytesPerCall of Java heap, and extraBytes by which the process grows over the calls.")
@@ -30,16 +32,18 @@ final class MemoryBench implements Benchmark {
 
     @Option(
             names = "--bytes",
+            paramLabel = "BYTES",
             defaultValue = "64M",
             converter = ByteSize.Converter.class,
             description = "of the buffer")
     private ByteSize bytes = new ByteSize(1);
 
-    @Option(names = "--calls", defaultValue = "50", description = "that are looked at")
+    @Option(names = "--calls", paramLabel = "N", defaultValue = "50", description = "that are looked at")
     private int calls = 1;
 
     @Option(
             names = "--warmup-iters",
+            paramLabel = "N",
             defaultValue = "500000",
             description =
                     "small calls before them, until the compiler is done and makes no objects of what it can spare")

@@ -34,6 +34,8 @@ import picocli.CommandLine.Spec;
 @Command(
         mixinStandardHelpOptions = true,
         showDefaultValues = true,
+        abbreviateSynopsis = true,
+        optionListHeading = "%nOptions:%n",
         description =
                 "Forces every TCP algorithm of each operation at each size and writes the table that JRUN_TUNING names:"
                         + " jrun bench --tune --hosts h1,h2 --secret-file PATH, one rank on each host.")
@@ -45,6 +47,7 @@ final class TuneBench implements Benchmark {
 
     @Option(
             names = "--operations",
+            paramLabel = "NAME",
             split = ",",
             defaultValue = "allreduce,reducescatter,allgather,broadcast,reduce,gather,scatter",
             description = "which of those that have several algorithms")
@@ -52,6 +55,7 @@ final class TuneBench implements Benchmark {
 
     @Option(
             names = "--min-bytes",
+            paramLabel = "BYTES",
             defaultValue = "1K",
             converter = ByteSize.Converter.class,
             description = "first size")
@@ -59,18 +63,27 @@ final class TuneBench implements Benchmark {
 
     @Option(
             names = "--max-bytes",
+            paramLabel = "BYTES",
             defaultValue = "16M",
             converter = ByteSize.Converter.class,
             description = "last size")
     private ByteSize maxBytes = new ByteSize(1);
 
-    @Option(names = "--step-factor", defaultValue = "4", description = "from one size to the next")
+    @Option(names = "--step-factor", paramLabel = "N", defaultValue = "4", description = "from one size to the next")
     private int stepFactor = 4;
 
-    @Option(names = "--iters", defaultValue = "0", description = "samples of a turn; 0: as many as fill 0.2 s, 3 to 60")
+    @Option(
+            names = "--iters",
+            paramLabel = "N",
+            defaultValue = "0",
+            description = "samples of a turn; 0: as many as fill 0.2 s, 3 to 60")
     private int iters;
 
-    @Option(names = "--output", defaultValue = "jrun-tuning.txt", description = "the table; rank 0 writes it")
+    @Option(
+            names = "--output",
+            paramLabel = "PATH",
+            defaultValue = "jrun-tuning.txt",
+            description = "the table; rank 0 writes it")
     private Path output = Path.of("");
 
     @Override

@@ -1,0 +1,68 @@
+package io.jrun.launcher;
+
+import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Program.JavaProgram;
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Asks the benchmark program of an installation about its arguments, inside this process: no rank is started. Stateless. */
+final class BenchProgram {
+    private static final String MAIN_CLASS = "io.jrun.bench.BenchMain";
+
+    private static final String FOLDER = "lib/bench";
+
+    private BenchProgram() {}
+
+    /**
+     * Checks a benchmark's arguments before ranks are started, which would each complain.
+     *
+     * @throws UsageException in one line, if the benchmark would refuse them
+     */
+    static void check(JobSpec job, Path home) throws IOException {
+        if (!(job.program() instanceof JavaProgram program)) {
+            return;
+        }
+        String wrong = ask("check", program.args(), home);
+        if (!wrong.isEmpty()) {
+            throw new UsageException("bench: " + wrong);
+        }
+    }
+
+    /** The help of the benchmark that {@code args} name, or of all. */
+    static String help(List<String> args, Path home) throws IOException {
+        return ask("help", args, home);
+    }
+
+    /** The names of the benchmarks and of their options; empty where no benchmark program is installed. */
+    static List<String> words(Path home) throws IOException {
+        return Files.isDirectory(home.resolve(FOLDER))
+                ? List.of(ask("words", List.of(), home).split(" ", -1))
+                : List.of();
+    }
+
+    private static String ask(String method, List<String> args, Path home) throws IOException {
+        List<URL> jars = new ArrayList<>();
+        for (String folder : List.of(FOLDER, "lib/runtime")) {
+            try (Stream<Path> files = Files.list(home.resolve(folder))) {
+                for (Path jar : files.toList()) {
+                    jars.add(jar.toUri().toURL());
+                }
+            }
+        }
+        try (URLClassLoader loader =
+                new URLClassLoader(jars.toArray(URL[]::new), BenchProgram.class.getClassLoader())) {
+            return (String) loader.loadClass(MAIN_CLASS)
+                    .getMethod(method, String[].class)
+                    .invoke(null, (Object) args.toArray(String[]::new));
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("the benchmark program of this installation cannot be asked", e);
+        }
+    }
+}

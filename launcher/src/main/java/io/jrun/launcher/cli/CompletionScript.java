@@ -1,0 +1,224 @@
+package io.jrun.launcher.cli;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Writes the script that completes jrun's command lines in bash and zsh, from the tables of options. Stateless. */
+final class CompletionScript {
+    /** Marks where the script has what {@link #text} puts in. */
+    private static final String SCRIPT = """
+            # Completion of jrun for bash, and for zsh through bashcompinit. Use: source <(jrun completion)
+
+            if [ -n "${ZSH_VERSION-}" ]; then
+                autoload -U +X compinit && compinit
+                autoload -U +X bashcompinit && bashcompinit
+            fi
+
+            # The options of a command; without one, of jrun itself.
+            _jrun_options() {
+                case $1 in
+            @OPTIONS@
+                esac
+            }
+
+            # What the value of an option is: words, or @files, @folders, @nothing.
+            _jrun_value() {
+                case $1 in
+            @VALUES@
+                *) echo @nothing ;;
+                esac
+            }
+
+            # Replies with words that begin with $2; $3 stands before each. Files would be no answer here.
+            _jrun_words() {
+                compopt +o default 2> /dev/null
+                COMPREPLY=($(compgen -P "$3" -W "$1" -- "$2"))
+            }
+
+            # Replies with files or folders. An empty reply leaves it to the shell, which also knows ~ and quotes.
+            _jrun_files() {
+                local IFS=$'\\n'
+                compopt -o filenames 2> /dev/null
+                COMPREPLY=($(compgen "$1" -P "$3" -- "$2"))
+            }
+
+            _jrun_reply() {
+                case $1 in
+                @files) _jrun_files -f "$2" "$3" ;;
+                @folders) _jrun_files -d "$2" "$3" ;;
+                @nothing) _jrun_words '' '' '' ;;
+                *) _jrun_words "$1" "$2" "$3" ;;
+                esac
+            }
+
+            # Replies with the first word of a line: a command of jrun or a file; if there is none, a program on the PATH.
+            _jrun_first() {
+                local IFS=$'\\n'
+                compopt -o filenames 2> /dev/null
+                COMPREPLY=($(compgen -W '@COMMAND_LINES@' -- "$1") $(compgen -f -- "$1"))
+                if ((${#COMPREPLY[@]} == 0)) && [ -n "$1" ]; then
+                    COMPREPLY=($(compgen -c -- "$1"))
+                fi
+            }
+
+            _jrun() {
+                local line joined word name i last command program expects cur prefix
+                line=() joined='' command='' program='' expects='' prefix=''
+                COMPREPLY=()
+                # bash breaks words at = and : too.
+                for ((i = 1; i <= COMP_CWORD; i++)); do
+                    word=${COMP_WORDS[i]}
+                    if ((${#line[@]})) && { [ -n "$joined" ] || [[ $word == [=:]* ]]; }; then
+                        line[${#line[@]} - 1]+=$word
+                    else
+                        line+=("$word")
+                    fi
+                    joined=''
+                    [[ $word == [=:] ]] && joined=yes
+                done
+                last=$((${#line[@]} - 1))
+                for ((i = 0; i < last; i++)); do
+                    word=${line[i]}
+                    name=${word//_/-}
+                    if [ -n "$expects" ]; then
+                        expects=''
+                    elif [ "$word" = -- ]; then
+                        program=yes
+                    elif [[ $word == -* ]]; then
+                        [[ '@TAKING@' == *" $name "* ]] && expects=$name
+                    elif ((i == 0)) && [[ ' @COMMANDS@ ' == *" $word "* ]]; then
+                        command=$word
+                    elif [ -z "$command" ] || [ "$command" = submit ]; then
+                        program=yes
+                    fi
+                    [ -n "$program" ] && return # what follows PROGRAM is the program's own: files, as for any command
+                done
+                cur=${line[last]}
+                if [ -n "$expects" ]; then
+                    _jrun_reply "$(_jrun_value "$expects")" "$cur" ''
+                elif [[ $cur == --*=* ]]; then
+                    name=${cur%%=*}
+                    [[ ${COMP_WORDBREAKS-} == *=* ]] || prefix=$name=
+                    _jrun_reply "$(_jrun_value "${name//_/-}")" "${cur#*=}" "$prefix"
+                elif [[ $cur == -* ]]; then
+                    _jrun_words "$(_jrun_options "$command")" "$cur" ''
+                else
+                    case $command in
+                    '') if ((last == 0)); then _jrun_first "$cur"; else _jrun_files -f "$cur" ''; fi ;;
+                    help) _jrun_words '@COMMANDS@' "$cur" '' ;;
+                    bench) _jrun_words '@OPERATIONS@' "$cur" '' ;;
+                    cert) _jrun_words 'init node' "$cur" '' ;;
+                    @JOB_COMMANDS@)
+                        _jrun_words "$(ls "${XDG_STATE_HOME:-$HOME/.local/state}/jrun/jobs" 2> /dev/null)" "$cur" '' ;;
+                    flight-recorder) _jrun_files -d "$cur" '' ;;
+                    submit) _jrun_files -f "$cur" '' ;;
+                    *) _jrun_words '' '' '' ;;
+                    esac
+                fi
+            }
+
+            complete -o default -F _jrun jrun
+            """;
+
+    private static final Set<SubCommand> JOB_COMMANDS =
+            EnumSet.of(SubCommand.DESCRIBE, SubCommand.LOGS, SubCommand.ATTACH, SubCommand.CANCEL, SubCommand.STACK);
+
+    private CompletionScript() {}
+
+    /**
+     * The script.
+     *
+     * @param benchWords the operations and options of {@code jrun bench}, which its program knows
+     */
+    static String text(List<String> benchWords) {
+        List<String> operations =
+                benchWords.stream().filter(word -> !word.startsWith("--")).toList();
+        return SCRIPT.replace("@OPTIONS@", options(benchWords))
+                .replace("@VALUES@", values())
+                .replace("@TAKING@", " " + String.join(" ", takingValues()) + " ")
+                .replace("@OPERATIONS@", String.join(" ", operations))
+                .replace(
+                        "@JOB_COMMANDS@",
+                        JOB_COMMANDS.stream().map(SubCommand::word).collect(Collectors.joining(" | ")))
+                .replace("@COMMAND_LINES@", String.join("\n", SubCommand.names()))
+                .replace("@COMMANDS@", String.join(" ", SubCommand.names()));
+    }
+
+    private static String options(List<String> benchWords) {
+        StringBuilder cases = new StringBuilder();
+        for (SubCommand command : SubCommand.values()) {
+            List<String> names = new ArrayList<>(optionsOf(command, benchWords));
+            names.add("--help");
+            cases.append("    %s) echo '%s' ;;%n".formatted(command.word(), String.join(" ", names)));
+        }
+        return cases.append("    *) echo '%s --help --version' ;;".formatted(String.join(" ", launchOptions())))
+                .toString();
+    }
+
+    private static List<String> optionsOf(SubCommand command, List<String> benchWords) {
+        return switch (command) {
+            case HELP, VERSION, COMPLETION -> List.of();
+            case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK -> JobsRequest.optionNames(command);
+            case FLIGHT_RECORDER -> List.of("--json");
+            case CERT -> List.of("--dir", "--days");
+            case DOCTOR -> DoctorRequest.optionNames();
+            case AGENT -> AgentOption.optionNames();
+            case BENCH ->
+                Stream.concat(launchOptions().stream(), benchWords.stream().filter(word -> word.startsWith("--")))
+                        .distinct()
+                        .toList();
+            case SUBMIT ->
+                Stream.concat(launchOptions().stream(), SubmitRequest.optionNames().stream())
+                        .distinct()
+                        .toList();
+        };
+    }
+
+    private static List<String> launchOptions() {
+        return Arrays.stream(LaunchOption.values())
+                .flatMap(option -> option.names().stream())
+                .filter(name -> name.startsWith("--"))
+                .toList();
+    }
+
+    /** Options after which a word is their value. */
+    private static List<String> takingValues() {
+        Stream<String> own = Arrays.stream(LaunchOption.values())
+                .filter(option -> !option.isSwitch())
+                .flatMap(option -> option.names().stream());
+        return Stream.of(
+                        own,
+                        SubmitRequest.optionsWithValues().stream(),
+                        AgentOption.optionNames().stream(),
+                        Stream.of("--dir", "--days", "--rank"))
+                .flatMap(names -> names)
+                .distinct()
+                .toList();
+    }
+
+    private static String values() {
+        Stream<String> own = Arrays.stream(LaunchOption.values())
+                .filter(option -> !option.isSwitch())
+                .map(option -> "    %s) echo '%s' ;;"
+                        .formatted(String.join(" | ", option.names()), kindOfValue(option.parameter())));
+        return Stream.concat(own, Stream.of("    --dir) echo @folders ;;")).collect(Collectors.joining("\n"));
+    }
+
+    private static String kindOfValue(String parameter) {
+        return switch (parameter) {
+            case "PATH", "PATHS" -> "@files";
+            case "DIR" -> "@folders";
+            default -> {
+                String words = Stream.of(parameter.split("\\|", -1))
+                        .filter(word -> word.matches("[a-z0-9]+"))
+                        .collect(Collectors.joining(" "));
+                yield words.isEmpty() ? "@nothing" : words;
+            }
+        };
+    }
+}

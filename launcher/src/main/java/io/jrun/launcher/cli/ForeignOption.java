@@ -1,0 +1,157 @@
+package io.jrun.launcher.cli;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Options of other launchers, with what jrun has instead. jrun does not take them; an error says what they mean here.
+ *
+ * <p>In an advice, {@code {N}} stands for the value that was given, or for the letter N if none was.
+ */
+enum ForeignOption {
+    TOTAL_RANKS(
+            "-n -np --np --ntasks --num-proc --num-processes --num-tasks",
+            "the number of all ranks in mpirun and srun",
+            "use --nproc-per-node={N} for {N} workers on each node"),
+    RANKS_PER_NODE(
+            "--ntasks-per-node --tasks-per-node --npernode -npernode --ranks-per-node --procs-per-node --slots-per-host"
+                    + " --ppn -ppn",
+            "the number of ranks on each node in srun and mpirun",
+            "use --nproc-per-node={N}"),
+    RANKS_PER_NODE_BY_GPU(
+            "--num-gpus --num-accelerators",
+            "the number of ranks on each node in DeepSpeed",
+            "use --nproc-per-node={N}"),
+    NODES_OR_RANKS_PER_NODE(
+            "-N",
+            "the number of nodes in srun, of ranks on each node in mpirun",
+            "use --nnodes={N} or --nproc-per-node={N}"),
+    NODES("--nodes --num-nodes --num-machines", "the number of nodes in srun and DeepSpeed", "use --nnodes={N}"),
+    NODE_RANGE(
+            "--min-np --max-np --min-num-proc --max-num-proc --min-elastic-nodes --max-elastic-nodes",
+            "the limits of an elastic job in Horovod and DeepSpeed",
+            "use --nnodes=MIN:MAX, which counts nodes"),
+    NODE_NUMBER("--machine-rank --nodeid", "the number of this node", "use --node-rank={N}"),
+    HOST_LIST("-H --host -w -host -hosts", "the hosts in mpirun and srun", "use --hosts={HOSTS}"),
+    HOST_FILE(
+            "-hf -hostfile --machinefile -machinefile --nodefile -F",
+            "the file of hosts in mpirun, Horovod and srun",
+            "use --hostfile={PATH}"),
+    DISCOVERY(
+            "--host-discovery-script",
+            "Horovod's source of hosts",
+            "name all hosts with --hosts and the fewest with --nnodes=MIN:MAX"),
+    SETS_OR_EXCLUDES(
+            "-x",
+            "an environment variable in mpirun, the hosts to leave out in srun",
+            "use --env={NAME=VALUE} or --exclude=HOSTS"),
+    INCLUDED("-i", "the hosts and GPUs to use in DeepSpeed", "use --include={HOSTS}"),
+    EXCLUDED(
+            "-e",
+            "the hosts to leave out in DeepSpeed, the error file in srun",
+            "use --exclude=HOSTS or --log-dir=DIR"),
+    EXPORTED(
+            "--export --set-env --genv -genv",
+            "the variables that srun and mpirun hand on",
+            "workers have jrun's environment; add variables with --env=NAME=VALUE"),
+    TIME_LIMIT("--time --time-limit --walltime", "Slurm's time limit in minutes", "use --timeout={TIME}"),
+    CPUS(
+            "-c --cpus-per-task --cpus-per-proc --cpus-per-rank",
+            "the CPUs of each task in srun",
+            "leave it out: the workers of a node share its cores equally, and --bind-to=core pins them;"
+                    + " 'jrun submit --cpus-per-task={N}' asks Slurm for CPUs"),
+    GPUS(
+            "--gres --gpus -G --gpus-per-node --gpus-per-task --gpu-ids",
+            "the GPUs that Slurm is asked for",
+            "use --nproc-per-node=gpu for a worker on each GPU; 'jrun submit --gpus-per-node=N' asks Slurm for GPUs"),
+    BOUND(
+            "--cpu-bind --numa-binding --binding-args --bind-cores-to-rank --thread-affinity",
+            "the binding to cores in srun, torchrun and Horovod",
+            "use --bind-to=core or --bind-to=numa"),
+    ORDER("--rank-by --distribution", "the order of ranks in mpirun and srun", "use --map-by=slot or --map-by=node"),
+    OVERSUBSCRIBED(
+            "--oversubscribe --nooversubscribe --overcommit -O --use-hwthread-cpus",
+            "mpirun's check of free cores",
+            "leave it out: jrun starts as many workers as --nproc-per-node says"),
+    AS_ROOT("--allow-run-as-root", "mpirun's", "leave it out: jrun runs as root too"),
+    MCA(
+            "--mca -mca --gmca --prefix --mpi --mpi-args",
+            "a setting of MPI",
+            "leave it out: jrun's runtime does not use MPI"),
+    SHOWN_MAP(
+            "--report-bindings --display-map --display-allocation --display --donotlaunch",
+            "mpirun's view of the ranks",
+            "use --dry-run"),
+    TAGGED(
+            "--tag-output --timestamp-output -l --label -u --unbuffered",
+            "the form of the output in mpirun and srun",
+            "leave it out: each line carries its rank and host, and files go to --log-dir"),
+    OUTPUT_FILES(
+            "-o --output --error --output-filename --enable-each-rank-log",
+            "the output files in srun, Horovod and DeepSpeed",
+            "use --log-dir={DIR}, which gets a folder for each rank"),
+    WORKING_FOLDER("-D --chdir --wdir -wdir --wd -wd", "the working folder in mpirun and srun", "use --workdir={DIR}"),
+    JOB_NAME("-J --job-name", "the name of a Slurm job", "use --run-id={NAME}"),
+    STOPS_ALL(
+            "-K --kill-on-bad-exit -W --wait -k --no-kill",
+            "what srun does after a failure",
+            "leave it out: the first failure stops the job, and --nnodes=MIN:MAX outlives lost hosts"),
+    MODULE("-m --module", "a Python module in torchrun", "write 'python3 -m MODULE' as PROGRAM"),
+    SCRIPT(
+            "--run-path --use-env --start-method",
+            "how torchrun starts Python",
+            "leave it out: PROGRAM is 'python3 SCRIPT'"),
+    EVENTS(
+            "--event-log-handler --logs-specs --duplicate-stdout-filters --duplicate-stderr-filters",
+            "torchrun's logging",
+            "leave it out: files go to --log-dir, and --json prints the result"),
+    MAIN_ADDRESS("--main-process-ip", "the address of node 0 in accelerate", "use --master-addr={HOST}"),
+    MAIN_PORT("--main-process-port", "the port of node 0 in accelerate", "use --master-port={PORT}"),
+    SSH(
+            "--ssh-port --ssh-identity-file --launcher-args",
+            "settings of ssh in Horovod and DeepSpeed",
+            "use --ssh-options='-p PORT -i KEY'"),
+    PARTITION(
+            "-p",
+            "the partition in srun, the port of ssh in Horovod",
+            "use 'jrun submit --partition={NAME}' or --ssh-options='-p {PORT}'"),
+    STARTER("--launcher --gloo --jsrun", "how Horovod and DeepSpeed start ranks", "use --launch=ssh or --launch=slurm"),
+    CONFIG("--config-file --config", "the file of options in Horovod and accelerate", "use --file={PATH}"),
+    CONTAINER(
+            "--container-image --container-mounts --container-workdir --container",
+            "the containers of Pyxis",
+            "leave it out: this version of jrun starts no containers");
+
+    private final String spacedNames;
+    private final String meaning;
+    private final String advice;
+
+    ForeignOption(String names, String meaning, String advice) {
+        this.spacedNames = names;
+        this.meaning = meaning;
+        this.advice = advice;
+    }
+
+    /** The entry that has {@code name}, in which dashes stand for underscores. */
+    static Optional<ForeignOption> of(String name) {
+        return Arrays.stream(values())
+                .filter(option -> option.names().contains(name))
+                .findFirst();
+    }
+
+    /** All names, as those launchers write them. */
+    List<String> names() {
+        return List.of(spacedNames.split(" "));
+    }
+
+    /** What the option means to whoever knows it. */
+    String meaning() {
+        return meaning;
+    }
+
+    /** What to do instead. */
+    String advice() {
+        return advice;
+    }
+}

@@ -1,0 +1,147 @@
+package io.jrun.launcher.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The completion script in a real bash. */
+class CompletionTest {
+    private static final Path BASH_COMPLETION = Path.of("/usr/share/bash-completion/bash_completion");
+
+    /** Calls the completion function as bash does: $1 is the script, the words that follow are those of the line. */
+    private static final String COMPLETE = """
+            source "$1" || exit
+            shift
+            COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
+            function_name=$(complete -p jrun | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
+            "$function_name" jrun "${COMP_WORDS[COMP_CWORD]}" ''
+            ((${#COMPREPLY[@]})) && printf '%s\\n' "${COMPREPLY[@]}"
+            exit 0
+            """;
+
+    @TempDir
+    private Path folder;
+
+    private Path script;
+
+    @BeforeEach
+    void writeScript() throws IOException {
+        script = Files.writeString(
+                folder.resolve("script"), HelpText.completion(List.of("allreduce", "memory", "--iters", "--backend")));
+        Files.createFile(folder.resolve("train.jar"));
+        Files.createFile(folder.resolve("the job.yaml"));
+        Files.createDirectories(folder.resolve("things"));
+        Files.createDirectories(folder.resolve("state/jrun/jobs/nightly-1"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            des                               | describe
+            t                                 | train.jar,the job.yaml,things
+            --nproc-per-node=2 t              | train.jar,the job.yaml,things
+            --nproc-per-node 2 tr             | train.jar
+            --json des                        |
+            -f t                              | train.jar,the job.yaml,things
+            --file the                        | the job.yaml
+            --file = tr                       | train.jar
+            --log-dir = t                     | things
+            --log_dir = t                     | things
+            --backend = gl                    | gloo
+            --backend gl                      | gloo
+            --launch =                        | auto,local,hosts,ssh,slurm
+            --nproc-per-node = g              | gpu
+            --timeout = t                     |
+            --master-p                        | --master-port
+            --hosts a : 2 tr                  | train.jar
+            train.jar --nproc                 |
+            -- train.jar --nproc              |
+            python3 t                         |
+            logs ni                           | nightly-1
+            logs --f                          | --follow
+            cancel --n                        | --now
+            cancel --now ni                   | nightly-1
+            help fl                           | flight-recorder
+            bench mem                         | memory
+            bench allreduce --it              | --iters
+            bench allreduce --hostf           | --hostfile
+            doctor --la                       | --launch
+            doctor t                          |
+            submit --parti                    | --partition
+            submit --time = 5 tr              | train.jar
+            submit train.jar --parti          |
+            agent --se                        | --secret-file
+            cert --dir t                      | things
+            """)
+    void linesAreCompleted(String line, String replies) throws Exception {
+        List<String> expected = replies == null ? List.of() : List.of(replies.split(","));
+        assertThat(replies(line, false)).containsExactlyInAnyOrderElementsOf(expected);
+    }
+
+    @Test
+    void allOptionsOfACommandAreThere() throws Exception {
+        List<String> own = new ArrayList<>(replies("--", false));
+        for (LaunchOption option : LaunchOption.values()) {
+            assertThat(own).contains(option.longName());
+        }
+        assertThat(replies("cancel --", false)).containsExactly("--now", "--help");
+    }
+
+    @Test
+    void aWholeWordOptionWhereBashDoesNotBreakAtEqualsSigns() throws Exception {
+        assertThat(replies("--backend=gl", false)).containsExactly("gloo");
+        Files.writeString(script, "COMP_WORDBREAKS=' '\n" + Files.readString(script));
+        assertThat(replies("--backend=gl", false)).containsExactly("--backend=gloo");
+        assertThat(replies("--file=tr", false)).containsExactly("--file=train.jar");
+    }
+
+    @Test
+    void worksBesideBashCompletion() throws Exception {
+        if (!Files.exists(BASH_COMPLETION)) {
+            System.out.println("CompletionTest: bash-completion is not installed, so jrun's script is tested alone");
+            return;
+        }
+        assertThat(replies("t", true)).containsExactlyInAnyOrder("train.jar", "the job.yaml", "things");
+        assertThat(replies("--backend = gl", true)).containsExactly("gloo");
+        assertThat(replies("train.jar --nproc", true)).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void whatIsNotCompletedIsLeftToTheShellsFiles(boolean besideBashCompletion) throws Exception {
+        assertThat(bash("source \"$1\"; complete -p jrun", besideBashCompletion, List.of(script.toString())))
+                .containsExactly("complete -o default -F _jrun jrun");
+    }
+
+    private List<String> replies(String line, boolean besideBashCompletion) throws IOException, InterruptedException {
+        List<String> words = new ArrayList<>(List.of(script.toString(), "jrun"));
+        words.addAll(List.of(line.split(" ")));
+        return bash(COMPLETE, besideBashCompletion, words);
+    }
+
+    private List<String> bash(String commands, boolean besideBashCompletion, List<String> args)
+            throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of("bash", "--norc", "-c"));
+        command.add((besideBashCompletion ? "source " + BASH_COMPLETION + "\n" : "") + commands);
+        command.add("bash");
+        command.addAll(args);
+        ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile());
+        builder.environment().put("XDG_STATE_HOME", folder.resolve("state").toString());
+        Path errors = folder.resolve("errors");
+        Process process = builder.redirectError(errors.toFile()).start();
+        String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).as(Files.readString(errors)).isZero();
+        assertThat(errors).isEmptyFile();
+        return out.lines().toList();
+    }
+}

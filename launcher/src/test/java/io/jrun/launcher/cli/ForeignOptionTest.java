@@ -1,0 +1,119 @@
+package io.jrun.launcher.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Command lines of mpirun, srun, torchrun and others get the right hint, or run. */
+class ForeignOptionTest {
+    @TempDir
+    private Path folder;
+
+    private Requests requests;
+
+    @BeforeEach
+    void makeFiles() throws IOException {
+        requests = new Requests(folder);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', quoteCharacter = '"', textBlock = """
+        -n 4                         | use --nproc-per-node=4 for 4 workers on each node.
+        -n4                          | use --nproc-per-node=4 for 4 workers on each node.
+        -np 4                        | use --nproc-per-node=4 for 4 workers on each node.
+        --np=4                       | use --nproc-per-node=4 for 4 workers on each node.
+        --ntasks 4                   | use --nproc-per-node=4 for 4 workers on each node.
+        --num_processes=4            | use --nproc-per-node=4 for 4 workers on each node.
+        -n --json                    | use --nproc-per-node=N for N workers on each node.
+        -n 4 --hosts a:2,b:2         | leave it out: the hosts have 4 workers in all.
+        -np 4 -H a:2,b:2             | leave it out: the hosts have 4 workers in all.
+        --hosts=a:2,b:2 -n 6         | the hosts have 4 workers in all; name 6 with --hosts=a:3,b:3.
+        --hosts=a:2,b:2 -n 5         | the hosts have 4 workers in all; name 5 with --hosts=a:3,b:2.
+        -n 4 --hosts a,b             | use --nproc-per-node=2 for 4 workers on 2 nodes.
+        -n 4 -w gpu[1-2]             | use --nproc-per-node=2 for 4 workers on 2 nodes.
+        -n 5 --hosts a,b             | name 5 workers with --hosts=a:3,b:2.
+        -n 8 --nnodes=2              | use --nproc-per-node=4 for 8 workers on 2 nodes.
+        -n 8 -N 2                    | use --nproc-per-node=4 for 8 workers on 2 nodes.
+        -n 3 --nnodes=2              | use --nproc-per-node=N; 2 equal nodes cannot have 3 workers in all.
+        -n 3 --hostfile=h.txt        | write each host's workers in the hostfile ('node1 slots=8'), or use --nproc-per-node.
+        --ntasks-per-node=8          | use --nproc-per-node=8.
+        -npernode 8                  | use --nproc-per-node=8.
+        --num_gpus=8                 | use --nproc-per-node=8.
+        -N2                          | use --nnodes=2 or --nproc-per-node=2.
+        --num_nodes=2                | use --nnodes=2.
+        -c 8                         | leave it out: the workers of a node share its cores equally, and --bind-to=core pins them; 'jrun submit --cpus-per-task=8' asks Slurm for CPUs.
+        --cpus-per-task=8            | leave it out: the workers of a node share its cores equally, and --bind-to=core pins them; 'jrun submit --cpus-per-task=8' asks Slurm for CPUs.
+        -w gpu[1-2]                  | use --hosts=gpu[1-2].
+        -H a:2,b:2                   | use --hosts=a:2,b:2.
+        --host a,b                   | use --hosts=a,b.
+        -hostfile h.txt              | use --hostfile=h.txt.
+        -hf h.txt                    | use --hostfile=h.txt.
+        --machinefile=h.txt          | use --hostfile=h.txt.
+        --time=10                    | use --timeout=10m.
+        --time 1:00:00               | use --timeout=1h.
+        --time=1-12                  | use --timeout=36h.
+        --time=0:30                  | use --timeout=30s.
+        --time=soon                  | use --timeout=TIME.
+        --gres=gpu:4                 | use --nproc-per-node=gpu for a worker on each GPU; 'jrun submit --gpus-per-node=N' asks Slurm for GPUs.
+        --gpus 4                     | use --nproc-per-node=gpu for a worker on each GPU; 'jrun submit --gpus-per-node=N' asks Slurm for GPUs.
+        -x LEVEL=debug               | use --env=LEVEL=debug or --exclude=HOSTS.
+        --cpu-bind=cores             | use --bind-to=core or --bind-to=numa.
+        --oversubscribe              | leave it out: jrun starts as many workers as --nproc-per-node says.
+        --allow-run-as-root          | leave it out: jrun runs as root too.
+        --mca btl tcp                | leave it out: jrun's runtime does not use MPI.
+        --report-bindings            | use --dry-run.
+        --tag-output                 | leave it out: each line carries its rank and host, and files go to --log-dir.
+        --output-filename=out        | use --log-dir=out, which gets a folder for each rank.
+        -m pkg.train                 | write 'python3 -m MODULE' as PROGRAM.
+        --machine_rank=1             | use --node-rank=1.
+        --main_process_ip=a          | use --master-addr=a.
+        --launcher=slurm             | use --launch=ssh or --launch=slurm.
+        --partition=gpu              | give it to 'jrun submit', and leave it out inside an allocation.
+        """)
+    void hintSaysWhatJrunHasInstead(String line, String hint) {
+        assertThatThrownBy(() -> requests.request((line + " train.jar").split(" ")))
+                .isInstanceOf(UsageException.class)
+                .message()
+                .matches("unknown option '[^']+' \\([^)]+\\); .*")
+                .endsWith("); " + hint);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--nproc_per_node=2",
+                "--nproc_per_node 2 --max_restarts 1",
+                "--nnodes=1 --nproc_per_node=2 --master_port=29501",
+                "--nnodes=2 --node_rank=0 --master_addr=localhost --master_port=29501",
+                "--rdzv_backend=c10d --rdzv_endpoint=localhost:29401 --nnodes=2",
+                "--standalone --nproc_per_node=2 --log_dir=logs --redirects=3 --tee=3",
+                "--hosts=a:2,b:2 --map-by=ppr:2:node --bind-to=core"
+            })
+    void namesOfTorchrunAndMpirunThatJrunSharesAreTaken(String options) {
+        assertThat(requests.job(options.split(" "))).isNotNull();
+    }
+
+    @Test
+    void noForeignNameIsJrunsOwnOrThereTwice() {
+        Set<String> names = new HashSet<>();
+        Arrays.stream(LaunchOption.values()).forEach(option -> names.addAll(option.names()));
+        for (ForeignOption option : ForeignOption.values()) {
+            for (String name : option.names()) {
+                assertThat(names.add(name)).as(name).isTrue();
+            }
+        }
+        assertThat(List.of("-h", "--help", "-V", "--version")).noneMatch(names::contains);
+    }
+}
