@@ -3,7 +3,7 @@ package io.jrun.comm;
 /** The way into the job that this process was started for. */
 public final class Distributed {
     /** Names the runtime's class, since this package stands below it. ServiceLoader would open each jar of the class path. */
-    private static final WorldProvider PROVIDER = provider("io.jrun.comm.RuntimeWorldProvider");
+    private static final WorldProvider PROVIDER = provider(".RuntimeWorldProvider");
 
     private Distributed() {}
 
@@ -39,7 +39,8 @@ public final class Distributed {
         return PROVIDER.rounds();
     }
 
-    private static WorldProvider provider(String className) {
+    private static WorldProvider provider(String name) {
+        String className = Distributed.class.getPackageName() + name;
         try {
             return Class.forName(className)
                     .asSubclass(WorldProvider.class)
