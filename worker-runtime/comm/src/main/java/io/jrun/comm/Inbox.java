@@ -293,7 +293,7 @@ final class Inbox implements Queue {
                     text.append(message.envelope().describe(message.sequence(), group.rank()));
                     text.append(
                             ", which is held back: it has no recv, and with it the messages that have none would exceed ");
-                    text.append(Matches.MAX_EARLY_BYTES).append(" bytes.");
+                    text.append(Messages.MAX_UNEXPECTED_BYTES).append(" bytes.");
                 }
             }
         } finally {

@@ -13,9 +13,6 @@ import org.jspecify.annotations.Nullable;
  * that fit it. Not thread-safe.
  */
 final class Matches {
-    /** A bound on messages that nobody has asked for yet; beyond it, their senders wait. */
-    static final long MAX_EARLY_BYTES = 256 << 20;
-
     private final GroupContext group;
     private final List<Posted> posted = new ArrayList<>();
     private final List<Early> early = new ArrayList<>();
@@ -55,7 +52,7 @@ final class Matches {
 
     /** Whether a message has a receive, or there is room to keep it until it has. */
     boolean canArrive(int source, Envelope envelope) {
-        return earlyBytes + envelope.bytes() <= MAX_EARLY_BYTES
+        return earlyBytes + envelope.bytes() <= Messages.MAX_UNEXPECTED_BYTES
                 || posted.stream().anyMatch(receive -> receive.fits(source, envelope));
     }
 

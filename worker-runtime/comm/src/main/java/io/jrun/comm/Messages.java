@@ -9,7 +9,7 @@ import java.util.List;
  *
  * <p>Order, as MPI has it: messages of one rank to another with one tag arrive in the order in which they were sent, and a
  * message goes to the receive that was posted first among those that fit it. A receive waits only for a message that fits
- * it. Messages that arrive before those that are waited for are kept, up to {@value Matches#MAX_EARLY_BYTES} bytes in all;
+ * it. Messages that arrive before those that are waited for are kept, up to {@value #MAX_UNEXPECTED_BYTES} bytes in all;
  * what is beyond waits with its sender, and so does all that this sends after it, until it is received.
  *
  * <p>A receive states type and count; a message of another type or count is a COLLECTIVE_MISMATCH that names both. A wait for
@@ -20,6 +20,9 @@ import java.util.List;
 public interface Messages {
     /** In place of a rank to receive from: whoever sends first. */
     int ANY_SOURCE = -1;
+
+    /** Most bytes of messages that a rank keeps before a receive asks for them. */
+    long MAX_UNEXPECTED_BYTES = 256 << 20;
 
     /** Sends {@code count} elements; may return before they are received, but large messages wait for the receiver. */
     void send(MemorySegment buffer, DataType type, long count, int destination, int tag);

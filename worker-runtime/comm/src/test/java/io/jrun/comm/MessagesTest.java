@@ -412,7 +412,7 @@ class MessagesTest {
     @ParameterizedTest
     @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
     void messagesForWhichThereIsNoRoomWaitWithTheirSender(Plane plane) {
-        int count = (int) (Matches.MAX_EARLY_BYTES / Integer.BYTES / 4);
+        int count = (int) (Messages.MAX_UNEXPECTED_BYTES / Integer.BYTES / 4);
         LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
@@ -446,7 +446,7 @@ class MessagesTest {
     /** Two that do not fit together come one after the other, each before the message that is waited for. */
     @Test
     void aMessageThatIsReceivedGivesItsRoomBack() {
-        int count = (int) (Matches.MAX_EARLY_BYTES / Integer.BYTES / 2) + 1;
+        int count = (int) (Messages.MAX_UNEXPECTED_BYTES / Integer.BYTES / 2) + 1;
         LocalWorld.run(2, world -> {
             Messages messages = world.group().messages();
             MemorySegment data = filled(count, world.rank() == 0 ? 7 : 0);
