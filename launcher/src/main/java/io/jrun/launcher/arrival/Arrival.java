@@ -20,6 +20,7 @@ import io.jrun.launcher.job.StopSignal;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One agent at its {@link Place}, from being expected until it has left. What the coordinator says waits until the agent has
@@ -37,6 +38,9 @@ public final class Arrival implements AutoCloseable {
     private final Relay<LogChunk> chunks = new Relay<>();
     private final Relay<FileChunk> files = new Relay<>();
     private final Relay<FileRequest> requests = new Relay<>();
+    private volatile @Nullable ServerCallStreamObserver<FromAgent> coordinator;
+    private volatile @Nullable Pace eventsPace;
+    private volatile @Nullable Pace filesPace;
     private final Questions questions = new Questions(question ->
             orders.onNext(ToAgent.newBuilder().setDoctorQuestion(question).build()));
 
@@ -66,7 +70,9 @@ public final class Arrival implements AutoCloseable {
     }
 
     /** The coordinator's control stream. */
-    StreamObserver<ToAgent> controlled(StreamObserver<FromAgent> toCoordinator) {
+    StreamObserver<ToAgent> controlled(ServerCallStreamObserver<FromAgent> toCoordinator) {
+        toCoordinator.setOnReadyHandler(() -> whenThere(eventsPace, Pace::ready));
+        coordinator = toCoordinator;
         events.to(toCoordinator);
         return new FromCoordinator();
     }
@@ -78,9 +84,17 @@ public final class Arrival implements AutoCloseable {
     }
 
     /** The coordinator's stream of files. */
-    StreamObserver<FileChunk> supplied(StreamObserver<FileRequest> toDesk) {
+    StreamObserver<FileChunk> supplied(ServerCallStreamObserver<FileRequest> toDesk) {
+        Pace pace = new Pace(toDesk);
+        filesPace = pace;
         requests.to(toDesk);
-        return files;
+        return new FromDesk(pace);
+    }
+
+    private static void whenThere(@Nullable Pace pace, Consumer<Pace> call) {
+        if (pace != null) {
+            call.accept(pace);
+        }
     }
 
     /** What {@code jrun doctor} asks of the agent. */
@@ -114,9 +128,15 @@ public final class Arrival implements AutoCloseable {
      * Ties the agent's stream to the coordinator's.
      *
      * @param caller the numeric address that the agent came from
+     * @param pace of the agent's messages
      */
     StreamObserver<FromAgent> arrive(
-            String node, Arrived who, String caller, ServerCallStreamObserver<ToAgent> toAgent) {
+            String node, Arrived who, String caller, ServerCallStreamObserver<ToAgent> toAgent, Pace pace) {
+        eventsPace = pace;
+        ServerCallStreamObserver<FromAgent> toCoordinator = coordinator;
+        if (toCoordinator != null) { // a doctor has none
+            pace.to(toCoordinator);
+        }
         String address = who.getAddress().isEmpty() ? caller : who.getAddress();
         toAgent.onNext(ToAgent.newBuilder()
                 .setWelcome(Welcome.newBuilder().setNode(node))
@@ -133,9 +153,15 @@ public final class Arrival implements AutoCloseable {
     }
 
     /** Ties the agent's stream of files to the coordinator's. */
-    StreamObserver<FileRequest> files(StreamObserver<FileChunk> toAgent) {
+    StreamObserver<FileRequest> files(ServerCallStreamObserver<FileChunk> toAgent) {
+        whenThere(filesPace, pace -> pace.to(toAgent));
         files.to(toAgent);
         return requests;
+    }
+
+    /** The agent's stream of files may take more. */
+    void filesReady() {
+        whenThere(filesPace, Pace::ready);
     }
 
     /** Ends the agent, if it is there, which hears how the job has ended. */
@@ -167,9 +193,36 @@ public final class Arrival implements AutoCloseable {
 
         @Override
         public void onCompleted() {
+            coordinator = null;
+            whenThere(eventsPace, Pace::drop);
             orders.onNext(ToAgent.newBuilder()
                     .setRoundsOver(RoundsOver.getDefaultInstance())
                     .build());
+        }
+    }
+
+    /** Pieces of files, no faster than the agent takes them. */
+    private final class FromDesk implements StreamObserver<FileChunk> {
+        private final Pace pace;
+
+        FromDesk(Pace pace) {
+            this.pace = pace;
+        }
+
+        @Override
+        public void onNext(FileChunk chunk) {
+            files.onNext(chunk);
+            pace.passed();
+        }
+
+        @Override
+        public void onError(Throwable lost) {
+            files.onError(lost);
+        }
+
+        @Override
+        public void onCompleted() {
+            files.onCompleted();
         }
     }
 

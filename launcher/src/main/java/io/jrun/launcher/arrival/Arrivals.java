@@ -212,12 +212,12 @@ public final class Arrivals implements AutoCloseable {
 
         @Override
         public StreamObserver<LogChunk> logs(StreamObserver<LogCredit> toAgent) {
-            return new Named<>(toAgent, LogChunk::getNode, Arrival::logs);
+            return new Named<>(toAgent, LogChunk::getNode, Arrival::logs, _ -> {});
         }
 
         @Override
         public StreamObserver<FileRequest> files(StreamObserver<FileChunk> toAgent) {
-            return new Named<>(toAgent, FileRequest::getNode, Arrival::files);
+            return new Named<>(toAgent, FileRequest::getNode, Arrival::files, Arrival::filesReady);
         }
     }
 
@@ -225,26 +225,33 @@ public final class Arrivals implements AutoCloseable {
     private final class Control implements StreamObserver<FromAgent> {
         private final ServerCallStreamObserver<ToAgent> toAgent;
         private final String caller;
+        private final Pace pace;
         private @Nullable StreamObserver<FromAgent> next;
 
         Control(ServerCallStreamObserver<ToAgent> toAgent, String caller) {
             this.toAgent = toAgent;
             this.caller = caller;
+            this.pace = new Pace(toAgent);
             toAgent.setOnCancelHandler(() -> onError(Status.CANCELLED.asRuntimeException()));
         }
 
         @Override
         public void onNext(FromAgent message) {
-            if (next != null) {
+            if (next == null) {
+                arrive(message);
+            } else {
                 next.onNext(message);
-                return;
             }
+            pace.passed();
+        }
+
+        private void arrive(FromAgent message) {
             Arrived who = message.getArrived();
             try {
                 synchronized (machines) { // of two that come at once, the second sees the first
                     String node = seat(who, caller);
                     machines.put(node, machine(who.getHost(), caller));
-                    next = Objects.requireNonNull(places.get(node)).arrival().arrive(node, who, caller, toAgent);
+                    next = Objects.requireNonNull(places.get(node)).arrival().arrive(node, who, caller, toAgent, pace);
                 }
             } catch (RuntimeException e) {
                 toAgent.onError(e);
@@ -272,18 +279,27 @@ public final class Arrivals implements AutoCloseable {
     private final class Named<I, O> implements StreamObserver<I> {
         private final ServerCallStreamObserver<O> toAgent;
         private final Function<I, String> name;
-        private final BiFunction<Arrival, StreamObserver<O>, StreamObserver<I>> tie;
+        private final BiFunction<Arrival, ServerCallStreamObserver<O>, StreamObserver<I>> tie;
+        private volatile @Nullable Arrival arrival;
         private @Nullable StreamObserver<I> next;
 
         /**
          * @param name what the first message says
          * @param tie ties the stream to that of the place
+         * @param ready the stream takes more
          */
         Named(
                 StreamObserver<O> toAgent,
                 Function<I, String> name,
-                BiFunction<Arrival, StreamObserver<O>, StreamObserver<I>> tie) {
+                BiFunction<Arrival, ServerCallStreamObserver<O>, StreamObserver<I>> tie,
+                Consumer<Arrival> ready) {
             this.toAgent = (ServerCallStreamObserver<O>) toAgent;
+            this.toAgent.setOnReadyHandler(() -> {
+                Arrival known = arrival;
+                if (known != null) {
+                    ready.accept(known);
+                }
+            });
             this.name = name;
             this.tie = tie;
             this.toAgent.setOnCancelHandler(() -> onError(Status.CANCELLED.asRuntimeException()));
@@ -299,7 +315,9 @@ public final class Arrivals implements AutoCloseable {
             if (place == null) {
                 toAgent.onError(refusal("this job has no node '" + name.apply(message) + "'"));
             } else {
-                next = tie.apply(place.arrival(), toAgent);
+                Arrival known = place.arrival();
+                arrival = known;
+                next = tie.apply(known, toAgent);
             }
         }
 

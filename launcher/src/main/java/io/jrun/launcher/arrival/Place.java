@@ -101,25 +101,24 @@ public final class Place implements AutoCloseable {
     private final class Face extends AgentImplBase {
         @Override
         public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
-            quiet(toCoordinator);
-            return called().controlled(toCoordinator);
+            return called().controlled(quiet(toCoordinator));
         }
 
         @Override
         public StreamObserver<LogCredit> logs(StreamObserver<LogChunk> toConsole) {
-            quiet(toConsole);
-            return arrival.logged(toConsole);
+            return arrival.logged(quiet(toConsole));
         }
 
         @Override
         public StreamObserver<FileChunk> files(StreamObserver<FileRequest> toDesk) {
-            quiet(toDesk);
-            return arrival.supplied(toDesk);
+            return arrival.supplied(quiet(toDesk));
         }
 
         /** With a handler, what is sent after a stream's end is dropped instead of thrown at us. */
-        private static <M> void quiet(StreamObserver<M> stream) {
-            ((ServerCallStreamObserver<M>) stream).setOnCancelHandler(() -> {});
+        private static <M> ServerCallStreamObserver<M> quiet(StreamObserver<M> stream) {
+            ServerCallStreamObserver<M> call = (ServerCallStreamObserver<M>) stream;
+            call.setOnCancelHandler(() -> {});
+            return call;
         }
     }
 }

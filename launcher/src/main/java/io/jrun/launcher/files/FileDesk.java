@@ -2,7 +2,8 @@ package io.jrun.launcher.files;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnsafeByteOperations;
-import io.grpc.stub.StreamObserver;
+import io.grpc.stub.ClientCallStreamObserver;
+import io.grpc.stub.ClientResponseObserver;
 import io.jrun.agent.files.Sha256;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
@@ -12,8 +13,11 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -23,13 +27,29 @@ import org.jspecify.annotations.Nullable;
  * first agent asks; its pieces come from the kernel's cache for all agents but the first. Thread-safe.
  */
 public final class FileDesk {
+    /** Agents ask for a quarter of it. */
+    static final int MAX_PIECE_BYTES = 1 << 20;
+
+    /** Agents ask for 4 pieces ahead. */
+    private static final int MAX_REQUESTS = 64;
+
+    /** At most 64 MiB of files are in memory for all agents together, a quarter of the launcher's heap of 256 MiB. */
+    private static final int SLOTS = 64;
+
     private final JobFiles files;
     private final List<Entry> byNumber;
     private final Map<Integer, Hashed> hashes = new ConcurrentHashMap<>();
     private final SendingProgress progress;
+    private final SendSlots slots;
 
     /** A desk with the job's {@code files}; {@code say} hears how long transfers get on. */
     public FileDesk(JobFiles files, Consumer<String> say) {
+        this(files, say, new SendSlots(SLOTS));
+    }
+
+    /** @param slots for the pieces of all agents */
+    FileDesk(JobFiles files, Consumer<String> say, SendSlots slots) {
+        this.slots = slots;
         this.files = files;
         this.byNumber = files.files();
         this.progress = new SendingProgress(say, System::nanoTime);
@@ -40,7 +60,7 @@ public final class FileDesk {
         return files;
     }
 
-    /** Serves one agent: takes its requests, gives answers to the stream that {@link Visitor#answerTo} names. */
+    /** Serves one agent: what its stream of requests goes to. */
     public Visitor visitor() {
         return new Visitor();
     }
@@ -61,27 +81,98 @@ public final class FileDesk {
         }
     }
 
-    /** One agent at the desk. gRPC calls it from one thread at a time, which it may block for a disk. */
-    public final class Visitor implements StreamObserver<FileRequest> {
-        private volatile @Nullable StreamObserver<FileChunk> answers;
+    /**
+     * One agent at the desk. It sends a piece only when the piece before it has left for the network: a slow agent has one piece in
+     * memory. Requests are read as they come, since the end of a stream is heard only behind them. gRPC calls it from one thread at a time, which it may block for a disk; the thread of
+     * another agent calls it when a slot is free.
+     */
+    public final class Visitor implements ClientResponseObserver<FileChunk, FileRequest> {
+        private @Nullable ClientCallStreamObserver<FileChunk> answers;
+        private final Queue<FileRequest> requests = new ArrayDeque<>();
+        private boolean waitsForSlot;
+        private boolean isSending;
+        private boolean hasEnded;
         private @Nullable FileChannel open;
         private int openNumber = -1;
         private boolean wasSent;
 
         private Visitor() {}
 
-        /** Begins with the claim of the job. To be called before any request can come. */
-        public void answerTo(StreamObserver<FileChunk> stream, JobClaim job) {
+        @Override
+        public void beforeStart(ClientCallStreamObserver<FileChunk> stream) {
             answers = stream;
-            stream.onNext(FileChunk.newBuilder().setJob(job).build());
+            stream.setOnReadyHandler(this::goOn);
+        }
+
+        /** Begins with the claim of the job. */
+        public void begin(JobClaim job) {
+            stream().onNext(FileChunk.newBuilder().setJob(job).build());
+        }
+
+        private ClientCallStreamObserver<FileChunk> stream() {
+            return Objects.requireNonNull(answers, "the stream of files is not open");
         }
 
         @Override
-        public void onNext(FileRequest request) {
-            StreamObserver<FileChunk> stream = answers;
-            if (stream != null) {
-                stream.onNext(answer(request));
+        public void onNext(FileRequest next) {
+            synchronized (this) {
+                if (requests.size() == MAX_REQUESTS) {
+                    stream().cancel("the agent asks for more than " + MAX_REQUESTS + " pieces at once", null);
+                    return;
+                }
+                requests.add(next);
             }
+            goOn();
+        }
+
+        /** To be called whenever something has changed: a request has come, a piece has left. */
+        private void goOn() {
+            if (hasLeft()) {
+                slots.giveBack();
+            }
+            sendDigests();
+            if (needsSlot()) {
+                slots.take(this::send);
+            }
+        }
+
+        /** Digests are small. They take long to compute, for which no slot is held up. */
+        private synchronized void sendDigests() {
+            while (!hasEnded
+                    && !isSending
+                    && !waitsForSlot
+                    && !requests.isEmpty()
+                    && requests.peek().getDigest()) {
+                stream().onNext(answer(requests.remove()));
+            }
+        }
+
+        private synchronized boolean hasLeft() {
+            boolean left = isSending && (hasEnded || stream().isReady());
+            isSending &= !left;
+            return left;
+        }
+
+        private synchronized boolean needsSlot() {
+            boolean needs = !requests.isEmpty()
+                    && !waitsForSlot
+                    && !isSending
+                    && !hasEnded
+                    && stream().isReady();
+            waitsForSlot |= needs;
+            return needs;
+        }
+
+        /** Has a slot. */
+        private void send() {
+            synchronized (this) {
+                waitsForSlot = false;
+                isSending = true;
+                if (!hasEnded) {
+                    stream().onNext(answer(requests.remove()));
+                }
+            }
+            goOn();
         }
 
         private FileChunk answer(FileRequest request) {
@@ -108,7 +199,7 @@ public final class FileDesk {
 
         private ByteString piece(int number, long offset, int bytes) throws IOException {
             Entry entry = byNumber.get(number);
-            if (bytes < 0 || offset < 0 || offset + bytes > entry.size()) {
+            if (bytes < 0 || bytes > MAX_PIECE_BYTES || offset < 0 || offset + bytes > entry.size()) {
                 throw new IOException("no " + bytes + " bytes at " + offset + " of " + entry.size());
             }
             if (openNumber != number || open == null) {
@@ -139,19 +230,20 @@ public final class FileDesk {
 
         @Override
         public void onCompleted() {
+            stream().onCompleted();
             end();
-            StreamObserver<FileChunk> stream = answers;
-            if (stream != null) {
-                stream.onCompleted();
-            }
         }
 
         private void end() {
-            try {
-                close();
-            } catch (IOException e) {
-                // it was open for reading
+            synchronized (this) {
+                hasEnded = true;
+                try {
+                    close();
+                } catch (IOException e) {
+                    // it was open for reading
+                }
             }
+            goOn();
             if (wasSent) {
                 progress.done();
             }

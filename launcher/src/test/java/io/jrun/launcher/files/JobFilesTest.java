@@ -3,12 +3,6 @@ package io.jrun.launcher.files;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.google.protobuf.ByteString;
-import io.grpc.stub.StreamObserver;
-import io.jrun.agent.files.Sha256;
-import io.jrun.agent.proto.FileChunk;
-import io.jrun.agent.proto.FileRequest;
-import io.jrun.agent.proto.JobClaim;
 import io.jrun.launcher.cli.Requests;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.files.JobFiles.Entry;
@@ -16,7 +10,6 @@ import io.jrun.launcher.files.JobFiles.Tree;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -72,52 +65,6 @@ class JobFilesTest {
                 .hasMessageContaining("--stage: /etc/passwd is outside of the working directory " + folder);
         assertThatThrownBy(() -> trees("--stage=nothing", "sh"))
                 .hasMessage("--stage: nothing: no such file or folder.");
-    }
-
-    @Test
-    void deskAnswersWithPiecesAndHashesOfTheJobsFilesAlone() throws IOException {
-        Visit visit = new Visit(new FileDesk(JobFiles.of(requests.run("--stage=words", "sh")), _ -> {}));
-        assertThat(visit.ask(FileRequest.newBuilder().setDigest(true)).getSha256())
-                .isEqualTo(ByteString.copyFrom(Sha256.of(folder.resolve("words"))));
-        assertThat(visit.ask(FileRequest.newBuilder().setOffset(3).setBytes(4)).getData())
-                .isEqualTo(ByteString.copyFromUtf8("3456"));
-        assertThat(visit.ask(FileRequest.newBuilder().setOffset(8).setBytes(4)).getError())
-                .contains("no 4 bytes at 8 of 10");
-        assertThat(visit.ask(FileRequest.newBuilder().setFile(1).setBytes(1)).getError())
-                .isEqualTo("this job has no file 1");
-        Files.writeString(folder.resolve("words"), "x", StandardOpenOption.APPEND);
-        assertThat(visit.ask(FileRequest.newBuilder().setBytes(1)).getError()).contains("was changed");
-        Files.delete(folder.resolve("words"));
-        assertThat(visit.ask(FileRequest.newBuilder().setBytes(1)).getError()).contains("cannot read it");
-    }
-
-    /** An agent at the desk, on this thread. */
-    private static final class Visit implements StreamObserver<FileChunk> {
-        private final List<FileChunk> answers = new ArrayList<>();
-        private final FileDesk.Visitor visitor;
-
-        Visit(FileDesk desk) {
-            visitor = desk.visitor();
-            JobClaim claim = JobClaim.newBuilder().setRunId("run").build();
-            visitor.answerTo(this, claim);
-            assertThat(answers.getLast().getJob()).isEqualTo(claim);
-        }
-
-        FileChunk ask(FileRequest.Builder request) {
-            visitor.onNext(request.build());
-            return answers.getLast();
-        }
-
-        @Override
-        public void onNext(FileChunk chunk) {
-            answers.add(chunk);
-        }
-
-        @Override
-        public void onError(Throwable error) {}
-
-        @Override
-        public void onCompleted() {}
     }
 
     @Test
