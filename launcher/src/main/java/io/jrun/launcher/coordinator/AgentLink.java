@@ -3,9 +3,11 @@ package io.jrun.launcher.coordinator;
 import io.grpc.Channel;
 import io.grpc.Status;
 import io.grpc.stub.ClientCallStreamObserver;
+import io.grpc.stub.ClientResponseObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.Causes;
 import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
@@ -15,7 +17,9 @@ import io.jrun.agent.tls.UnknownPeerException;
 import io.jrun.launcher.files.FileDesk;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -28,20 +32,28 @@ final class AgentLink {
     /** How much output may be under way to the console: enough to keep a terminal busy, little enough to stay current. */
     private static final int WINDOW_BYTES = 1 << 18;
 
+    /**
+     * How much may wait for an agent that does not read: the largest message that agents take, once. An agent that stands still is
+     * given up for its silence after 8 s, mostly before that.
+     */
+    private static final int MAX_UNSENT_BYTES = 64 << 20;
+
     /** gRPC's description of every problem of a connection; its cause says which. */
     private static final String ANY_IO_PROBLEM = "io exception";
 
     private final AgentGrpc.AgentStub stub;
     private final int id;
-    private final Consumer<Mail> mailbox;
+    private final Mailbox mailbox;
     private final ClientCallStreamObserver<ToAgent> control;
     private final AtomicInteger missed = new AtomicInteger();
-    private volatile boolean broken;
+    private final AtomicBoolean broken = new AtomicBoolean();
     private volatile boolean heard;
+    private volatile boolean held;
     private @Nullable LogReader logs;
+    private long unsent;
     private boolean closed;
 
-    private AgentLink(int id, Channel channel, Consumer<Mail> mailbox) {
+    private AgentLink(int id, Channel channel, Mailbox mailbox) {
         this.id = id;
         this.mailbox = mailbox;
         this.stub = AgentGrpc.newStub(channel);
@@ -49,31 +61,48 @@ final class AgentLink {
     }
 
     /** Opens the control stream of the agent behind {@code channel}. */
-    static AgentLink open(int id, Channel channel, Consumer<Mail> mailbox) {
+    static AgentLink open(int id, Channel channel, Mailbox mailbox) {
         return new AgentLink(id, channel, mailbox);
     }
 
-    /** Sends a control message; without effect once the stream has ended. */
-    synchronized void send(ToAgent message) {
+    /** Sends a control message; without effect once the stream has ended. An agent that does not read is given up. */
+    void send(ToAgent message) {
+        if (!isTaken(message)) {
+            breakOff("it does not read what it is sent: more than " + (MAX_UNSENT_BYTES >> 20) + " MiB wait for it");
+        }
+    }
+
+    /** Sends a message; false if too much is unsent. */
+    private synchronized boolean isTaken(ToAgent message) {
         if (closed) {
-            return;
+            return true;
         }
         try {
             control.onNext(message);
         } catch (IllegalStateException e) {
             closed = true; // the agent has ended the stream, and the mailbox says so
         }
+        unsent = control.isReady() ? 0 : unsent + message.getSerializedSize();
+        return unsent <= MAX_UNSENT_BYTES;
     }
 
     /** Whether messages still reach the agent, as far as is known. */
     boolean isOpen() {
-        return !broken;
+        return !broken.get();
+    }
+
+    /** Whether messages of the agent wait until this process has read others. */
+    boolean isHeld() {
+        return held;
     }
 
     /** One turn of {@link Heartbeats}: false if the agent is gone, or is given up now for its silence. */
     boolean beat(int maxMissed) {
-        if (broken) {
+        if (broken.get()) {
             return false;
+        }
+        if (isHeld()) { // its answers may be among what waits
+            missed.set(0);
         }
         if (missed.getAndIncrement() < maxMissed) {
             send(Messages.ping());
@@ -86,7 +115,7 @@ final class AgentLink {
 
     /** Ends the control stream, and tells why; the agent kills what still runs. */
     void breakOff(String why) {
-        send(Messages.givenUp(why));
+        boolean _ = isTaken(Messages.givenUp(why));
         synchronized (this) {
             closed = true;
         }
@@ -96,9 +125,8 @@ final class AgentLink {
 
     /** The first reason is the one that counts. */
     private void broken(String why, boolean refused) {
-        if (!broken) {
-            broken = true;
-            mailbox.accept(new Mail.NodeBroken(id, why, refused));
+        if (broken.compareAndSet(false, true)) {
+            mailbox.add(new Mail.NodeBroken(id, why, refused));
         }
     }
 
@@ -113,7 +141,8 @@ final class AgentLink {
     /** Lets the agent ask {@code desk} for files, until it has all that it needs. */
     void sendFiles(FileDesk desk, JobClaim job) {
         FileDesk.Visitor visitor = desk.visitor();
-        visitor.answerTo(stub.files(visitor), job);
+        StreamObserver<FileChunk> _ = stub.files(visitor);
+        visitor.begin(job);
     }
 
     /** Ends both streams; the agent kills what still runs. */
@@ -161,14 +190,31 @@ final class AgentLink {
         };
     }
 
-    private final class ControlReader implements StreamObserver<FromAgent> {
+    /** Asks for one message at a time, so that an agent that sends more than the coordinator reads has to wait. */
+    private final class ControlReader implements ClientResponseObserver<ToAgent, FromAgent> {
+        private @Nullable ClientCallStreamObserver<ToAgent> stream;
+
+        @Override
+        public void beforeStart(ClientCallStreamObserver<ToAgent> started) {
+            stream = started;
+            started.disableAutoRequestWithInitial(1);
+        }
+
         @Override
         public void onNext(FromAgent message) {
             missed.set(0);
             heard = true;
-            if (!message.hasPong() && !broken) {
-                mailbox.accept(new Mail.FromNode(id, message));
+            if (message.hasPong() || broken.get()) {
+                readOn();
+            } else {
+                held = true;
+                mailbox.add(new Mail.FromNode(id, message), message.getSerializedSize(), this::readOn);
             }
+        }
+
+        private void readOn() {
+            held = false;
+            Objects.requireNonNull(stream).request(1);
         }
 
         @Override

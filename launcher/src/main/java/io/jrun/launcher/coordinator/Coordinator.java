@@ -16,9 +16,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedMap;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
@@ -41,7 +38,7 @@ public final class Coordinator {
     private final LogMux console;
     private final Consumer<String> say;
     private final LongSupplier nanoTime = new ListeningTime(System::nanoTime);
-    private final BlockingQueue<Mail> mailbox = new LinkedBlockingQueue<>();
+    private final Mailbox mailbox = new Mailbox(Mailbox.MAX_BYTES);
     private final Timers timers = new Timers(nanoTime);
     private final Links links;
     private final News news;
@@ -66,7 +63,7 @@ public final class Coordinator {
         this.console = console;
         this.say = say;
         this.links = new Links(
-                mailbox::add,
+                mailbox,
                 id -> Messages.open(
                         job,
                         options.version(),
@@ -137,7 +134,7 @@ public final class Coordinator {
     private void awaitReceipts() throws InterruptedException {
         long end = nanoTime.getAsLong() + RECEIPT_NANOS;
         while (news.awaitsReceipts()) {
-            Mail mail = mailbox.poll(end - nanoTime.getAsLong(), TimeUnit.NANOSECONDS);
+            Mail mail = mailbox.poll(end - nanoTime.getAsLong());
             if (mail == null) {
                 return;
             }
@@ -153,7 +150,7 @@ public final class Coordinator {
                 return due.get();
             }
             long patience = Math.min(TICK_NANOS, Math.min(timers.nanosLeft(), departures.nanosLeft()));
-            Mail mail = mailbox.poll(patience, TimeUnit.NANOSECONDS);
+            Mail mail = mailbox.poll(patience);
             departures.tell(links.count());
             news.tick();
             links.recall();

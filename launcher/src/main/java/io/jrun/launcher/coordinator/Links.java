@@ -21,7 +21,7 @@ final class Links implements AutoCloseable {
     private final List<AgentLink> links = new ArrayList<>();
     private final Set<Integer> given = new HashSet<>();
     private final Heartbeats heartbeats = Heartbeats.start();
-    private final Consumer<Mail> mailbox;
+    private final Mailbox mailbox;
     private final IntFunction<ToAgent> greeting;
     private final Optional<Recalls> recalls;
     private final Redials redials;
@@ -34,7 +34,7 @@ final class Links implements AutoCloseable {
      * @param say takes sentences for the user
      */
     Links(
-            Consumer<Mail> mailbox,
+            Mailbox mailbox,
             IntFunction<ToAgent> greeting,
             Optional<Recalls> recalls,
             Redials redials,
