@@ -114,7 +114,8 @@ final class Ending {
                 number == round.number() ? Transition.to(state.with(round.withPid(rank, pid))) : same;
             case WorkerParked(int number, int rank, long pid, String _) ->
                 number == round.number() ? soFar(state.with(round.withParked(rank, pid))) : same;
-            case WorkerEnded(int number, WorkerEnd end) -> number == round.number() ? ended(state, end) : same;
+            case WorkerEnded(int number, WorkerEnd end) ->
+                number == round.number() && !round.hasEnded(end.rank()) ? ended(state, end) : same;
             case TimeIsUp() -> state.again() ? forGood(state.because(new TimedOut()), JobMachine.SIGTERM) : same;
             case SignalCame(StopSignal signal) -> signal.endsJob() ? asked(state, signal) : same;
             case GraceIsOver(int stop) -> stop == state.ledger().stops() ? silent(state) : same;

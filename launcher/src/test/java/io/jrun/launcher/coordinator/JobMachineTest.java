@@ -117,6 +117,38 @@ class JobMachineTest {
     }
 
     @Test
+    void secondEndOfARankChangesNothing() {
+        play(machine, ended(1, 0, 0), ended(1, 0, 7), ended(1, 1, 0), ended(1, 2, 0), ended(1, 3, 0));
+        assertThat(outcome().exitCode()).isZero();
+        assertThat(outcome().ends()).extracting(WorkerEnd::rank).containsExactly(0, 1, 2, 3);
+    }
+
+    @Test
+    void secondEndOfARankChangesNothingWhileWorkersRegroup() {
+        JobEvent[] grown = {came(0), came(1), elastic(0), elastic(1), elastic(2), elastic(3), came(2)};
+        JobEvent[] ends = {
+            new WorkerParked(1, 1, 71, ""),
+            ended(1, 0, 0),
+            ended(1, 0, 7),
+            ended(1, 1, 0),
+            ended(1, 2, 0),
+            ended(1, 3, 0)
+        };
+        List<JobAction> actions = playFromStart(machine(0, 2, 3, 0, Optional.empty()), 2, concat(grown, ends));
+        assertThat(actions).as("the workers are to let the third node in").hasAtLeastOneElementOfType(Regroup.class);
+        assertThat(outcome().exitCode()).isZero();
+    }
+
+    /** 137 is 128 + 9: the worker was killed by SIGKILL. */
+    @Test
+    void exitCodeOfTheFirstFailureIsTheJobs() {
+        for (int code : new int[] {1, 65, 126, 127, 128, 137, 143, 255}) {
+            play(machine, ended(1, 0, code), ended(1, 1, 0), ended(1, 2, 0), ended(1, 3, 0));
+            assertThat(outcome().exitCode()).isEqualTo(code);
+        }
+    }
+
+    @Test
     void peerTableGoesOutOnceWhenAllNodesHaveJoined() {
         List<JobAction> actions = play(machine, joined(1, 1), joined(1, 0), joined(1, 0));
         assertThat(actions.subList(1, actions.size()))
