@@ -220,8 +220,8 @@ final class AgentLink {
         @Override
         public void onError(Throwable error) {
             Status status = Status.fromThrowable(error);
-            if (!heard && !broken && Causes.isDropped(status)) {
-                mailbox.accept(new Mail.NodeDropped(id, reason(status)));
+            if (!heard && !broken.get() && Causes.isDropped(status)) {
+                mailbox.add(new Mail.NodeDropped(id, reason(status)));
                 return;
             }
             broken(reason(status), isRefusal(status));
