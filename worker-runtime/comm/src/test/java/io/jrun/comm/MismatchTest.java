@@ -105,6 +105,12 @@ class MismatchTest {
             assertThat(failures.values().stream().map(CommException::getMessage).distinct())
                     .as(difference + ", " + plane)
                     .hasSize(1);
+            if (difference == Difference.COUNT_OF_ELEMENTS) {
+                assertThat(failures.values().iterator().next())
+                        .as(plane.toString())
+                        .hasMessageContaining(" called allReduce #1(i32, " + COUNT + ", SUM)")
+                        .hasMessageContaining(" called allReduce #1(i32, " + (COUNT - 1) + ", SUM)");
+            }
         }
     }
 }
