@@ -125,7 +125,7 @@ class JRunCommandTest {
                 .contains("#SBATCH --nodes=2\n")
                 .doesNotContain("--no-kill");
         assertThat(run("submit", "--print", "--nnodes=many", "train.jar")).isEqualTo(2);
-        assertThat(err.toString(StandardCharsets.UTF_8)).contains("'many' is not a number");
+        assertThat(err.toString(StandardCharsets.UTF_8)).contains("--nnodes: 'many' is not usable");
     }
 
     private int run(String... args) {

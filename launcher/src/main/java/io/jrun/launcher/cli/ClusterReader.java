@@ -5,7 +5,6 @@ import io.jrun.launcher.nodes.HostFile;
 import io.jrun.launcher.nodes.HostList;
 import io.jrun.launcher.nodes.HostSyntaxException;
 import io.jrun.launcher.slurm.OncePerTask;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -132,7 +131,10 @@ final class ClusterReader {
     }
 
     private List<Cluster.Host> chosen(LaunchOption source) {
-        return placement.choose(hosts(source));
+        List<Cluster.Host> hosts = hosts(source);
+        List<Cluster.Host> chosen = placement.choose(hosts);
+        placement.checkCounted(hosts);
+        return chosen;
     }
 
     private List<Cluster.Host> hosts(LaunchOption source) {
@@ -140,12 +142,13 @@ final class ClusterReader {
         try {
             return source == LaunchOption.HOSTS
                     ? HostList.parse(text)
-                    : HostFile.parse(Files.readAllLines(surroundings.resolve(text)));
+                    : HostFile.parse(TextFile.withoutByteOrderMark(
+                                    TextFile.read(settings.name(source) + ": " + text, surroundings.resolve(text)))
+                            .lines()
+                            .toList());
         } catch (HostSyntaxException e) {
             String file = source == LaunchOption.HOSTFILE ? text + ": " : "";
             throw new UsageException(settings.name(source) + ": " + file + e.getMessage() + ".");
-        } catch (IOException e) {
-            throw new UsageException(settings.name(source) + ": " + text + ": no such readable text file.");
         }
     }
 }

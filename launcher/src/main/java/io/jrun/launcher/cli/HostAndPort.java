@@ -12,7 +12,24 @@ final class HostAndPort {
 
     private static final Pattern FORM = Pattern.compile("(?:\\[([^\\]]+)]|([^:\\[\\]]*))(?::([^:]*))?");
 
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,255}");
+
+    /** An IPv6 address, with the interface of a link-local one. */
+    private static final Pattern IPV6 = Pattern.compile("[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[A-Za-z0-9._-]+)?");
+
     private HostAndPort() {}
+
+    /**
+     * Refuses what is neither a host's name nor a numeric address.
+     *
+     * @param option the option's name for messages
+     */
+    static void checkHost(String host, String text, String option) {
+        if (!NAME.matcher(host).matches() && !IPV6.matcher(host).matches()) {
+            throw Values.refused(
+                    option, text, "a host's name (letters, digits, dots, dashes, underscores) or an address");
+        }
+    }
 
     /**
      * The address in {@code text}; its host may be empty.
@@ -34,6 +51,9 @@ final class HostAndPort {
                 .filter(group -> group != null && !group.isEmpty())
                 .findFirst()
                 .orElse("");
+        if (!host.isEmpty()) {
+            checkHost(host, text, option);
+        }
         int port = parts.group(3) == null ? standard.orElseThrow() : Values.count(parts.group(3), option, 0, MAX_PORT);
         return new HomeAddress(host, port);
     }

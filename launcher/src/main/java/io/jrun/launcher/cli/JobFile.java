@@ -1,14 +1,10 @@
 package io.jrun.launcher.cli;
 
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.json.JsonMapper;
-import com.fasterxml.jackson.dataformat.yaml.YAMLMapper;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
+import io.jrun.launcher.cli.JobFileValue.Kind;
+import io.jrun.launcher.cli.JobFileValue.Mapping;
+import io.jrun.launcher.cli.JobFileValue.Scalar;
+import io.jrun.launcher.cli.JobFileValue.Sequence;
+import io.jrun.launcher.cli.Settings.Setting;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,32 +20,29 @@ import java.util.stream.Stream;
  *
  * @param program empty if the file names none
  */
-record JobFile(Map<LaunchOption, List<String>> options, String program, List<String> args) {
+record JobFile(Map<LaunchOption, Setting> options, String program, List<String> args) {
+    /** Stands for stdin, as in most programs. */
+    static final String STDIN = "-";
+
     private static final String PROGRAM = "program";
     private static final String ARGS = "args";
 
     /** Reads the file called {@code name}; JSON is YAML too, but a {@code .json} file is held to JSON's rules. */
-    static JobFile read(String name, Path path) {
-        ObjectMapper mapper = name.endsWith(".json") ? new JsonMapper() : new YAMLMapper();
-        mapper.enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION);
-        try {
-            return new JobFileReader(name).read(mapper.readTree(Files.readString(path)));
-        } catch (NoSuchFileException e) {
-            throw new UsageException(name + ": no such job file.");
-        } catch (JsonProcessingException e) {
-            String where =
-                    e.getLocation() == null ? "" : " in line " + e.getLocation().getLineNr();
-            String what = e.getOriginalMessage().lines().findFirst().orElse("").replaceFirst(" \\(for .*", "");
-            throw new UsageException(name + ": not readable" + where + ": " + what + ".");
-        } catch (IOException e) {
-            throw new UsageException(name + ": cannot be read: " + e.getMessage() + ".");
+    static JobFile read(String name, Surroundings surroundings) {
+        String called = name.equals(STDIN) ? "stdin" : name;
+        Path path = name.equals(STDIN) ? Path.of("/dev/stdin") : surroundings.resolve(name);
+        if (name.endsWith(".jar")) {
+            throw new UsageException("--file: '" + name + "' is a jar, not a job file; a program follows the options:"
+                    + " jrun --file=JOB.yaml " + name + ".");
         }
+        return new JobFileReader(called)
+                .read(JobFileParser.parse(called, TextFile.withoutByteOrderMark(TextFile.read(called, path))));
     }
 
-    /** Turns the tree into values, naming the key of whatever does not fit. */
+    /** Turns the tree into values, naming the line and the key of whatever does not fit. */
     private static final class JobFileReader {
         private final String file;
-        private final Map<LaunchOption, List<String>> options = new EnumMap<>(LaunchOption.class);
+        private final Map<LaunchOption, Setting> options = new EnumMap<>(LaunchOption.class);
         private String program = "";
         private List<String> args = List.of();
 
@@ -57,11 +50,11 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
             this.file = file;
         }
 
-        JobFile read(JsonNode root) {
-            if (!root.isObject()) {
+        JobFile read(JobFileValue root) {
+            if (!(root instanceof Mapping map)) {
                 throw new UsageException(file + ": a job file is a map of option names, as 'nproc-per-node: 2'.");
             }
-            root.properties().forEach(entry -> readKey(entry.getKey(), entry.getValue()));
+            map.entries().forEach(this::readKey);
             if (program.isEmpty() && !args.isEmpty()) {
                 throw new UsageException(file + ": key 'args' goes with 'program'; give both, or the arguments after"
                         + " PROGRAM on the command line.");
@@ -69,21 +62,26 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
             return new JobFile(options, program, args);
         }
 
-        private void readKey(String key, JsonNode value) {
+        private void readKey(String key, JobFileValue value) {
             String dashed = key.replace('_', '-');
             if (dashed.equals(PROGRAM)) {
                 program = scalar(key, value);
+                if (program.isBlank()) {
+                    throw refused(value, "key '" + key + "' is empty; name a jar or an executable");
+                }
             } else if (dashed.equals(ARGS)) {
                 args = list(key, value);
             } else {
-                LaunchOption option = option(key, dashed);
-                if (options.put(option, values(option, key, value)) != null) {
-                    throw new UsageException(file + ": key '" + key + "' is given twice, once under another name.");
+                LaunchOption option = option(key, dashed, value);
+                Setting setting =
+                        new Setting(values(option, key, value), option.longName(), file + ", line " + value.line());
+                if (options.put(option, setting) != null) {
+                    throw refused(value, "key '" + key + "' is given twice, once under another name");
                 }
             }
         }
 
-        private LaunchOption option(String key, String dashed) {
+        private LaunchOption option(String key, String dashed, JobFileValue value) {
             for (LaunchOption option : LaunchOption.values()) {
                 if (option.isAllowedInFile() && option.names().contains("--" + dashed)) {
                     return option;
@@ -95,28 +93,37 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
                                     .filter(LaunchOption::isAllowedInFile)
                                     .map(LaunchOption::key))
                     .toList();
-            throw new UsageException(file + ": unknown key '" + key + "'" + Suggestion.didYouMean(dashed, known));
+            throw new UsageException(file + ", line " + value.line() + ": unknown key '" + key + "'"
+                    + Suggestion.didYouMean(dashed, known));
         }
 
-        private List<String> values(LaunchOption option, String key, JsonNode value) {
-            if (option == LaunchOption.ENV && value.isObject()) {
-                return value.properties().stream()
-                        .map(entry -> entry.getKey() + "=" + scalar(key + "." + entry.getKey(), entry.getValue()))
+        private List<String> values(LaunchOption option, String key, JobFileValue value) {
+            if (option == LaunchOption.ENV && value instanceof Mapping variables) {
+                return variables.entries().entrySet().stream()
+                        .map(entry -> variable(key, entry.getKey(), entry.getValue()))
                         .toList();
             }
-            if (option.isList() && value.isArray()) {
+            if (option.isList() && value instanceof Sequence) {
                 return list(key, value);
             }
             if (option.isSwitch()) {
-                if (!value.isBoolean()) {
-                    throw wrongType(key, "true or false", value);
+                if (value instanceof Scalar word && word.kind() == Kind.BOOLEAN) {
+                    return List.of(word.text());
                 }
-                return List.of(value.asText());
+                throw wrongType(key, "true or false", value);
             }
-            if (value.isArray() && takesCommas(option)) {
+            if (value instanceof Sequence && takesCommas(option)) {
                 return List.of(list(key, value).stream().collect(Collectors.joining(",")));
             }
             return List.of(scalar(key, value));
+        }
+
+        /** An = in the name would part the pair at another place. */
+        private String variable(String key, String name, JobFileValue value) {
+            if (name.isEmpty() || name.contains("=")) {
+                throw refused(value, "key '" + key + "': '" + name + "' is no name of a variable");
+            }
+            return name + "=" + scalar(key + "." + name, value);
         }
 
         private static boolean takesCommas(LaunchOption option) {
@@ -125,32 +132,47 @@ record JobFile(Map<LaunchOption, List<String>> options, String program, List<Str
                     || option == LaunchOption.SIGNALS_TO_HANDLE;
         }
 
-        private List<String> list(String key, JsonNode value) {
-            if (!value.isArray()) {
+        private List<String> list(String key, JobFileValue value) {
+            if (!(value instanceof Sequence list)) {
                 throw wrongType(key, "a list", value);
             }
             List<String> texts = new ArrayList<>();
-            for (int i = 0; i < value.size(); i++) {
-                texts.add(scalar(key + "[" + i + "]", value.get(i)));
+            for (JobFileValue item : list.items()) {
+                texts.add(scalar(key + "[" + texts.size() + "]", item));
             }
             return texts;
         }
 
-        private String scalar(String key, JsonNode value) {
-            if (value.isTextual() || value.isNumber() || value.isBoolean()) {
-                return value.asText();
+        private String scalar(String key, JobFileValue value) {
+            if (!(value instanceof Scalar word) || word.kind() == Kind.NOTHING) {
+                throw wrongType(key, "a single value", value);
             }
-            throw wrongType(key, "a single value", value);
+            if (word.text().indexOf('\0') >= 0) {
+                throw refused(
+                        value,
+                        "key '" + key + "' has a NUL character (\\0), which no argument, variable or path can"
+                                + " hold. Remove it");
+            }
+            if (word.text().codePoints().anyMatch(c -> Character.getType(c) == Character.SURROGATE)) {
+                throw refused(
+                        value,
+                        "key '" + key + "' has half of a surrogate pair (\\ud800 to \\udfff), which is no"
+                                + " character. Write both halves");
+            }
+            return word.text();
         }
 
-        private UsageException wrongType(String key, String expected, JsonNode value) {
-            String found = switch (value.getNodeType()) {
-                case OBJECT, POJO -> "a map";
-                case ARRAY -> "a list";
-                case NULL, MISSING -> "nothing";
-                case BOOLEAN, NUMBER, STRING, BINARY -> "'" + value.asText() + "'";
+        private UsageException wrongType(String key, String expected, JobFileValue value) {
+            String found = switch (value) {
+                case Mapping _ -> "a map";
+                case Sequence _ -> "a list";
+                case Scalar word -> word.kind() == Kind.NOTHING ? "nothing" : "'" + word.text() + "'";
             };
-            return new UsageException(file + ": key '" + key + "' must be " + expected + ", not " + found + ".");
+            return refused(value, "key '" + key + "' must be " + expected + ", not " + found);
+        }
+
+        private UsageException refused(JobFileValue where, String why) {
+            return new UsageException(file + ", line " + where.line() + ": " + why + ".");
         }
     }
 }

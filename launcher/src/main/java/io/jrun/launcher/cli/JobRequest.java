@@ -1,7 +1,8 @@
 package io.jrun.launcher.cli;
 
-import io.jrun.launcher.cli.Settings.Setting;
 import io.jrun.launcher.job.JobSpec;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -42,12 +43,20 @@ public sealed interface JobRequest {
         }
         settings.addEnvironment(surroundings.environment());
         if (words.isEmpty()) {
-            throw new UsageException(
-                    "PROGRAM is missing: jrun [options] PROGRAM [args...]; 'jrun --help' shows examples.");
+            throw new UsageException("PROGRAM is missing: jrun [options] PROGRAM [args...]; " + swallowed(args)
+                    + "'jrun --help' shows examples.");
         }
         JobSpec job =
                 new JobSpecBuilder(settings, surroundings).build(words.getFirst(), words.subList(1, words.size()));
         return settings.isOn(LaunchOption.DETACH) && !job.dryRun() ? detach(job) : new Run(job);
+    }
+
+    /** Of a line that ends in an option and its value, what was perhaps meant as PROGRAM. */
+    private static String swallowed(List<String> args) {
+        boolean taken = args.size() > 1
+                && args.get(args.size() - 2).matches("-[^=]*")
+                && !args.getLast().startsWith("-");
+        return taken ? "'" + args.getLast() + "' was taken as the value of " + args.get(args.size() - 2) + "; " : "";
     }
 
     private static JobRequest detach(JobSpec job) {
@@ -81,10 +90,20 @@ public sealed interface JobRequest {
         return bench.needsMpi() ? new RunUnderMpi(job) : new Run(job);
     }
 
+    private static boolean isRegular(Path file) {
+        return Files.notExists(file) || Files.isRegularFile(file);
+    }
+
     private static void addFile(Settings settings, List<String> words, Surroundings surroundings) {
         String name = settings.text(LaunchOption.FILE, "");
-        JobFile file = JobFile.read(name, surroundings.resolve(name));
-        file.options().forEach((option, values) -> settings.add(option, new Setting(values, option.longName(), name)));
+        if (settings.isOn(LaunchOption.DETACH)
+                && (name.equals(JobFile.STDIN) || !isRegular(surroundings.resolve(name)))) {
+            throw new UsageException(
+                    "--file: '" + name + "' is no regular file, and with --detach the job's launcher reads the"
+                            + " job file once more. Give a regular file.");
+        }
+        JobFile file = JobFile.read(name, surroundings);
+        file.options().forEach(settings::add);
         if (words.isEmpty() && !file.program().isEmpty()) {
             words.add(file.program());
             words.addAll(file.args());

@@ -55,7 +55,6 @@ final class JobSpecBuilder {
                 .or(() -> new MeetingReader(settings, surroundings, placement).read(words));
         NodePolicy nodes = new NodeOptions(settings, cluster).policy();
         new Companions(settings).check(cluster, nodes);
-        checkMonitorInterval();
         // Every option is read before PROGRAM is looked for: a mistyped option may be why there is no such program.
         String runId = runId();
         PlacementRules rules = placement.rules();
@@ -83,12 +82,6 @@ final class JobSpecBuilder {
                 settings.isOn(LaunchOption.JSON));
     }
 
-    private void checkMonitorInterval() {
-        if (settings.has(LaunchOption.MONITOR_INTERVAL)) {
-            Values.time(settings.text(LaunchOption.MONITOR_INTERVAL, ""), settings.name(LaunchOption.MONITOR_INTERVAL));
-        }
-    }
-
     private String runId() {
         String id = settings.text(LaunchOption.RUN_ID, "");
         String meeting = settings.text(LaunchOption.RDZV_ID, "");
@@ -112,7 +105,11 @@ final class JobSpecBuilder {
         Path directory = surroundings.resolve(settings.text(LaunchOption.WORKDIR, "."));
         if (!Files.isDirectory(directory)) {
             throw new UsageException(settings.name(LaunchOption.WORKDIR) + ": "
-                    + settings.text(LaunchOption.WORKDIR, ".") + ": no such folder.");
+                    + settings.text(LaunchOption.WORKDIR, ".") + ": "
+                    + (Files.exists(directory)
+                            ? "a file, not a folder"
+                            : MissingPath.words(directory, "no such folder"))
+                    + ".");
         }
         return new WorkerSettings(
                 variables(),
@@ -135,7 +132,8 @@ final class JobSpecBuilder {
         for (String text : settings.all(LaunchOption.STAGE)) {
             Path path = surroundings.resolve(text);
             if (!Files.exists(path)) {
-                throw new UsageException(settings.name(LaunchOption.STAGE) + ": " + text + ": no such file or folder.");
+                throw new UsageException(settings.name(LaunchOption.STAGE) + ": " + text + ": "
+                        + MissingPath.words(path, "no such file or folder") + ".");
             }
             if (!path.startsWith(workingDirectory)) {
                 throw new UsageException(settings.name(LaunchOption.STAGE) + ": " + text
@@ -254,12 +252,15 @@ final class JobSpecBuilder {
         for (String part :
                 settings.text(LaunchOption.SIGNALS_TO_HANDLE, DEFAULT_SIGNALS).split(",", -1)) {
             if (part.strip().equals("SIGQUIT") || part.strip().equals("QUIT")) {
-                throw new UsageException(
-                        name
-                                + ": SIGQUIT cannot be handled: a JVM prints its threads on it and takes no handler. Leave it out.");
+                continue; // of torchrun's default; a JVM prints its threads on it and takes no handler
             }
             signals.add(
                     StopSignal.of(part).orElseThrow(() -> Values.refused(name, part, "some of " + DEFAULT_SIGNALS)));
+        }
+        if (signals.isEmpty()) {
+            throw new UsageException(
+                    name + ": SIGQUIT alone cannot be handled, since a JVM prints its threads on it and takes no"
+                            + " handler. Give some of " + DEFAULT_SIGNALS + " too.");
         }
         return signals;
     }

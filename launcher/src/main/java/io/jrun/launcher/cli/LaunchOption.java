@@ -232,7 +232,7 @@ public enum LaunchOption {
             Kind.COMMAND_LINE_ONLY,
             OptionGroup.JOB,
             "Read options from a YAML or JSON job file: long option names as keys, and program and args. The "
-                    + "command line overrides the file. A PROGRAM on the command line replaces both program and args."),
+                    + "command line overrides the file. A PROGRAM on the command line replaces both program and args. - means stdin."),
     JAVA(
             "--java",
             "PATH",
@@ -400,7 +400,8 @@ public enum LaunchOption {
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
             "Signals that jrun handles. TERM, INT and HUP stop the job; USR1 and USR2 ask the workers for a "
-                    + "checkpoint. Those of the five that are not listed are ignored."),
+                    + "checkpoint. Those of the five that are not listed are ignored. torchrun's QUIT "
+                    + "is accepted and has no effect."),
     MONITOR_INTERVAL(
             "--monitor-interval",
             "SECONDS",

@@ -68,8 +68,8 @@ final class MeetingReader {
      * @param words the program and its arguments
      */
     Optional<Cluster> read(List<String> words) {
-        checkBackend();
-        Map<String, String> conf = conf();
+        Map<String, String> conf =
+                conf(settings.text(LaunchOption.RDZV_CONF, ""), settings.name(LaunchOption.RDZV_CONF));
         Nodes nodes = nodes();
         if (nodes.most() == 1 || settings.isOn(LaunchOption.STANDALONE)) {
             if (nodes.most() > 1) {
@@ -104,13 +104,9 @@ final class MeetingReader {
         return Optional.of(new Cluster(hosts, new Cluster.Met(meeting)));
     }
 
-    private void checkBackend() {
-        String backend = settings.text(LaunchOption.RDZV_BACKEND, "jrun");
+    static void checkBackend(String backend, String name) {
         if (!BACKENDS.contains(backend)) {
-            throw Values.refused(
-                    settings.name(LaunchOption.RDZV_BACKEND),
-                    backend,
-                    "c10d, static or jrun, which all mean jrun's own");
+            throw Values.refused(name, backend, "c10d, static or jrun, which all mean jrun's own");
         }
     }
 
@@ -131,10 +127,9 @@ final class MeetingReader {
     }
 
     /** {@code k=v,k=v}. */
-    private Map<String, String> conf() {
-        String name = settings.name(LaunchOption.RDZV_CONF);
+    static Map<String, String> conf(String text, String name) {
         Map<String, String> conf = new TreeMap<>();
-        for (String pair : settings.text(LaunchOption.RDZV_CONF, "").split(",", -1)) {
+        for (String pair : text.split(",", -1)) {
             if (pair.isBlank()) {
                 continue;
             }
@@ -146,9 +141,26 @@ final class MeetingReader {
                         "KEY=VALUE with one of "
                                 + String.join(", ", CONF.stream().sorted().toList()));
             }
-            conf.put(key, pair.substring(pair.indexOf('=') + 1).strip());
+            String value = pair.substring(pair.indexOf('=') + 1).strip();
+            checkConf(key, value, name);
+            if (conf.put(key, value) != null) {
+                throw Values.refused(name, text, "each key once, and " + key + " comes twice");
+            }
         }
         return conf;
+    }
+
+    /** Of the keys that mean something here. */
+    private static void checkConf(String key, String value, String name) {
+        String called = name + ": " + key;
+        switch (key) {
+            case "join_timeout", "last_call_timeout", "timeout" -> Values.time(value, called);
+            case "rank" -> Values.count(value, called, 0, MOST_NODES - 1);
+            case "is_host" -> Values.isTrue(value, called);
+            default -> {
+                // torchrun's alone
+            }
+        }
     }
 
     private HomeAddress address() {

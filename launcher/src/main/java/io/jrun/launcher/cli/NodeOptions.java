@@ -22,6 +22,16 @@ final class NodeOptions {
         this.named = cluster.map(hosts -> hosts.hosts().size()).orElse(1);
     }
 
+    /** Refuses what is neither a number of nodes nor {@code MIN:MAX}. */
+    static void checkForm(String text, String name) {
+        Values.refuseLeadingZeros(text, name);
+        Matcher range = RANGE.matcher(text.strip());
+        if (!range.matches()
+                || (range.group(2) != null && Integer.parseInt(range.group(1)) > Integer.parseInt(range.group(2)))) {
+            throw Values.refused(name, text, "a number of nodes, or MIN:MAX");
+        }
+    }
+
     NodePolicy policy() {
         if (settings.isOn(LaunchOption.STANDALONE) && cluster.isPresent()) {
             throw new UsageException(

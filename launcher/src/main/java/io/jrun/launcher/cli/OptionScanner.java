@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.cli.Settings.Setting;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;
@@ -101,7 +102,11 @@ final class OptionScanner {
                     .filter(word -> !word.startsWith("-"));
             throw UnknownOption.refused(arg, following, args);
         }
-        options.computeIfAbsent(option, _ -> new ArrayList<>()).add(value(option, name, value));
+        String text = value(option, name, value);
+        if (value.isEmpty() && !name.startsWith("--")) {
+            checkSwallowed(option, name, text);
+        }
+        options.computeIfAbsent(option, _ -> new ArrayList<>()).add(text);
         if (name.startsWith("--")) {
             names.put(option, dashed(name));
         }
@@ -117,6 +122,15 @@ final class OptionScanner {
 
     private boolean isOption(String word) {
         return HELP.contains(word) || VERSION.contains(word) || byName.containsKey(dashed(word));
+    }
+
+    /** A short option looks as if it took no value, and would take PROGRAM. */
+    private static void checkSwallowed(LaunchOption option, String name, String next) {
+        try {
+            OptionForm.check(option, new Setting(List.of(next), option.longName(), ""));
+        } catch (UsageException e) {
+            throw new UsageException(name + " takes the word after it as its value. " + e.getMessage());
+        }
     }
 
     private String value(LaunchOption option, String name, Optional<String> given) {

@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 /** Reads which hosts of those there are, how many workers on each, in which order, and bound to what. */
 final class PlacementOptions {
     /** Open MPI's "processes per resource", of which jrun knows the node. */
-    private static final Pattern PER_NODE = Pattern.compile("ppr:([0-9]{1,4})(?::node)?");
+    private static final Pattern PER_NODE = Pattern.compile("ppr:([1-9][0-9]{0,3})(?::node)?");
 
     private final Settings settings;
 
@@ -39,6 +39,7 @@ final class PlacementOptions {
     private WorkerCount workersPerNode() {
         OptionalInt perNode = perNode();
         String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
+        Values.refuseLeadingZeros(text, settings.name(LaunchOption.NPROC_PER_NODE));
         if (perNode.isPresent()) {
             if (settings.has(LaunchOption.NPROC_PER_NODE) && !text.equals(Integer.toString(perNode.getAsInt()))) {
                 throw new UsageException(settings.name(LaunchOption.MAP_BY) + " and "
@@ -80,9 +81,7 @@ final class PlacementOptions {
             return OptionalInt.empty();
         }
         Matcher matcher = PER_NODE.matcher(text);
-        if (!matcher.matches()
-                || matcher.group(1).matches("0+")
-                || Integer.parseInt(matcher.group(1)) > WorkerCount.MOST) {
+        if (!matcher.matches() || Integer.parseInt(matcher.group(1)) > WorkerCount.MOST) {
             throw Values.refused(
                     settings.name(LaunchOption.MAP_BY),
                     text,
@@ -119,6 +118,19 @@ final class PlacementOptions {
                     + " cannot both choose the hosts; give one of them.");
         }
         return perNode().isPresent() ? withRoomFor(perNode().getAsInt(), chosen(hosts)) : chosen(hosts);
+    }
+
+    /** Refuses a choice of GPUs beyond the numbers after the hosts' names. */
+    void checkCounted(List<Host> hosts) {
+        for (LaunchOption option : List.of(LaunchOption.INCLUDE, LaunchOption.EXCLUDE)) {
+            if (settings.has(option)) {
+                try {
+                    NodeChoice.parse(settings.text(option, "")).checkCounted(hosts);
+                } catch (HostSyntaxException e) {
+                    throw new UsageException(settings.name(option) + ": " + e.getMessage() + ".");
+                }
+            }
+        }
     }
 
     private List<Host> chosen(List<Host> hosts) {

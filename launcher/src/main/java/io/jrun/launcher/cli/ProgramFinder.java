@@ -26,6 +26,9 @@ final class ProgramFinder {
 
     /** The program called {@code word}, with its own {@code args}. */
     Program find(String word, List<String> args) {
+        if (word.isBlank()) {
+            throw new UsageException("PROGRAM is '" + word + "'; name a jar or an executable.");
+        }
         if (isJava(word)) {
             return java(word, args);
         }
@@ -84,7 +87,7 @@ final class ProgramFinder {
 
     private JarManifest manifest(String word, Path path) {
         if (!Files.isRegularFile(path)) {
-            throw new UsageException(word + ": no such file" + Suggestion.didYouMean(word, neighbours(word, path)));
+            throw missing(word, path);
         }
         try {
             return JarManifest.read(path);
@@ -92,6 +95,15 @@ final class ProgramFinder {
             throw new UsageException(word + ": not a readable jar (" + e.getMessage()
                     + "). Build it again, or use --no-java if it is an executable.");
         }
+    }
+
+    private static UsageException missing(String word, Path path) {
+        if (Files.isDirectory(path)) {
+            return new UsageException(word + ": a folder, not a program. Name a jar or an executable in it,"
+                    + " or the main class of a folder of classes with --main-class.");
+        }
+        String why = Files.exists(path) ? "a pipe or a device, not a file" : MissingPath.words(path);
+        return new UsageException(word + ": " + why + Suggestion.didYouMean(word, neighbours(word, path)));
     }
 
     private static List<String> neighbours(String word, Path path) {
@@ -113,7 +125,8 @@ final class ProgramFinder {
     private String classPathEntry(String part) {
         Path path = surroundings.resolve(part.endsWith("/*") ? part.substring(0, part.length() - 1) : part);
         if (!Files.exists(path)) {
-            throw new UsageException(settings.name(LaunchOption.CLASSPATH) + ": " + part + ": no such file or folder.");
+            throw new UsageException(settings.name(LaunchOption.CLASSPATH) + ": " + part + ": "
+                    + MissingPath.words(path, "no such file or folder") + ".");
         }
         return part.endsWith("/*") ? path + "/*" : path.toString();
     }
@@ -122,6 +135,14 @@ final class ProgramFinder {
         List<String> options = new ArrayList<>();
         for (String text : settings.all(LaunchOption.JVM_OPTS)) {
             options.addAll(Values.shellWords(text, settings.name(LaunchOption.JVM_OPTS)));
+        }
+        if (!options.isEmpty()
+                && !options.getFirst().startsWith("-")
+                && !options.getFirst().startsWith("@")) {
+            throw Values.refused(
+                    settings.name(LaunchOption.JVM_OPTS),
+                    options.getFirst(),
+                    "options of a JVM, which begin with a dash");
         }
         return options;
     }
@@ -177,7 +198,7 @@ final class ProgramFinder {
 
     private static String executableFile(String word, Path path) {
         if (!Files.isRegularFile(path)) {
-            throw new UsageException(word + ": no such file" + Suggestion.didYouMean(word, neighbours(word, path)));
+            throw missing(word, path);
         }
         if (!Files.isExecutable(path)) {
             String hint = word.endsWith(".py")

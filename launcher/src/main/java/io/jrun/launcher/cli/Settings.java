@@ -41,8 +41,8 @@ final class Settings {
     void add(LaunchOption option, Setting setting) {
         if (option == LaunchOption.ENV) {
             addWorkerVariables(setting);
-        } else {
-            settings.putIfAbsent(option, setting);
+        } else if (settings.putIfAbsent(option, setting) == null) {
+            OptionForm.check(option, setting);
         }
     }
 
@@ -50,12 +50,17 @@ final class Settings {
         Map<String, String> layer = new HashMap<>();
         for (String pair : setting.values()) {
             int equals = pair.indexOf('=');
-            if (equals < 1) {
+            if (equals < 1 || !isName(pair.substring(0, equals))) {
                 throw Values.refused(setting.name(), pair, "NAME=VALUE");
             }
             layer.put(pair.substring(0, equals), pair.substring(equals + 1));
         }
         layer.forEach(workerVariables::putIfAbsent);
+    }
+
+    /** No shell can set or read a variable whose name has a blank. */
+    private static boolean isName(String name) {
+        return name.chars().noneMatch(c -> Character.isWhitespace(c) || Character.isISOControl(c));
     }
 
     /** What {@code --env} says, in all layers. */

@@ -73,6 +73,7 @@ public record SubmitRequest(BatchScript script, boolean print) {
     public static SubmitRequest parse(List<String> args, Surroundings surroundings) {
         Parted parted = Parted.of(args);
         OptionScanner.Scanned scanned = OptionScanner.scan(parted.own);
+        var _ = Settings.ofCommandLine(scanned); // refuses here what the job would refuse hours later
         return new SubmitRequest(
                 new BatchScript(
                         withDefaults(parted.sbatch, scanned),

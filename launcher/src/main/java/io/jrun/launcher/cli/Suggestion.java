@@ -6,6 +6,9 @@ import java.util.Optional;
 
 /** Finds what a mistyped word was meant to be. Stateless. */
 public final class Suggestion {
+    /** No candidate is as long, and the distance takes time in proportion to the length. */
+    private static final int MOST_CHARS = 256;
+
     private Suggestion() {}
 
     /** "; did you mean 'x'?" for the nearest candidate, or "." if none is near: the end of a message. */
@@ -30,6 +33,9 @@ public final class Suggestion {
 
     /** The candidate with the fewest edits, if there are at most {@code limit}. */
     static Optional<String> nearest(String word, Collection<String> candidates, int limit) {
+        if (word.length() > MOST_CHARS) {
+            return Optional.empty();
+        }
         String best = null;
         int bestDistance = limit + 1;
         for (String candidate : candidates) {

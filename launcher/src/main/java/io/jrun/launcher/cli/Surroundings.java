@@ -1,6 +1,7 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.TerminalStreams;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
@@ -25,9 +26,17 @@ public record Surroundings(
         return value == null || value.isEmpty() ? fallback : value;
     }
 
-    /** {@code text} as an absolute path, seen from the working directory. */
+    /**
+     * {@code text} as an absolute path, seen from the working directory.
+     *
+     * @throws UsageException if no file can be called so
+     */
     public Path resolve(String text) {
-        return directory.resolve(text).normalize();
+        try {
+            return directory.resolve(text).normalize();
+        } catch (InvalidPathException e) {
+            throw new UsageException("'" + text + "' is no path: " + e.getReason() + ".");
+        }
     }
 
     /** Where jrun keeps what outlives a job; empty if neither XDG_STATE_HOME nor HOME says where the user keeps such. */

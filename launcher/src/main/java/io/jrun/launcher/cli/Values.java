@@ -6,13 +6,27 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Reads the text of options. Every refusal names the option, the text, and what would do. Stateless. */
 final class Values {
-    private static final int MAX_RANK = 1_000_000;
+    /** Bounds the work for a filter; no job has as many ranks. */
+    private static final int MOST_RANKS = 1_000_000;
+
+    /** Java's own parsers take the digits of all scripts, and a sign. */
+    private static final Pattern WHOLE_NUMBER = Pattern.compile("-?[0-9]{1,10}");
+
+    private static final Pattern LEADING_ZEROS = Pattern.compile("-?0+([0-9][0-9.]*)[a-z]*");
+
+    /** At most 12 digits are some 30,000 years of seconds; the limit below is smaller. */
+    private static final Pattern TIME = Pattern.compile("([0-9]{1,12}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(|ms|s|m|h)");
+
+    private static final String RANKS = "ranks like 0,2-5";
 
     private Values() {}
 
@@ -25,13 +39,10 @@ final class Values {
     }
 
     static int count(String text, String name, int least, int most) {
-        try {
-            int value = Integer.parseInt(text.strip());
-            if (value >= least && value <= most) {
-                return value;
-            }
-        } catch (NumberFormatException e) {
-            // falls through to the message that fits both
+        refuseLeadingZeros(text, name);
+        OptionalInt value = wholeNumber(text);
+        if (value.isPresent() && value.getAsInt() >= least && value.getAsInt() <= most) {
+            return value.getAsInt();
         }
         throw refused(
                 name,
@@ -41,29 +52,41 @@ final class Values {
                         : "a whole number from " + least + " to " + most);
     }
 
-    /** A time: seconds, or a number with the unit ms, s, m or h. */
-    static Duration time(String text, String name) {
+    /** The number in {@code text}, empty if it is none or out of range. */
+    private static OptionalInt wholeNumber(String text) {
         String stripped = text.strip();
-        int digits = 0;
-        while (digits < stripped.length()
-                && (Character.isDigit(stripped.charAt(digits)) || stripped.charAt(digits) == '.')) {
-            digits++;
+        if (!WHOLE_NUMBER.matcher(stripped).matches()) {
+            return OptionalInt.empty();
         }
-        try {
-            double number = Double.parseDouble(stripped.substring(0, digits));
-            double millis = number
-                    * switch (stripped.substring(digits)) {
-                        case "", "s" -> 1_000;
+        long value = Long.parseLong(stripped);
+        return Math.abs(value) <= Integer.MAX_VALUE ? OptionalInt.of((int) value) : OptionalInt.empty();
+    }
+
+    /** Refuses 010: eight for YAML 1.1 and for C, ten for people. */
+    static void refuseLeadingZeros(String text, String name) {
+        Matcher matcher = LEADING_ZEROS.matcher(text.strip());
+        if (matcher.matches()) {
+            throw new UsageException(
+                    name + ": '" + text + "' is not usable, since some programs read a leading zero as octal;"
+                            + " write it without: " + text.strip().replaceFirst("^(-?)0+(?=[0-9])", "$1") + ".");
+        }
+    }
+
+    /** A time: seconds, or a number with the unit ms, s, m or h. A time above 0 is at least a millisecond. */
+    static Duration time(String text, String name) {
+        refuseLeadingZeros(text, name);
+        Matcher matcher = TIME.matcher(text.strip());
+        if (matcher.matches()) {
+            double millis = Double.parseDouble(matcher.group(1))
+                    * switch (matcher.group(2)) {
                         case "ms" -> 1;
                         case "m" -> 60_000;
                         case "h" -> 3_600_000;
-                        default -> Double.NaN;
+                        default -> 1_000;
                     };
-            if (millis >= 0 && millis <= 1e12) {
-                return Duration.ofMillis(Math.round(millis));
+            if (millis <= 1e12) {
+                return Duration.ofMillis(millis > 0 ? Math.max(1, Math.round(millis)) : 0);
             }
-        } catch (NumberFormatException e) {
-            // falls through to the message that fits both
         }
         throw refused(name, text, "seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h");
     }
@@ -71,12 +94,17 @@ final class Values {
     /** A list of ranks: {@code 0,2-5}. */
     static Set<Integer> ranks(String text, String name) {
         Set<Integer> ranks = new TreeSet<>();
+        long named = 0;
         for (String part : text.split(",", -1)) {
             String[] ends = part.strip().split("-", 2);
             int first = rank(ends[0], text, name);
             int last = ends.length == 1 ? first : rank(ends[1], text, name);
-            if (last < first || last - first > MAX_RANK) {
-                throw refused(name, text, "ranks like 0,2-5");
+            named += 1L + last - first;
+            if (last < first) {
+                throw refused(name, text, RANKS);
+            }
+            if (named > MOST_RANKS) {
+                throw refused(name, text, RANKS + ", at most " + MOST_RANKS + " of them");
             }
             for (int rank = first; rank <= last; rank++) {
                 ranks.add(rank);
@@ -86,15 +114,12 @@ final class Values {
     }
 
     private static int rank(String part, String text, String name) {
-        try {
-            int rank = Integer.parseInt(part.strip());
-            if (rank >= 0) {
-                return rank;
-            }
-        } catch (NumberFormatException e) {
-            // falls through
+        refuseLeadingZeros(part, name);
+        OptionalInt rank = wholeNumber(part);
+        if (rank.isPresent() && rank.getAsInt() >= 0) {
+            return rank.getAsInt();
         }
-        throw refused(name, text, "ranks like 0,2-5");
+        throw refused(name, text, RANKS);
     }
 
     /** torchrun's stream choice: {@code 3}, or {@code 0:3,11:1} by local rank. */
@@ -105,14 +130,14 @@ final class Values {
         TreeMap<Integer, Integer> byLocalRank = new TreeMap<>();
         for (String part : text.split(",", -1)) {
             int colon = part.indexOf(':');
-            if (colon < 1) {
+            OptionalInt localRank = colon < 1 ? OptionalInt.empty() : wholeNumber(part.substring(0, colon));
+            if (localRank.isEmpty() || localRank.getAsInt() < 0) {
                 throw streamsRefused(name, text);
             }
-            try {
-                int localRank = Integer.parseInt(part.substring(0, colon).strip());
-                byLocalRank.put(localRank, streamBits(part.substring(colon + 1), text, name));
-            } catch (NumberFormatException e) {
-                throw streamsRefused(name, text);
+            refuseLeadingZeros(part.substring(0, colon), name);
+            int bits = streamBits(part.substring(colon + 1), text, name);
+            if (byLocalRank.put(localRank.getAsInt(), bits) != null) {
+                throw refused(name, text, "each local rank once, and " + localRank.getAsInt() + " comes twice");
             }
         }
         return new StreamChoice(0, byLocalRank);

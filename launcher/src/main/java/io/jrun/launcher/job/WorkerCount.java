@@ -28,7 +28,7 @@ public sealed interface WorkerCount {
             case "cpu" -> new PerCore();
             case "auto" -> new Auto();
             default -> {
-                int count = Integer.parseInt(text);
+                int count = text.matches("[1-9][0-9]{0,3}") ? Integer.parseInt(text) : 0;
                 if (count < 1 || count > MOST) {
                     throw new IllegalArgumentException(text);
                 }

@@ -34,18 +34,23 @@ public final class HostList {
     public static List<Host> parse(String text) {
         List<Host> hosts = new ArrayList<>();
         for (String item : items(text)) {
-            hosts.addAll(item(item));
+            add(hosts, item(item));
         }
         return checked(hosts);
     }
 
-    /** Refuses none at all, too many, and a name that comes twice. */
+    /** Adds {@code more} unless there are too many then. */
+    static void add(List<Host> hosts, List<Host> more) {
+        if (hosts.size() + more.size() > HostNames.MOST) {
+            throw new HostSyntaxException("it names more than " + HostNames.MOST + " hosts");
+        }
+        hosts.addAll(more);
+    }
+
+    /** Refuses none at all, and a name that comes twice. */
     static List<Host> checked(List<Host> hosts) {
         if (hosts.isEmpty()) {
             throw new HostSyntaxException("it names no host");
-        }
-        if (hosts.size() > HostNames.MOST) {
-            throw new HostSyntaxException("it names more than " + HostNames.MOST + " hosts");
         }
         Set<String> seen = new HashSet<>();
         for (Host host : hosts) {
@@ -80,6 +85,10 @@ public final class HostList {
     }
 
     static int slots(String digits, String item) {
+        if (digits.matches("0[0-9]+")) {
+            throw new HostSyntaxException("'" + item + "': '" + digits + "' has a leading zero; write "
+                    + digits.replaceFirst("^0+(?=.)", ""));
+        }
         if (digits.matches("[0-9]{1,4}")) {
             int slots = Integer.parseInt(digits);
             if (slots >= 1 && slots <= MOST_SLOTS) {

@@ -15,10 +15,19 @@ final class HostNames {
     /** Longer numbers count no hosts. */
     private static final int MOST_DIGITS = 18;
 
+    /** DNS allows 253 characters. */
+    private static final int MOST_CHARS = 255;
+
+    /** Far above what clusters number: rack, chassis, board, node. */
+    private static final int MOST_BRACKETS = 16;
+
     private HostNames() {}
 
     /** The names of {@code expression} in order, at most {@value #MOST}, duplicates kept. */
     static List<String> expand(String expression) {
+        if (expression.chars().filter(c -> c == '[').count() > MOST_BRACKETS) {
+            throw unusable(expression, "it has more than " + MOST_BRACKETS + " brackets");
+        }
         int close = expression.lastIndexOf(']');
         int open = expression.lastIndexOf('[');
         if (close < 0 && open < 0) {
@@ -95,10 +104,16 @@ final class HostNames {
         if (!part.matches("[A-Za-z0-9._-]*")) {
             throw unusable(expression, "a host's name has letters, digits, dots, dashes and underscores");
         }
+        if (part.length() > MOST_CHARS) {
+            throw unusable(expression, "a host's name has at most " + MOST_CHARS + " characters");
+        }
         return part;
     }
 
     private static void limit(List<String> names, String expression) {
+        if (names.getLast().length() > MOST_CHARS) {
+            throw unusable(expression, "a host's name has at most " + MOST_CHARS + " characters");
+        }
         if (names.size() > MOST) {
             throw unusable(expression, "it has more than " + MOST + " hosts");
         }

@@ -3,6 +3,7 @@ package io.jrun.launcher.nodes;
 import io.jrun.launcher.job.Cluster.Host;
 import io.jrun.launcher.job.GpuSubset;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +21,9 @@ public final class NodeChoice {
     /** More than any machine has. */
     private static final int MOST_GPUS = 1024;
 
-    private static final Pattern GPUS = Pattern.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?");
+    private static final String GPU = "(0|[1-9][0-9]{0,3})";
+
+    private static final Pattern GPUS = Pattern.compile(GPU + "(?:-" + GPU + ")?");
 
     /** GPUs by host; none for the whole host. */
     private final Map<String, Set<Integer>> chosen;
@@ -56,6 +59,9 @@ public final class NodeChoice {
                 last = host;
                 if (chosen.put(host, gpus) != null) {
                     throw new HostSyntaxException("it names '" + host + "' twice");
+                }
+                if (chosen.size() > HostNames.MOST) {
+                    throw new HostSyntaxException("it names more than " + HostNames.MOST + " hosts");
                 }
             }
         }
@@ -102,6 +108,25 @@ public final class NodeChoice {
     }
 
     /**
+     * Refuses a GPU beyond the workers that were counted for its host, where these count its GPUs: {@code h1:4} has 0 to 3.
+     *
+     * @throws HostSyntaxException with the host and the GPU
+     */
+    public void checkCounted(List<Host> hosts) {
+        for (Host host : hosts) {
+            int last = chosen.getOrDefault(host.name(), Set.of()).stream()
+                    .mapToInt(Integer::intValue)
+                    .max()
+                    .orElse(-1);
+            if (last >= host.slots().orElse(MOST_GPUS)) {
+                int slots = host.slots().getAsInt();
+                throw new HostSyntaxException("'" + last + "' is no GPU of " + host.name() + ":" + slots
+                        + ", which has " + (slots == 1 ? "GPU 0 alone" : "the GPUs 0 to " + (slots - 1)));
+            }
+        }
+    }
+
+    /**
      * {@code hosts} without those that are named here. Where GPUs are named, the host has as many workers less.
      *
      * @throws HostSyntaxException if one named here is not among them, or nothing would be left
@@ -136,8 +161,9 @@ public final class NodeChoice {
 
     private void checkKnown(List<Host> hosts) {
         List<String> names = hosts.stream().map(Host::name).toList();
+        Set<String> known = new HashSet<>(names);
         for (String name : chosen.keySet()) {
-            if (!names.contains(name)) {
+            if (!known.contains(name)) {
                 throw new HostSyntaxException("'" + name + "' is not among the job's hosts, "
                         + String.join(",", names.subList(0, Math.min(8, names.size())))
                         + (names.size() > 8 ? " and " + (names.size() - 8) + " more" : ""));

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.Executable;
 import io.jrun.launcher.job.Program.JavaProgram;
+import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -134,6 +135,44 @@ class JobRequestTest {
         assertThat(((JavaProgram) job.program()).jvmOptions()).containsExactly("-Xmx1g", "-Dq=a b");
         assertThat(job.console().showsStdout(3, 3)).isTrue();
         assertThat(job.console().showsStdout(1, 1)).isFalse();
+    }
+
+    @Test
+    void numbersOfAJobFileStayAsTheyAreWritten() throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), """
+                program: train.jar
+                args: [1.10, 1e3, 0x10, 010, 1_000, yes, True, 12345678901234567890]
+                env: {VERSION: 1.10, ZIP: 01234}
+                """);
+        JobSpec job = requests.run("--file", "job.yaml");
+        assertThat(job.program().args())
+                .containsExactly("1.10", "1e3", "0x10", "010", "1_000", "yes", "True", "12345678901234567890");
+        assertThat(job.workers().environment()).isEqualTo(Map.of("VERSION", "1.10", "ZIP", "01234"));
+    }
+
+    @Test
+    void filesMayBeginWithAByteOrderMark() throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), "\ufeffrole: a\n");
+        Files.writeString(folder.resolve("hosts"), "\ufeffh1:2\r\nh2:2\r\n");
+        JobSpec job = requests.job("--file=job.yaml", "--hostfile=hosts");
+        assertThat(job.workers().role()).isEqualTo("a");
+        assertThat(job.cluster().orElseThrow().names()).containsExactly("h1", "h2");
+    }
+
+    @Test
+    void whatTorchrunAcceptsOnOneNodeIsAccepted() throws IOException {
+        JobSpec job = requests.job(
+                "--nnodes=1",
+                "--node-rank=0",
+                "--rdzv-endpoint=",
+                "--rdzv-id=none",
+                "--rdzv-conf=",
+                "--local-addr=",
+                "--master-addr=127.0.0.1",
+                "--master-port=29500",
+                "--signals-to-handle=SIGTERM,SIGINT,SIGHUP,SIGQUIT");
+        assertThat(job.cluster()).isEmpty();
+        assertThat(job.stop().signals()).containsExactlyInAnyOrder(StopSignal.TERM, StopSignal.INT, StopSignal.HUP);
     }
 
     @Test

@@ -88,7 +88,7 @@ class UsageErrorTest {
         -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
         --ranks-filter=5-2 train.jar     | --ranks-filter: '5-2' is not usable; give ranks like 0,2-5.
         --master-port=70000 train.jar    | --master-port: '70000' is not usable; give a whole number from 0 to 65535.
-        --signals-to-handle=QUIT train.jar  | --signals-to-handle: SIGQUIT cannot be handled: a JVM prints its threads on it and takes no handler. Leave it out.
+        --signals-to-handle=QUIT train.jar  | --signals-to-handle: SIGQUIT alone cannot be handled, since a JVM prints its threads on it and takes no handler. Give some of SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2 too.
         --signals-to-handle=SEGV train.jar  | --signals-to-handle: 'SEGV' is not usable; give some of SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2.
         --workdir=nowhere train.jar      | --workdir: nowhere: no such folder.
         --gpu-visibility=two train.jar   | --gpu-visibility: 'two' is not usable; give one or all.
@@ -113,13 +113,59 @@ class UsageErrorTest {
         --nodelist=n[a-c] train.jar      | --nodelist: 'n[a-c]': brackets hold decimal numbers and ranges, as [01-04,07], not 'a'.
         --hosts=a:0 train.jar            | --hosts: 'a:0': '0' is no number of workers from 1 to 4096.
         --hosts=, train.jar              | --hosts: it names no host.
-        --hostfile=b train.jar           | --hostfile: b: no such readable text file.
+        --hostfile=b train.jar           | --hostfile: b: no such file.
         --hostfile=train.py train.jar    | --hostfile: train.py: line 1: 'print()': a host's name has letters, digits, dots, dashes and underscores.
         --hosts=a --agent-port=0 train.jar | --agent-port: '0' is not usable; give a whole number from 1 to 65535.
         --hosts=a,b --secret-file=train.py --nnodes=3 train.jar | --nnodes: '3' is not usable; the number of hosts that are named is 2.
         --hosts=a --secret-file=train.py --standalone train.jar | --standalone means this machine alone, but hosts are named.
         --json=maybe train.jar           | --json: 'maybe' is not usable; give true or false.
         --nproc-per-node=2               | PROGRAM is missing: jrun [options] PROGRAM [args...]; 'jrun --help' shows examples.
+        -t train.jar                     | -t takes the word after it as its value. --tee: 'train.jar' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        -t train.jar --steps=5           | -t takes the word after it as its value. --tee: 'train.jar' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        -f train.jar                     | --file: 'train.jar' is a jar, not a job file; a program follows the options: jrun --file=JOB.yaml train.jar.
+        --role train.jar                 | PROGRAM is missing: jrun [options] PROGRAM [args...]; 'train.jar' was taken as the value of --role; 'jrun --help' shows examples.
+        --node-rank=[1- train.jar        | --node-rank: '[1-' is not usable; give a whole number from 0 to 65535.
+        --local-addr=../etc train.jar    | --local-addr: '../etc' is not usable; give a host's name (letters, digits, dots, dashes, underscores) or an address.
+        --master-addr=a/b train.jar      | --master-addr: 'a/b' is not usable; give a host's name (letters, digits, dots, dashes, underscores) or an address.
+        --rdzv-endpoint=a/b:1 train.jar  | --rdzv-endpoint: 'a/b:1' is not usable; give a host's name (letters, digits, dots, dashes, underscores) or an address.
+        --rdzv-endpoint=a:x train.jar    | --rdzv-endpoint: 'x' is not usable; give a whole number from 0 to 65535.
+        --rdzv-conf=timeout=x train.jar  | --rdzv-conf: timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --rdzv-conf=timeout=1,timeout=2 train.jar | --rdzv-conf: 'timeout=1,timeout=2' is not usable; give each key once, and timeout comes twice.
+        --restart-window=x train.jar     | --restart-window: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --log-dir= train.jar             | --log-dir: '' is not usable; give a path.
+        --workdir= train.jar             | --workdir: '' is not usable; give a path.
+        --main-class=-version train.jar  | --main-class: '-version' is not usable; give the name of a class, as app.Train.
+        --jvm-opts=Xmx1g train.jar       | --jvm-opts: 'Xmx1g' is not usable; give options of a JVM, which begin with a dash.
+        --hosts=a --ssh-options=b train.jar | --ssh-options: 'b' is not usable; give options for ssh, which begin with a dash.
+        --nproc-per-node=010 train.jar   | --nproc-per-node: '010' is not usable, since some programs read a leading zero as octal; write it without: 10.
+        --nproc-per-node=+2 train.jar    | --nproc-per-node: '+2' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
+        --nproc-per-node=٣ train.jar | --nproc-per-node: '٣' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
+        --max-restarts=٣ train.jar  | --max-restarts: '٣' is not usable; give a whole number, at least 0.
+        --max-restarts=99999999999 train.jar | --max-restarts: '99999999999' is not usable; give a whole number, at least 0.
+        --master-port=08080 train.jar    | --master-port: '08080' is not usable, since some programs read a leading zero as octal; write it without: 8080.
+        --nnodes=01 train.jar            | --nnodes: '01' is not usable, since some programs read a leading zero as octal; write it without: 1.
+        --timeout=010m train.jar         | --timeout: '010m' is not usable, since some programs read a leading zero as octal; write it without: 10m.
+        --timeout=NaN train.jar          | --timeout: 'NaN' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --timeout=1e3 train.jar          | --timeout: '1e3' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --worker-timeout=0.0001 train.jar | --worker-timeout: '0.0001' is not usable; give 0 for never, or 1 s and more.
+        -r=0:3,0:1 train.jar             | --redirects: '0:3,0:1' is not usable; give each local rank once, and 0 comes twice.
+        -r=-1:3 train.jar                | --redirects: '-1:3' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        --ranks-filter=0-999999,5-9 train.jar | --ranks-filter: '0-999999,5-9' is not usable; give ranks like 0,2-5, at most 1000000 of them.
+        --map-by=ppr:02 train.jar        | --map-by: 'ppr:02' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
+        --hosts=a:08 train.jar           | --hosts: 'a:08': '08' has a leading zero; write 8.
+        --hosts=h1:4 --include=h1:0-9 train.jar | --include: '9' is no GPU of h1:4, which has the GPUs 0 to 3.
+        --hosts=h1:4 --exclude=h1:4 train.jar | --exclude: '4' is no GPU of h1:4, which has the GPUs 0 to 3.
+        --workdir=no/where train.jar     | --workdir: no/where: the folder FOLDER/no does not exist.
+        --classpath=no/where train.jar   | --classpath: no/where: the folder FOLDER/no does not exist.
+        --file=no/job.yaml train.jar     | no/job.yaml: the folder FOLDER/no does not exist.
+        --hostfile=no/hosts train.jar    | --hostfile: no/hosts: the folder FOLDER/no does not exist.
+        no/where/train.jar               | no/where/train.jar: the folder FOLDER/no does not exist.
+        ./no/train                       | ./no/train: the folder FOLDER/no does not exist.
+        train.py/x.jar                   | train.py/x.jar: FOLDER/train.py is a file, not a folder.
+        --file=jdk8 train.jar            | jdk8: a folder, not a file. Give a file.
+        --file=/dev/zero train.jar       | /dev/zero: a device, not a file. Give a file or a pipe.
+        --hostfile=/dev/zero train.jar   | --hostfile: /dev/zero: a device, not a file. Give a file or a pipe.
+        --detach --file=- train.jar      | --file: '-' is no regular file, and with --detach the job's launcher reads the job file once more. Give a regular file.
         trian.jar                        | trian.jar: no such file; did you mean 'train.jar'?
         ./trian.jar                      | ./trian.jar: no such file; did you mean './train.jar'?
         library.jar                      | library.jar: the jar's manifest names no Main-Class. Name one with --main-class, or set it in the build.
@@ -135,28 +181,65 @@ class UsageErrorTest {
         ./train.py                       | ./train.py: not executable; run it with 'python3 ./train.py'.
         --main-class=A sh                | --main-class is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
         --jvm-opts=-Xmx1g sh             | --jvm-opts is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
-        --file=job.yaml train.jar        | job.yaml: no such job file.
+        --file=job.yaml train.jar        | job.yaml: no such file.
         """)
     void refusalIsOneLineWithASuggestion(String line, String message) {
         assertThatThrownBy(() -> requests.request(line.split(" ")))
                 .isInstanceOf(UsageException.class)
-                .hasMessage(message);
+                .hasMessage(message.replace("FOLDER", folder.toString()));
+    }
+
+    @Test
+    void valueThatHoldsAnythingStaysOneLine() {
+        assertThatThrownBy(() -> requests.request("--run-id=a\nb\u001b[31m\u2028", "train.jar"))
+                .isInstanceOf(UsageException.class)
+                .hasMessageStartingWith("--run-id: 'a\\nb\\u001b[31m\\u2028' is not usable; give ");
+        assertThatThrownBy(() -> requests.request("--run-id=" + "a".repeat(100_000), "train.jar"))
+                .isInstanceOf(UsageException.class)
+                .hasMessageStartingWith("--run-id: 'aaa")
+                .hasMessageEndingWith("a letter or digit first.")
+                .message()
+                .hasSizeLessThan(1500);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"--log-dir", "--workdir", "--file", "--hostfile", "--secret-file", "--stage", "--java"})
+    void pathOfBlanksIsRefused(String option) {
+        assertThatThrownBy(() -> requests.request(option + "= ", "train.jar"))
+                .hasMessage(option + ": ' ' is not usable; give a path.");
+    }
+
+    @Test
+    void emptyProgramIsRefused() {
+        assertThatThrownBy(() -> requests.request("")).hasMessage("PROGRAM is ''; name a jar or an executable.");
     }
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-        nproc_per_nod: 2                 | job.yaml: unknown key 'nproc_per_nod'; did you mean 'nproc-per-node'?
-        file: other.yaml                 | job.yaml: unknown key 'file'; did you mean 'role'?
-        nproc-per-node: [2]              | job.yaml: key 'nproc-per-node' must be a single value, not a list.
-        nproc-per-node: {a: 1}           | job.yaml: key 'nproc-per-node' must be a single value, not a map.
-        json: perhaps                    | job.yaml: key 'json' must be true or false, not 'perhaps'.
-        args: all                        | job.yaml: key 'args' must be a list, not 'all'.
-        env: {A: [1]}                    | job.yaml: key 'env.A' must be a single value, not a list.
-        program:                         | job.yaml: key 'program' must be a single value, not nothing.
-        {nnodes: 1, role: a, nnodes: 2}  | job.yaml: not readable in line 1: Duplicate field 'nnodes'.
-        {max-restarts: 1, max_restarts: 2} | job.yaml: key 'max_restarts' is given twice, once under another name.
+        nproc_per_nod: 2                 | job.yaml, line 1: unknown key 'nproc_per_nod'; did you mean 'nproc-per-node'?
+        file: other.yaml                 | job.yaml, line 1: unknown key 'file'; did you mean 'role'?
+        nproc-per-node: [2]              | job.yaml, line 1: key 'nproc-per-node' must be a single value, not a list.
+        nproc-per-node: {a: 1}           | job.yaml, line 1: key 'nproc-per-node' must be a single value, not a map.
+        json: perhaps                    | job.yaml, line 1: key 'json' must be true or false, not 'perhaps'.
+        args: all                        | job.yaml, line 1: key 'args' must be a list, not 'all'.
+        env: {A: [1]}                    | job.yaml, line 1: key 'env.A' must be a single value, not a list.
+        program:                         | job.yaml, line 1: key 'program' must be a single value, not nothing.
+        {nnodes: 1, role: a, nnodes: 2}  | job.yaml, line 1: key 'nnodes' is given twice, first in line 1. Give it once.
+        {max-restarts: 1, max_restarts: 2} | job.yaml, line 1: key 'max_restarts' is given twice, once under another name.
+        program: "a\\0b"                  | job.yaml, line 1: key 'program' has a NUL character (\\0), which no argument, variable or path can hold. Remove it.
+        args: [a, "b\\0"]                 | job.yaml, line 1: key 'args[1]' has a NUL character (\\0), which no argument, variable or path can hold. Remove it.
+        env: {A: "\\0"}                   | job.yaml, line 1: key 'env.A' has a NUL character (\\0), which no argument, variable or path can hold. Remove it.
+        env: {"A=B": c}                  | job.yaml, line 1: key 'env': 'A=B' is no name of a variable.
+        program: "\\ud800"                | job.yaml, line 1: key 'program' has half of a surrogate pair (\\ud800 to \\udfff), which is no character. Write both halves.
+        program: ""                      | job.yaml, line 1: key 'program' is empty; name a jar or an executable.
+        nproc-per-node: 010              | --nproc-per-node (from job.yaml, line 1): '010' is not usable, since some programs read a leading zero as octal; write it without: 10.
+        nproc-per-node: 1_0              | --nproc-per-node (from job.yaml, line 1): '1_0' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
+        nproc-per-node: .nan             | --nproc-per-node (from job.yaml, line 1): '.nan' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
+        {role: &a x, run-id: *a}         | job.yaml, line 1: '*a' is a YAML alias, which a job file cannot have. Write the value itself.
+        env: {A: 1, A: 2}                | job.yaml, line 1: key 'A' is given twice, first in line 1. Give it once.
+        [[[[[[[[[1]]]]]]]]]              | job.yaml, line 1: more than 8 lists or maps inside each other. Write option names and plain values.
         just words                       | job.yaml: a job file is a map of option names, as 'nproc-per-node: 2'.
-        timeout: never                   | --timeout (from job.yaml): 'never' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        timeout: never                   | --timeout (from job.yaml, line 1): 'never' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
         """)
     void refusalOfAJobFileNamesTheKey(String content, String message) throws IOException {
         Files.writeString(folder.resolve("job.yaml"), content);
@@ -166,11 +249,56 @@ class UsageErrorTest {
     }
 
     @Test
+    void textAfterTheJobIsRefused() throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), "role: a\n---\nrole: b\n");
+        assertThatThrownBy(() -> requests.request("--file=job.yaml", "train.jar"))
+                .hasMessage(
+                        "job.yaml, line 3: a second document begins here, and a job file is one. Remove it, or put it in"
+                                + " a file of its own.");
+        Files.writeString(folder.resolve("job.json"), "{\"role\": \"a\"}\n{\"role\": \"b\"}");
+        assertThatThrownBy(() -> requests.request("--file=job.json", "train.jar"))
+                .hasMessageStartingWith("job.json, line 2: a second document begins here");
+        Files.writeString(folder.resolve("job.json"), "{\"role\": \"a\"}\nand more");
+        assertThatThrownBy(() -> requests.request("--file=job.json", "train.jar"))
+                .hasMessageStartingWith("job.json, line 2: not readable: Unrecognized token 'and'");
+    }
+
+    @Test
+    void fileThatIsNoTextIsRefusedWithItsLine() throws IOException {
+        Files.write(folder.resolve("job.yaml"), new byte[] {'r', 'o', 'l', 'e', '\n', (byte) 0xff});
+        assertThatThrownBy(() -> requests.request("--file=job.yaml", "train.jar"))
+                .hasMessage("job.yaml, line 2: not UTF-8 text. Give a text file in UTF-8.");
+        Files.writeString(folder.resolve("hosts"), "h1\nh2\0\n");
+        assertThatThrownBy(() -> requests.request("--hostfile=hosts", "train.jar"))
+                .hasMessage("--hostfile: hosts, line 2: a NUL byte, so this is no text file. Give a text file.");
+    }
+
+    @Test
+    void largeFileIsRefusedBeforeItIsParsed() throws IOException {
+        Files.writeString(folder.resolve("job.yaml"), "role: " + "a".repeat(1 << 20));
+        assertThatThrownBy(() -> requests.request("--file=job.yaml", "train.jar"))
+                .hasMessage("job.yaml: larger than 1 MiB, which such a file never is. Give the right file.");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        h1 slots=2 slots=3       | 'h1 slots=2 slots=3': 'slots=3' gives the number of workers a second time, after 2; give the number once
+        h1:8 slots=4             | 'h1:8 slots=4': 'slots=4' gives the number of workers a second time, after 8; give the number once
+        h1 slots=4 max_slots=2   | 'h1 slots=4 max_slots=2': 4 workers are more than max_slots, 2
+        h1 slots=010             | 'h1 slots=010': '010' has a leading zero; write 10
+        """)
+    void contradictionInAHostFileIsRefused(String line, String message) throws IOException {
+        Files.writeString(folder.resolve("hosts"), "h0\n" + line + "\n");
+        assertThatThrownBy(() -> requests.request("--hostfile=hosts", "train.jar"))
+                .hasMessage("--hostfile: hosts: line 2: " + message + ".");
+    }
+
+    @Test
     void brokenJobFileNamesTheLine() throws IOException {
         Files.writeString(folder.resolve("job.json"), "{\n  \"timeout\": 5,\n  oops\n}");
         assertThatThrownBy(() -> requests.request("--file=job.json", "train.jar"))
                 .isInstanceOf(UsageException.class)
-                .hasMessageStartingWith("job.json: not readable in line 3: ");
+                .hasMessageStartingWith("job.json, line 3: not readable: ");
     }
 
     @Test

@@ -1,0 +1,147 @@
+package io.jrun.launcher.cli;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CoderResult;
+import java.nio.charset.CodingErrorAction;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Reads a small text file that the user has named: a job file, a host file, a secret. The file may be a pipe, as a shell's
+ * {@code <(command)} is. Stateless.
+ */
+public final class TextFile {
+    /** Far above any job file, host file or secret. A larger file is a mistake. */
+    static final int MOST_BYTES = 1 << 20;
+
+    /** The program behind a pipe may have to ask another host. A pipe that nobody writes into never ends. */
+    private static final Duration PIPE_DEADLINE = Duration.ofSeconds(10);
+
+    private static final int TYPE_BITS = 0170000;
+    private static final int FOLDER = 0040000;
+    private static final int REGULAR = 0100000;
+    private static final int PIPE = 0010000;
+    private static final int SOCKET = 0140000;
+
+    private static final char BYTE_ORDER_MARK = '\ufeff';
+
+    private TextFile() {}
+
+    /**
+     * The text of {@code file}, which must be UTF-8 of at most 1 MiB.
+     *
+     * @param name what a message calls the file
+     * @throws UsageException in one line, if the file cannot be read
+     */
+    public static String read(String name, Path file) {
+        return read(name, file, PIPE_DEADLINE);
+    }
+
+    static String read(String name, Path file, Duration pipeDeadline) {
+        try {
+            byte[] bytes = switch (type(file)) {
+                case REGULAR -> bytes(file);
+                case PIPE -> fromPipe(name, file, pipeDeadline);
+                case FOLDER -> throw new UsageException(name + ": a folder, not a file. Give a file.");
+                case SOCKET -> throw new UsageException(name + ": a socket, not a file. Give a file or a pipe.");
+                default -> throw new UsageException(name + ": a device, not a file. Give a file or a pipe.");
+            };
+            if (bytes.length > MOST_BYTES) {
+                throw new UsageException(
+                        name + ": larger than 1 MiB, which such a file never is. Give the right file.");
+            }
+            return decoded(name, bytes);
+        } catch (NoSuchFileException e) {
+            throw new UsageException(name + ": " + MissingPath.words(file) + ".");
+        } catch (AccessDeniedException e) {
+            throw new UsageException(name + ": not readable for this user (permission denied).");
+        } catch (FileSystemException e) {
+            throw new UsageException(name + ": cannot be read: " + e.getReason() + ".");
+        } catch (IOException e) {
+            throw new UsageException(name + ": cannot be read: " + e.getMessage() + ".");
+        }
+    }
+
+    /** The text without the byte-order mark that some editors put in front. */
+    static String withoutByteOrderMark(String text) {
+        return hasByteOrderMark(text) ? text.substring(1) : text;
+    }
+
+    /** Whether {@code text} begins with a byte-order mark, which no editor shows. */
+    public static boolean hasByteOrderMark(String text) {
+        return !text.isEmpty() && text.charAt(0) == BYTE_ORDER_MARK;
+    }
+
+    private static int type(Path file) throws IOException {
+        return (Integer) Files.getAttribute(file, "unix:mode") & TYPE_BITS;
+    }
+
+    /** One byte more than is allowed says that there are too many. */
+    private static byte[] bytes(Path file) throws IOException {
+        try (InputStream in = Files.newInputStream(file)) {
+            return in.readNBytes(MOST_BYTES + 1);
+        }
+    }
+
+    /** On a thread of its own: the opening of a pipe waits for a writer, and nothing can interrupt that. */
+    private static byte[] fromPipe(String name, Path file, Duration deadline) throws IOException {
+        CompletableFuture<byte[]> content = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().name("jrun-pipe-reader").start(() -> {
+            try {
+                content.complete(bytes(file));
+            } catch (IOException e) {
+                content.completeExceptionally(new UncheckedIOException(e));
+            }
+        });
+        try {
+            return content.get(deadline.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+            throw new UsageException(name + ": a pipe whose writer did not finish within " + deadline.toSeconds()
+                    + " s. Start the program that writes into it, or give a file.");
+        } catch (ExecutionException e) {
+            throw new IOException(e.getCause() == null ? e : e.getCause());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UsageException(name + ": reading was interrupted.");
+        }
+    }
+
+    private static String decoded(String name, byte[] bytes) {
+        CharsetDecoder decoder = StandardCharsets.UTF_8
+                .newDecoder()
+                .onMalformedInput(CodingErrorAction.REPORT)
+                .onUnmappableCharacter(CodingErrorAction.REPORT);
+        ByteBuffer in = ByteBuffer.wrap(bytes);
+        CharBuffer out = CharBuffer.allocate(bytes.length);
+        CoderResult result = decoder.decode(in, out, true);
+        String text = out.flip().toString();
+        if (result.isError()) {
+            throw new UsageException(name + ", line " + line(text) + ": not UTF-8 text. Give a text file in UTF-8.");
+        }
+        int nul = text.indexOf('\0');
+        if (nul >= 0) {
+            throw new UsageException(name + ", line " + line(text.substring(0, nul))
+                    + ": a NUL byte, so this is no text file. Give a text file.");
+        }
+        return text;
+    }
+
+    /** The line in which {@code before} ends. */
+    private static long line(String before) {
+        return 1 + before.chars().filter(c -> c == '\n').count();
+    }
+}
