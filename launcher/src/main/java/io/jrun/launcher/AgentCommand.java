@@ -12,10 +12,14 @@ import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.process.SignalHandlers;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
@@ -101,7 +105,34 @@ final class AgentCommand {
                     terminal::say);
         } catch (IOException e) {
             throw new UsageException("--listen: cannot listen on " + withPort(request.host(), request.port()) + ": "
-                    + e.getMessage() + ". Use another port, or 0 for any.");
+                    + (isOfThisMachine(address.getAddress())
+                            ? e.getMessage() + ". Use another port, or 0 for any."
+                            : "this machine has no address "
+                                    + address.getAddress().getHostAddress() + ". Use one of "
+                                    + String.join(", ", ownAddresses()) + ", or 0.0.0.0 for all."));
+        }
+    }
+
+    /** All of 127.0.0.0/8 is, though the interface names one address of it. */
+    private static boolean isOfThisMachine(InetAddress address) {
+        try {
+            return address.isAnyLocalAddress()
+                    || address.isLoopbackAddress()
+                    || NetworkInterface.getByInetAddress(address) != null;
+        } catch (SocketException e) {
+            return true; // not known
+        }
+    }
+
+    private static List<String> ownAddresses() {
+        try {
+            return NetworkInterface.networkInterfaces()
+                    .flatMap(NetworkInterface::inetAddresses)
+                    .map(InetAddress::getHostAddress)
+                    .sorted()
+                    .toList();
+        } catch (SocketException e) {
+            return List.of("this machine's addresses"); // not known
         }
     }
 

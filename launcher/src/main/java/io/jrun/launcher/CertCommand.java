@@ -27,6 +27,11 @@ final class CertCommand {
             String file = call(home, "init", new Class<?>[] {String.class}, folder);
             return "made " + file + ", the key to this cluster; next, for each host and user: jrun cert node NAME";
         }
+        Path authority = request.folder().resolve("ca.pem");
+        if (Files.exists(authority) && !Files.isRegularFile(authority)) {
+            throw new UsageException(
+                    "cert: " + authority + ": not a regular file. Give the --dir of 'jrun cert init'.");
+        }
         String file = call(
                 home,
                 "node",

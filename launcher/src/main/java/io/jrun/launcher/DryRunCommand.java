@@ -6,6 +6,7 @@ import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.worker.CpuBinding;
 import io.jrun.agent.worker.LaunchContext;
+import io.jrun.agent.worker.Placeholders;
 import io.jrun.agent.worker.WorkerCommand;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.coordinator.Messages;
@@ -13,6 +14,7 @@ import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.BindTo;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.Node;
@@ -101,9 +103,7 @@ final class DryRunCommand {
 
     private static List<List<String>> shortCommands(JobSpec job, RankMap ranks) {
         return ranks.placements().stream()
-                .map(place -> Stream.concat(
-                                binding(job, ranks, place).stream(),
-                                job.program().shortCommand().stream().map(word -> expand(word, place)))
+                .map(place -> Stream.concat(binding(job, ranks, place).stream(), shortCommand(job.program(), place))
                         .toList())
                 .toList();
     }
@@ -122,8 +122,12 @@ final class DryRunCommand {
                         CpuMap.probe(Path.of("/")));
     }
 
-    private static String expand(String word, Placement place) {
-        return word.replace("${rank}", Integer.toString(place.rank()))
-                .replace("${local_rank}", Integer.toString(place.localRank()));
+    /** Of the words only the program's own arguments have placeholders. */
+    private static Stream<String> shortCommand(Program program, Placement place) {
+        List<String> words = program.shortCommand();
+        int own = words.size() - program.args().size();
+        return Stream.concat(
+                words.subList(0, own).stream(),
+                program.args().stream().map(word -> Placeholders.expand(word, place.rank(), place.localRank())));
     }
 }

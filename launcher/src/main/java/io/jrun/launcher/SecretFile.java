@@ -1,6 +1,7 @@
 package io.jrun.launcher;
 
 import io.jrun.agent.AgentSecret;
+import io.jrun.launcher.cli.TextFile;
 import io.jrun.launcher.cli.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -14,6 +15,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Collections;
 import java.util.HexFormat;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Random secrets, and the file in which a standing agent and its users share one. Stateless. */
 final class SecretFile {
@@ -24,6 +27,8 @@ final class SecretFile {
 
     /** How a file of {@code jrun cert} begins. */
     private static final String PEM = "-----BEGIN ";
+
+    private static final Pattern PEM_LINE = Pattern.compile("-{4,5}\\s?(BEGIN|END)\\b");
 
     private SecretFile() {}
 
@@ -38,21 +43,58 @@ final class SecretFile {
 
     /** The secret in {@code file}, which nobody else may be able to read: whoever has it runs programs as this user. */
     static AgentSecret read(Path file) {
+        String text = TextFile.read("--secret-file: " + file, file);
         try {
             Set<PosixFilePermission> mode = Files.getPosixFilePermissions(file);
             if (!Collections.disjoint(mode, OTHERS)) {
                 throw new UsageException("--secret-file: " + file + " is open to other users ("
                         + PosixFilePermissions.toString(mode) + "); chmod 600 " + file + ".");
             }
-            String text = Files.readString(file).strip();
-            return text.startsWith(PEM)
-                    ? AgentSecret.ofCertificate(text)
-                    : AgentSecret.of(text.getBytes(StandardCharsets.UTF_8));
+            checkText(text, file);
+            return text.strip().startsWith(PEM)
+                    ? AgentSecret.ofCertificate(text.strip())
+                    : AgentSecret.of(text.strip().getBytes(StandardCharsets.UTF_8));
         } catch (IOException e) {
-            throw new UsageException("--secret-file: " + file + " cannot be read: " + e.getMessage() + ".");
+            throw new UsageException("--secret-file: " + file + ": its mode cannot be read: " + e.getMessage() + ".");
         } catch (IllegalArgumentException e) {
-            throw new UsageException("--secret-file: " + file + ": " + e.getMessage() + ".");
+            throw new UsageException("--secret-file: " + file + ": " + e.getMessage()
+                    + ". Where the file does not exist," + " 'jrun agent' makes one.");
         }
+    }
+
+    /** Refuses what would count as a secret, and be another one as soon as an editor or a copy has changed it. */
+    private static void checkText(String text, Path file) {
+        if (TextFile.hasByteOrderMark(text)) {
+            throw refused(file, 0, text, "a byte-order mark, which no editor shows. Save the file as UTF-8 without it");
+        }
+        if (!text.strip().startsWith(PEM)) {
+            Matcher block = PEM_LINE.matcher(text);
+            if (block.find()) {
+                throw refused(
+                        file,
+                        block.start(),
+                        text,
+                        "a part of a certificate or key, but a file of 'jrun cert node' begins with " + PEM.strip()
+                                + ". Give that file as it was made");
+            }
+        }
+        for (int i = 0; i < text.stripTrailing().length(); i++) {
+            char c = text.charAt(i);
+            if (Character.isISOControl(c) && c != '\n' && !text.startsWith("\r\n", i)) {
+                throw refused(
+                        file,
+                        i,
+                        text,
+                        "a control character (code " + (int) c
+                                + "), so this is no secret in text. Give such a file, as 'jrun"
+                                + " agent' makes it where none exists");
+            }
+        }
+    }
+
+    private static UsageException refused(Path file, int at, String text, String why) {
+        long line = 1 + text.substring(0, at).chars().filter(c -> c == '\n').count();
+        return new UsageException("--secret-file: " + file + ", line " + line + ": " + why + ".");
     }
 
     /** The secret in {@code file}, which is made with mode 0600 if it is not there. */

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.job.TerminalStreams;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -104,6 +106,30 @@ class JRunCommandTest {
                 .contains(
                         "goes on with 1 to 2 nodes: where one is missing, the ranks behind it move up",
                         "stand by, for nodes that are lost: c");
+    }
+
+    @Test
+    void placeholdersAreOfTheProgramsArgumentsAndCanBeEscaped() {
+        assertThat(run("--dry-run", "--role=${rank}", "/bin/echo", "${rank}-${local_rank}", "$${rank}", "${other}"))
+                .isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8)).contains("/bin/echo 0-0 '${rank}' '${other}'\n");
+        out.reset();
+        assertThat(run("--help")).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8).replaceAll("\\s+", " "))
+                .contains("${rank} and ${local_rank} stand for the worker's numbers; $${rank} gives the text ${rank}.");
+    }
+
+    @Test
+    void agentListensAtNoAddressOfAnotherMachine() throws IOException {
+        Files.createDirectories(folder.resolve("lib/runtime"));
+        assertThat(run("agent", "--listen=192.0.2.1:0", "--secret-file=" + folder.resolve("secret")))
+                .isEqualTo(2);
+        assertThat(err.toString(StandardCharsets.UTF_8))
+                .hasLineCount(1)
+                .startsWith(
+                        "jrun: --listen: cannot listen on 192.0.2.1:0: this machine has no address 192.0.2.1. Use one of ")
+                .contains("127.0.0.1")
+                .endsWith(", or 0.0.0.0 for all.\n");
     }
 
     @Test

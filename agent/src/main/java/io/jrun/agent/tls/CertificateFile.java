@@ -21,7 +21,7 @@ import java.util.regex.Pattern;
 record CertificateFile(PrivateKey key, X509Certificate own, X509Certificate authority, Bytes secret) {
     private static final List<String> KINDS = List.of("PRIVATE KEY", "CERTIFICATE", "CERTIFICATE", "JRUN SECRET");
     private static final Pattern BLOCK =
-            Pattern.compile("-----BEGIN ([A-Z ]+)-----\\s+([A-Za-z0-9+/=\\s]+)-----END \\1-----");
+            Pattern.compile("-----BEGIN ([A-Z ]+)-----\\s++([A-Za-z0-9+/=\\s]++)-----END \\1-----");
 
     /** @throws IllegalArgumentException if the text is something else */
     static CertificateFile parse(String text) {
@@ -30,7 +30,7 @@ record CertificateFile(PrivateKey key, X509Certificate own, X509Certificate auth
         Matcher matcher = BLOCK.matcher(text);
         while (matcher.find()) {
             kinds.add(matcher.group(1));
-            blocks.add(Base64.getMimeDecoder().decode(matcher.group(2)));
+            blocks.add(decoded(matcher.group(2)));
         }
         if (!kinds.equals(KINDS)) {
             throw new IllegalArgumentException("it is not what 'jrun cert node' makes");
@@ -43,6 +43,14 @@ record CertificateFile(PrivateKey key, X509Certificate own, X509Certificate auth
                     Bytes.of(blocks.get(3)));
         } catch (GeneralSecurityException e) {
             throw new IllegalArgumentException("it is damaged: " + e.getMessage(), e);
+        }
+    }
+
+    private static byte[] decoded(String base64) {
+        try {
+            return Base64.getMimeDecoder().decode(base64);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException("it is damaged: its base64 text ends too early", e);
         }
     }
 

@@ -35,7 +35,7 @@ public final class WorkerCommand {
                                 + " names neither a Java program nor an executable");
                 });
         for (String argument : program.getArgsList()) {
-            command.add(expand(argument, worker));
+            command.add(Placeholders.expand(argument, worker.getRank(), worker.getLocalRank()));
         }
         return command;
     }
@@ -80,10 +80,5 @@ public final class WorkerCommand {
     private static String classPath(JavaProgram program, LaunchContext context) {
         Stream<String> runtime = context.options().runtimeClassPath().stream().map(Path::toString);
         return Stream.concat(runtime, program.getClassPathList().stream()).collect(Collectors.joining(":"));
-    }
-
-    private static String expand(String argument, WorkerSpec worker) {
-        return argument.replace("${rank}", Integer.toString(worker.getRank()))
-                .replace("${local_rank}", Integer.toString(worker.getLocalRank()));
     }
 }

@@ -39,7 +39,8 @@ class WorkerCommandTest {
                         "io.jrun.comm.worker.WorkerMain",
                         "com.example.Train",
                         "--out=3-1",
-                        "${other}");
+                        "${other}",
+                        "${rank} $${local_rank} $rank");
     }
 
     @Test
@@ -166,7 +167,8 @@ class WorkerCommandTest {
                 .setProgram(Program.newBuilder()
                         .setJava(program)
                         .addArgs("--out=${rank}-${local_rank}")
-                        .addArgs("${other}"))
+                        .addArgs("${other}")
+                        .addArgs("$${rank} $$${local_rank} $rank"))
                 .build();
     }
 }

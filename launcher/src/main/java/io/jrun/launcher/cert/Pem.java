@@ -26,7 +26,7 @@ final class Pem {
 
     private static final int LINE_CHARS = 64;
     private static final Pattern BLOCK =
-            Pattern.compile("-----BEGIN ([A-Z ]+)-----\\s+([A-Za-z0-9+/=\\s]+)-----END \\1-----");
+            Pattern.compile("-----BEGIN ([A-Z ]+)-----\\s++([A-Za-z0-9+/=\\s]++)-----END \\1-----");
 
     private Pem() {}
 

@@ -77,7 +77,8 @@ public final class HelpText {
                         "",
                         "Starts PROGRAM, a runnable jar or any executable, once for each rank, and watches all ranks. The first"
                                 + " failure stops the job on all hosts; jrun reports the cause and ends with the exit code of the rank"
-                                + " that failed. Everything after PROGRAM belongs to the program.",
+                                + " that failed. Everything after PROGRAM belongs to the program. In these words ${rank} and"
+                                + " ${local_rank} stand for the worker's numbers; $${rank} gives the text ${rank}.",
                         "",
                         "Options may be written with - or _ inside their names, and with = or a blank before their values. A TIME is"
                                 + " in seconds or has a unit: 500ms, 90s, 10m, 2h.");

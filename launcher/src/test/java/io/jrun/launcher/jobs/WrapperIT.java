@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.launcher.jobs.JRun.Result;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -46,6 +47,20 @@ class WrapperIT extends RealJobs {
         assertThat(fresh.run("version").err()).isEmpty();
         assertThat(Files.readString(folder.resolve("built")))
                 .isEqualTo(checkout.toRealPath() + " -B package -DskipTests\n");
+    }
+
+    @Test
+    void deletedWorkingDirectoryIsSaid() throws Exception {
+        Path gone = Files.createDirectory(folder.resolve("gone"));
+        Process shell = new ProcessBuilder("sh", "-c", "rmdir \"$PWD\"; exec \"$0\" version", JRun.SCRIPTS + "/jrun")
+                .directory(gone.toFile())
+                .redirectErrorStream(true)
+                .start();
+        String said = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(shell.waitFor()).as(said).isEqualTo(2);
+        // A shell may have said something of its own before.
+        assertThat(said.lines()).last().isEqualTo("jrun: the working directory was deleted; cd to one that exists");
+        assertThat(said.lines().filter(line -> line.startsWith("jrun:"))).hasSize(1);
     }
 
     @Test
