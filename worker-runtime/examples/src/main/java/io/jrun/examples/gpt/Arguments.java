@@ -60,7 +60,7 @@ final class Arguments {
                 return number;
             }
         } catch (NumberFormatException _) {
-            // Said below, as for a number that is too small.
+            // Not a number: refused below, like a number that is too small.
         }
         throw new UsageException(name + " is '" + text + "', expected a whole number of at least " + min);
     }
@@ -77,7 +77,7 @@ final class Arguments {
                 return number;
             }
         } catch (NumberFormatException _) {
-            // Said below.
+            // Not a number: refused below.
         }
         throw new UsageException(name + " is '" + text + "', expected a number above 0");
     }

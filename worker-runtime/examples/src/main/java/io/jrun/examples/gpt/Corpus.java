@@ -16,14 +16,13 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
 /**
- * Text as bytes, split into what is trained on and what is held out. Files are taken in an order that depends on their
- * names only, so every rank, on any machine, reads the same; and in which neighbours are unrelated, so the end is a fair
- * sample to hold out.
+ * Text as bytes: a part to train on, and a part to hold out. The order of the files is random, but depends only on their
+ * names. So every rank on every machine reads the same bytes, and the held-out end is a fair sample of the whole text.
  */
 final class Corpus {
     private static final List<String> TEXT_SUFFIXES = List.of(
             ".java", ".txt", ".md", ".py", ".c", ".h", ".cpp", ".html", ".xml", ".json", ".csv", ".tex", ".rst");
-    /** More would only make the final evaluation slower, not its result more certain. */
+    /** Enough for three digits of the held-out loss; more would only make the evaluation slower. */
     private static final int MAX_HELD_OUT_BYTES = 128 << 10;
 
     private final byte[] bytes;
@@ -34,14 +33,10 @@ final class Corpus {
         this.trainBytes = bytes.length - Math.min(MAX_HELD_OUT_BYTES, bytes.length / 10);
     }
 
-    static Corpus of(byte[] bytes) {
-        return new Corpus(bytes);
-    }
-
     /**
-     * Reads up to {@code maxBytes} from a folder, a file, a zip, or where {@code options} names none, the JDK's sources.
+     * Reads up to --max-bytes from the folder, file or zip of --data, by default from the JDK's sources.
      *
-     * @throws UsageException in one line that names --data, if there is nothing to read
+     * @throws UsageException if there is nothing to read; its line names --data
      */
     static Corpus load(GptOptions options) {
         Path path = options.data().orElseGet(Corpus::jdkSources);
@@ -98,11 +93,11 @@ final class Corpus {
     }
 
     private static byte[] readFolder(Path folder, int maxBytes) throws IOException {
-        Filling out = new Filling(maxBytes);
+        Buffer out = new Buffer(maxBytes);
         try (Stream<Path> tree = Files.walk(folder)) {
             List<Path> files = tree.filter(file -> isText(file.toString()) && Files.isRegularFile(file))
                     .sorted(Comparator.comparingLong(
-                                    (Path file) -> place(folder.relativize(file).toString()))
+                                    (Path file) -> order(folder.relativize(file).toString()))
                             .thenComparing(Comparator.naturalOrder()))
                     .toList();
             for (Path file : files) {
@@ -118,7 +113,7 @@ final class Corpus {
     }
 
     private static byte[] readZip(Path path, int maxBytes) throws IOException {
-        Filling out = new Filling(maxBytes);
+        Buffer out = new Buffer(maxBytes);
         try (ZipFile zip = new ZipFile(path.toFile())) {
             List<ZipEntry> entries = new ArrayList<>();
             Enumeration<? extends ZipEntry> all = zip.entries();
@@ -128,7 +123,7 @@ final class Corpus {
                     entries.add(entry);
                 }
             }
-            entries.sort(Comparator.comparingLong((ZipEntry entry) -> place(entry.getName()))
+            entries.sort(Comparator.comparingLong((ZipEntry entry) -> order(entry.getName()))
                     .thenComparing(ZipEntry::getName));
             for (ZipEntry entry : entries) {
                 if (out.isFull()) {
@@ -147,16 +142,16 @@ final class Corpus {
         return TEXT_SUFFIXES.stream().anyMatch(lower::endsWith);
     }
 
-    private static long place(String name) {
+    private static long order(String name) {
         return new SplittableRandom(name.hashCode()).nextLong();
     }
 
     /** Bytes up to a limit. */
-    private static final class Filling {
+    private static final class Buffer {
         private final byte[] bytes;
         private int count;
 
-        Filling(int limit) {
+        Buffer(int limit) {
             bytes = new byte[limit];
         }
 

@@ -10,13 +10,13 @@ import java.util.Arrays;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 
-/** Loss on held-out text, every window exactly once over all ranks. */
+/** The loss on held-out text. The ranks share the windows, and each window counts exactly once. */
 final class Evaluation {
     private static final int BATCH = 16;
 
     private Evaluation() {}
 
-    /** Collective; equal on all ranks. In nats per byte. */
+    /** Mean cross entropy in nats per byte. A collective call: every rank gets the same result. */
     static double heldOutLoss(Gpt model, Windows windows, ProcessGroup group) {
         long[] samples = DistributedSampler.of(windows.count(), group, SamplerOptions.EVALUATION)
                 .indices()

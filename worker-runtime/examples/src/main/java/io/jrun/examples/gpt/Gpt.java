@@ -28,24 +28,24 @@ final class Gpt extends Module {
     private static final double INITIAL_DEVIATION = 0.02;
 
     private final GptConfig config;
-    private final EmbeddingImpl token;
-    private final EmbeddingImpl place;
+    private final EmbeddingImpl tokenEmbedding;
+    private final EmbeddingImpl positionEmbedding;
     private final List<Block> blocks = new ArrayList<>();
     private final LayerNormImpl norm;
     private final @Nullable LinearImpl head;
-    private final Tensor places_S;
+    private final Tensor positions_S;
 
     Gpt(GptConfig config, long seed) {
         this.config = config;
-        token = register_module("token", new EmbeddingImpl(VOCABULARY, config.width()));
-        place = register_module("place", new EmbeddingImpl(config.context(), config.width()));
+        tokenEmbedding = register_module("tokenEmbedding", new EmbeddingImpl(VOCABULARY, config.width()));
+        positionEmbedding = register_module("positionEmbedding", new EmbeddingImpl(config.context(), config.width()));
         for (int i = 0; i < config.layers(); i++) {
             blocks.add(register_module("block" + i, new Block(config)));
         }
         norm = register_module("norm", Block.norm(config.width()));
         head = config.isTied() ? null : register_module("head", untiedHead(config));
-        places_S = torch.arange(new Scalar(config.context()), new TensorOptions(torch.ScalarType.Long));
-        initialise(seed);
+        positions_S = torch.arange(new Scalar(config.context()), new TensorOptions(torch.ScalarType.Long));
+        initialize(seed);
     }
 
     private static LinearImpl untiedHead(GptConfig config) {
@@ -60,12 +60,14 @@ final class Gpt extends Module {
 
     /** Logits [B, S, V] of the byte after each byte of {@code bytes_BS} (Long; S up to the context). */
     Tensor forward(Tensor bytes_BS) {
-        Tensor x_BSD = token.forward(bytes_BS).add(place.forward(places_S.narrow(0, 0, bytes_BS.size(1))));
+        Tensor x_BSD = tokenEmbedding
+                .forward(bytes_BS)
+                .add(positionEmbedding.forward(positions_S.narrow(0, 0, bytes_BS.size(1))));
         for (Block block : blocks) {
             x_BSD = block.forward(x_BSD);
         }
         Tensor last_BSD = norm.forward(x_BSD);
-        return head == null ? torch.linear(last_BSD, token.weight()) : head.forward(last_BSD);
+        return head == null ? torch.linear(last_BSD, tokenEmbedding.weight()) : head.forward(last_BSD);
     }
 
     /** Mean cross entropy in nats per byte. */
@@ -80,7 +82,7 @@ final class Gpt extends Module {
     }
 
     /** GPT-2's: matrices normal, those that end a residual branch smaller by sqrt(2 layers), biases 0. */
-    private void initialise(long seed) {
+    private void initialize(long seed) {
         Generator generator = torch.createCPUGenerator(seed);
         double residual = INITIAL_DEVIATION / Math.sqrt(2.0 * config.layers());
         try (NoGradGuard _ = new NoGradGuard()) {

@@ -3,7 +3,7 @@ package io.jrun.examples.gpt;
 /**
  * The shape of the model.
  *
- * @param isTied the output matrix is the embedding's
+ * @param isTied whether the output layer uses the matrix of the embedding
  */
 record GptConfig(int layers, int width, int heads, int context, boolean isTied) {
     GptConfig {
@@ -12,7 +12,7 @@ record GptConfig(int layers, int width, int heads, int context, boolean isTied) 
         }
     }
 
-    /** What a checkpoint must agree in. */
+    /** The shape in words; a checkpoint of another shape cannot be resumed. */
     String summary() {
         return layers + " layers, width " + width + ", " + heads + " heads, context " + context
                 + (isTied ? ", tied" : ", untied");

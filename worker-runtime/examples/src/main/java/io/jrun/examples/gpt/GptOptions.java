@@ -5,10 +5,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What to train, on what, for how long.
+ * The command line of train.jar.
  *
  * @param data folder, file or zip; empty for the JDK's own sources
- * @param maxBytes how much of it is read
+ * @param maxBytes bytes to read of it
  * @param batch sequences per rank and step
  * @param sample bytes of text to generate at the end
  * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
@@ -36,28 +36,28 @@ record GptOptions(
 
             Data
               --data=PATH            folder, file or zip of text  Default: the sources of the running JDK (lib/src.zip).
-              --max-bytes=N          how much of it to read  Default: 6000000.
+              --max-bytes=N          bytes to read of it  Default: 6000000.
             Model
-              --layers=N             transformer blocks  Default: 4.
-              --width=N              size of the hidden state  Default: 256.
+              --layers=N             transformer blocks  Default: 3.
+              --width=N              size of the hidden state  Default: 128.
               --heads=N              attention heads  Default: 4.
-              --context=N            bytes the model sees at once  Default: 128.
+              --context=N            bytes the model sees at once  Default: 64.
               --untied               give the output its own matrix instead of the embedding's
             Training
-              --steps=N              optimizer steps  Default: 280.
-              --batch=N              sequences per rank and step  Default: 8.
-              --lr=X                 peak learning rate  Default: 0.002.
-              --warmup=N             steps until it is reached; a cosine leads down to a tenth of it  Default: 40.
-              --seed=N               of initial values and data order  Default: 1.
+              --steps=N              optimizer steps  Default: 600.
+              --batch=N              sequences per rank and step  Default: 16.
+              --lr=X                 peak learning rate  Default: 0.004.
+              --warmup=N             steps until the peak; then a cosine leads down to a tenth of it  Default: 50.
+              --seed=N               decides the initial values and the order of the data  Default: 1.
               --threads=N            threads per worker  Default: what jrun chose, else 1.
-              --tiny                 a model and a run of a few seconds, for smoke tests; other options still apply
+              --tiny                 defaults for a smoke test of a few seconds; other options still apply
             Output
-              --log-every=N          steps between progress lines  Default: 10.
+              --log-every=N          steps between progress lines  Default: 20.
               --sample=N             print N bytes of generated text at the end  Default: 0.
               --checkpoint=DIR       save the model and the optimizer there
-              --checkpoint-every=N   and every N steps  Default: 0 (at the end, and when the launcher asks).
+              --checkpoint-every=N   also save every N steps  Default: 0 (only at the end, and when jrun asks for it).
               --resume               go on from the newest checkpoint in DIR, if there is one
-              --help
+              --help                 print this text
 
             Examples
               jrun --nproc-per-node=2 train.jar
@@ -84,7 +84,7 @@ record GptOptions(
             "--checkpoint-every");
     private static final List<String> FLAGS = List.of("--untied", "--tiny", "--resume", "--help");
 
-    /** Empty if help was asked for. */
+    /** Reads the arguments; empty if they ask for help. */
     static Optional<GptOptions> parse(String[] args) {
         Arguments given = Arguments.parse(args, VALUED, FLAGS);
         if (given.has("--help")) {
@@ -92,22 +92,22 @@ record GptOptions(
         }
         boolean tiny = given.has("--tiny");
         GptConfig model = new GptConfig(
-                given.number("--layers", tiny ? 2 : 4, 1),
-                given.number("--width", tiny ? 64 : 256, 1),
+                given.number("--layers", tiny ? 2 : 3, 1),
+                given.number("--width", tiny ? 64 : 128, 1),
                 given.number("--heads", tiny ? 2 : 4, 1),
-                given.number("--context", tiny ? 64 : 128, 1),
+                given.number("--context", 64, 1),
                 !given.has("--untied"));
         GptOptions options = new GptOptions(
                 given.text("--data").map(Path::of),
                 given.number("--max-bytes", tiny ? 400_000 : 6_000_000, 1),
                 model,
-                given.number("--steps", tiny ? 40 : 280, 0),
-                given.number("--batch", 8, 1),
-                given.positive("--lr", tiny ? 5e-3 : 2e-3),
-                given.number("--warmup", tiny ? 5 : 40, 0),
+                given.number("--steps", tiny ? 40 : 600, 0),
+                given.number("--batch", tiny ? 8 : 16, 1),
+                given.positive("--lr", tiny ? 5e-3 : 4e-3),
+                given.number("--warmup", tiny ? 5 : 50, 0),
                 given.number("--seed", 1, 0),
                 given.number("--threads", 0, 0),
-                given.number("--log-every", 10, 1),
+                given.number("--log-every", tiny ? 10 : 20, 1),
                 given.number("--sample", 0, 0),
                 given.text("--checkpoint").map(Path::of),
                 given.number("--checkpoint-every", 0, 0),
@@ -116,6 +116,11 @@ record GptOptions(
             throw new UsageException("--resume and --checkpoint-every need --checkpoint=DIR");
         }
         return Optional.of(options);
+    }
+
+    /** Whether --checkpoint-every asks for a checkpoint after {@code step}. */
+    boolean isCheckpointDue(long step) {
+        return checkpointEvery > 0 && step % checkpointEvery == 0;
     }
 
     /** Linear warm-up, then a cosine from the peak to a tenth of it. */

@@ -1,60 +1,101 @@
 package io.jrun.examples.gpt;
 
 import java.io.Console;
+import java.io.OutputStream;
 import java.io.PrintStream;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
 
-/** What rank 0 shows while it trains: one line that is rewritten on a terminal, a line per report elsewhere. */
+/**
+ * Shows how far the training is: on a terminal one line that is rewritten (bar, step, loss, speed, remaining time), elsewhere
+ * one line for each report.
+ */
 final class Progress {
-    private static final int BAR_CELLS = 24;
+    /** Of the ranks that print nothing. */
+    static final Progress SILENT = new Progress(new PrintStream(OutputStream.nullOutputStream()), false);
+
+    private static final int BAR_CELLS = 12;
+    private static final String CLEAR_REST_OF_LINE = "\u001b[K";
 
     private final PrintStream out;
     private final boolean isTerminal;
-    private final long steps;
+    private long firstStep;
+    private long steps;
+    private long tokensPerStep;
+    private long beginNanos;
+    private long reportedStep;
+    private long reportedNanos;
 
-    private Progress(PrintStream out, boolean isTerminal, long steps) {
+    Progress(PrintStream out, boolean isTerminal) {
         this.out = out;
         this.isTerminal = isTerminal;
-        this.steps = steps;
     }
 
-    /** Under jrun, whose workers write into pipes, JRUN_CONSOLE says what the output is shown on. */
-    static Progress of(PrintStream out, long steps) {
+    /** A worker's stdout is a pipe to jrun. JRUN_CONSOLE says whether jrun shows the output on a terminal. */
+    static Progress onStdout() {
         boolean isTerminal = "terminal".equals(System.getenv("JRUN_CONSOLE"))
                 || Optional.ofNullable(System.console())
                         .map(Console::isTerminal)
                         .orElse(false);
-        return new Progress(out, isTerminal, steps);
+        return new Progress(System.out, isTerminal);
     }
 
-    static Progress of(PrintStream out, boolean isTerminal, long steps) {
-        return new Progress(out, isTerminal, steps);
+    /** The training begins, after {@code first} steps of {@code last}. */
+    void begin(long first, long last, long tokens) {
+        firstStep = first;
+        steps = last;
+        tokensPerStep = tokens;
+        beginNanos = System.nanoTime();
+        reportedStep = first;
+        reportedNanos = beginNanos;
     }
 
-    /** @param commShare of the time, that steps stood still for communication */
-    void report(long step, double loss, double tokensPerSecond, double commShare) {
+    /** Shows the loss after {@code step} steps, the speed since the last report, and how long the rest will take. */
+    void report(long step, double loss) {
+        long now = System.nanoTime();
+        double tokensPerSecond = (step - reportedStep) * tokensPerStep * 1e9 / (now - reportedNanos);
+        long secondsLeft = Math.round((now - beginNanos) / 1e9 / (step - firstStep) * (steps - step));
+        reportedStep = step;
+        reportedNanos = now;
         String text = String.format(
                 Locale.ROOT,
-                "step %d loss %.4f tokens/s %.0f comm %.1f%%",
+                "step %d/%d loss %.4f %.0f tokens/s ETA %d:%02d",
                 step,
+                steps,
                 loss,
                 tokensPerSecond,
-                100 * commShare);
-        if (!isTerminal) {
+                secondsLeft / 60,
+                secondsLeft % 60);
+        if (isTerminal) {
+            int done = (int) (BAR_CELLS * step / steps);
+            out.print("[" + "#".repeat(done) + " ".repeat(BAR_CELLS - done) + "] " + text + CLEAR_REST_OF_LINE + "\r");
+            out.flush();
+        } else {
             out.println(text);
-            return;
         }
-        int done = steps == 0 ? BAR_CELLS : (int) (BAR_CELLS * step / steps);
-        out.print("[" + "#".repeat(done) + " ".repeat(BAR_CELLS - done) + "] " + text + "\u001b[K\r");
-        if (step == steps) {
-            out.println();
-        }
-        out.flush();
     }
 
-    /** A line of its own. */
+    /** The training has ended: keeps the progress line and adds a summary. */
+    void end(Duration communication) {
+        if (reportedStep == firstStep) {
+            return; // there was nothing left to train
+        }
+        if (isTerminal) {
+            out.println();
+        }
+        double seconds = (System.nanoTime() - beginNanos) / 1e9;
+        say(String.format(
+                Locale.ROOT,
+                "trained %d steps in %.1f s: %.0f tokens/s, %.1f %% of the time in communication",
+                reportedStep - firstStep,
+                seconds,
+                (reportedStep - firstStep) * tokensPerStep / seconds,
+                communication.toNanos() / 1e7 / seconds));
+    }
+
+    /** Prints a line of its own. */
     void say(String line) {
-        out.println(isTerminal ? line + "\u001b[K" : line);
+        out.println(isTerminal ? line + CLEAR_REST_OF_LINE : line);
     }
 }

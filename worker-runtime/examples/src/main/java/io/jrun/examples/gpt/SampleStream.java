@@ -2,7 +2,7 @@ package io.jrun.examples.gpt;
 
 import io.jrun.train.data.DistributedSampler;
 
-/** This rank's samples, epoch after epoch, from any place on: what makes a resumed run see the data it would have seen. */
+/** This rank's samples, epoch after epoch, from any position on. So a resumed run sees the same data as one that never stopped. */
 final class SampleStream {
     private final DistributedSampler sampler;
     private long position;

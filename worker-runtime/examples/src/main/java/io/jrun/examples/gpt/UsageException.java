@@ -2,7 +2,7 @@ package io.jrun.examples.gpt;
 
 import java.io.Serial;
 
-/** The user asked for something impossible; the message is one line that says what to do, and the exit code is 2. */
+/** Unusable arguments or data. The message is one line that says what to do; the exit code is 2. */
 final class UsageException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -2,7 +2,7 @@ package io.jrun.examples.gpt;
 
 import org.bytedeco.pytorch.Tensor;
 
-/** A text cut into windows of {@code context} bytes; a sample is a window and the same moved on by one byte. */
+/** A text cut into windows of {@code context} bytes. A sample is a window and its target: the window moved on by one byte. */
 final class Windows {
     private final byte[] bytes;
     private final int context;
@@ -12,9 +12,14 @@ final class Windows {
         this.context = context;
     }
 
-    /** The last byte has no successor. */
+    /** How many whole windows there are. The last byte of the text is only ever a target. */
     int count() {
         return Math.max(0, (bytes.length - 1) / context);
+    }
+
+    /** How many bytes all windows together predict: those behind the first byte of the text. */
+    int bytesPredicted() {
+        return count() * context;
     }
 
     /** Inputs and targets, both Long [samples, context]; made in the caller's PointerScope. */
@@ -33,6 +38,6 @@ final class Windows {
         return Tensor.create(values, samples.length, context);
     }
 
-    /** What one forward pass needs. */
+    /** The tensors of one forward pass. */
     record Batch(Tensor inputs, Tensor targets) {}
 }

@@ -95,12 +95,16 @@ class CorpusTest {
     }
 
     @Test
-    void entropyOfTextsThatAreEasyToThinkAbout() {
-        byte[] uniform = new byte[2560];
-        IntStream.range(0, uniform.length).forEach(i -> uniform[i] = (byte) i);
-        assertThat(Entropy.unigram(uniform)).isCloseTo(Math.log(256), Offset.offset(1e-9));
-        assertThat(Entropy.bigram(uniform)).as("each byte tells the next").isCloseTo(0, Offset.offset(1e-9));
-        assertThat(Entropy.unigram(new byte[100])).isCloseTo(0, Offset.offset(1e-9));
+    void theBigramModelPredictsAByteFromTheByteBeforeItByCountingInTheTrainingText() {
+        byte[] alternating = "ab".repeat(10_000).getBytes(StandardCharsets.UTF_8);
+        BigramModel model = new BigramModel(alternating);
+        double likely = Math.log((10_000 + 256.0) / (10_000 + 1.0)); // 10,000 pairs "ab", and one for each of 256 pairs
+        assertThat(model.loss("abx".getBytes(StandardCharsets.UTF_8), 1)).isCloseTo(likely, Offset.offset(1e-12));
+        assertThat(model.loss("xy".getBytes(StandardCharsets.UTF_8), 1))
+                .as("a byte that the training text does not have")
+                .isCloseTo(Math.log(256), Offset.offset(1e-12));
+        assertThat(model.loss("xyz".getBytes(StandardCharsets.UTF_8), 2))
+                .isCloseTo(Math.log(256), Offset.offset(1e-12));
     }
 
     private static Corpus load(String... args) {

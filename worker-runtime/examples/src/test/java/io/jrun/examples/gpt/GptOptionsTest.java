@@ -17,7 +17,7 @@ class GptOptionsTest {
     void everythingHasADefault() {
         GptOptions options = GptOptions.parse(new String[0]).orElseThrow();
         assertThat(options.data()).isEmpty();
-        assertThat(options.model()).isEqualTo(new GptConfig(4, 256, 4, 128, true));
+        assertThat(options.model()).isEqualTo(new GptConfig(3, 128, 4, 64, true));
         assertThat(options.resume()).isFalse();
     }
 
@@ -66,7 +66,7 @@ class GptOptionsTest {
                 "--steps=many | --steps is 'many', expected a whole number of at least 0",
                 "--batch=0 | --batch is '0', expected a whole number of at least 1",
                 "--lr=-1 | --lr is '-1', expected a number above 0",
-                "--heads=3 | --width 256 is not a multiple of --heads 3",
+                "--heads=3 | --width 128 is not a multiple of --heads 3",
                 "--resume | --resume and --checkpoint-every need --checkpoint=DIR"
             })
     void mistakesAreOneLineThatSaysWhatToDo(String argument, String message) {

@@ -12,6 +12,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -23,9 +24,9 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class TrainingRunTest {
+class TrainGptTest {
     private static final Pattern REPORT =
-            Pattern.compile("step (\\d+) loss (\\d+\\.\\d{4}) tokens/s (\\d+) comm (\\d+\\.\\d)%");
+            Pattern.compile("(?m)^step (\\d+)/40 loss (\\d+\\.\\d{4}) \\d+ tokens/s ETA \\d+:\\d\\d$");
 
     @TempDir
     private Path folder;
@@ -45,11 +46,10 @@ class TrainingRunTest {
         }
         assertThat(losses).hasSize(4);
         assertThat(losses.getLast()).isLessThan(losses.getFirst() - 0.5);
-        Matcher heldOut = Pattern.compile("held-out loss (\\S+) nats/byte \\(unigram entropy of the same text (\\S+), "
-                        + "bigram (\\S+)\\)")
-                .matcher(printed);
-        assertThat(heldOut.find()).isTrue();
-        assertThat(Double.parseDouble(heldOut.group(1))).isLessThan(Double.parseDouble(heldOut.group(2)));
+        assertThat(printed)
+                .containsPattern("trained 40 steps in \\S+ s: \\d+ tokens/s, \\S+ % of the time in communication");
+        assertThat(printed)
+                .containsPattern("held-out loss \\d+\\.\\d{4} nats/byte \\(bigram baseline \\d+\\.\\d{4}\\)");
         assertThat(printed).contains("* Returns ");
     }
 
@@ -120,13 +120,16 @@ class TrainingRunTest {
     @Test
     void aTerminalGetsOneLineThatIsRewritten() {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        Progress progress = Progress.of(new PrintStream(bytes, true, StandardCharsets.UTF_8), true, 4);
-        progress.report(2, 3.5, 1000, 0.015);
-        progress.report(4, 3.25, 1000, 0.015);
+        Progress progress = new Progress(new PrintStream(bytes, true, StandardCharsets.UTF_8), true);
+        progress.begin(0, 4, 1000);
+        progress.report(2, 3.5);
+        progress.report(4, 3.25);
+        progress.end(Duration.ZERO);
         assertThat(bytes.toString(StandardCharsets.UTF_8))
-                .isEqualTo("[" + "#".repeat(12) + " ".repeat(12)
-                        + "] step 2 loss 3.5000 tokens/s 1000 comm 1.5%\u001b[K\r" + "[" + "#".repeat(24)
-                        + "] step 4 loss 3.2500 tokens/s 1000 comm 1.5%\u001b[K\r" + System.lineSeparator());
+                .matches(
+                        "\\[#{6} {6}] step 2/4 loss 3\\.5000 \\d+ tokens/s ETA 0:00\u001b\\[K\\r"
+                                + "\\[#{12}] step 4/4 loss 3\\.2500 \\d+ tokens/s ETA 0:00\u001b\\[K\\r\\R"
+                                + "trained 4 steps in 0\\.\\d s: \\d+ tokens/s, 0\\.0 % of the time in communication\u001b\\[K\\R");
     }
 
     private static String[] with(List<String> first, String... more) {
@@ -138,14 +141,12 @@ class TrainingRunTest {
     /** What rank 0 prints. */
     private static String train(int ranks, String... args) {
         GptOptions options = GptOptions.parse(args).orElseThrow();
-        Corpus corpus = Corpus.load(options);
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8);
-        LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> {
-            try (TrainingRun run = new TrainingRun(options, world, corpus, Progress.of(out, false, options.steps()))) {
-                run.run();
-            }
-        });
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(ranks).withDeterministic(true),
+                world ->
+                        TrainGpt.train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT));
         return bytes.toString(StandardCharsets.UTF_8);
     }
 

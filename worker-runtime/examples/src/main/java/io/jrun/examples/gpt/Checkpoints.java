@@ -1,0 +1,90 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.checkpoint.CheckpointDirectory;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Map;
+import org.bytedeco.pytorch.AdamW;
+
+/** Saves the model and the optimizer in the folder of --checkpoint, and reads them back. Without the option it does neither. */
+final class Checkpoints {
+    private static final String MODEL_KEY = "model";
+    private static final String DATA_KEY = "data";
+
+    private final GptOptions options;
+    private final ProcessGroup group;
+    private final Gpt model;
+    private final AdamW optimizer;
+    private final Progress progress;
+
+    Checkpoints(GptOptions options, ProcessGroup group, Gpt model, AdamW optimizer, Progress progress) {
+        this.options = options;
+        this.group = group;
+        this.model = model;
+        this.optimizer = optimizer;
+        this.progress = progress;
+    }
+
+    /**
+     * Loads the newest checkpoint on every rank. Rank 0 says which one that is, because other nodes may see a file later.
+     *
+     * @return the step after which it was saved; 0 if there is none
+     * @throws UsageException if the folder has a checkpoint that this run must not use
+     */
+    long resume() {
+        if (options.checkpoint().isEmpty()) {
+            return 0;
+        }
+        Path folder = options.checkpoint().get();
+        CheckpointDirectory directory = CheckpointDirectory.of(folder);
+        long[] step = {group.rank() == 0 ? directory.latest().orElse(-1) : -1};
+        group.broadcast(MemorySegment.ofArray(step), DataType.I64, 1, 0);
+        if (step[0] < 0) {
+            return 0;
+        }
+        if (!options.resume()) {
+            throw new UsageException(folder + " holds the checkpoint of step " + step[0]
+                    + " already; go on from it with --resume, or choose another --checkpoint");
+        }
+        Map<String, String> saved = directory.metadata(step[0]);
+        String savedModel = saved.getOrDefault(MODEL_KEY, "unknown");
+        if (!savedModel.equals(options.model().summary())) {
+            throw new UsageException("the checkpoint in " + folder + " is of a model with " + savedModel
+                    + ", this run's has " + options.model().summary());
+        }
+        String savedOrder = saved.getOrDefault(DATA_KEY, "unknown");
+        if (!savedOrder.equals(dataOrder())) {
+            progress.say("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()
+                    + "; the samples come in another order from here on");
+        }
+        directory.load(step[0], model, optimizer);
+        return step[0];
+    }
+
+    /** Rank 0 saves the state after {@code step}. All ranks have the same state. */
+    void save(long step) {
+        if (options.checkpoint().isEmpty()) {
+            progress.say("a checkpoint was asked for, but there is no --checkpoint=DIR");
+        } else if (group.rank() == 0) {
+            Map<String, String> metadata = Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder());
+            Path written = CheckpointDirectory.of(options.checkpoint().get()).save(step, model, optimizer, metadata);
+            progress.say("checkpoint " + written);
+        }
+    }
+
+    /** Saves the state at the end of the training, if there is a folder for it. */
+    void saveLast(long step) {
+        if (options.checkpoint().isPresent()) {
+            save(step);
+        }
+    }
+
+    /** Everything that decides which samples a step sees. */
+    private String dataOrder() {
+        return String.format(
+                Locale.ROOT, "seed %d, %d ranks x %d sequences", options.seed(), group.size(), options.batch());
+    }
+}
