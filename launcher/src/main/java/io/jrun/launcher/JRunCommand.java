@@ -5,6 +5,7 @@ import io.jrun.launcher.cli.CertRequest;
 import io.jrun.launcher.cli.DoctorRequest;
 import io.jrun.launcher.cli.FlightRequest;
 import io.jrun.launcher.cli.HelpText;
+import io.jrun.launcher.cli.InitRequest;
 import io.jrun.launcher.cli.JobRequest;
 import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.SubCommand;
@@ -114,6 +115,7 @@ public final class JRunCommand {
                 refuseWords(command, args);
                 yield print(HelpText.completion(BenchProgram.words(surroundings.home())));
             }
+            case INIT -> print(InitCommand.run(InitRequest.parse(args, surroundings), surroundings.home()));
             case FLIGHT_RECORDER -> print(FlightRecorderCommand.run(FlightRequest.parse(args, surroundings)));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
                 new JobCommands(surroundings, terminal.out(), terminal::say).run(JobsRequest.parse(command, args));
@@ -138,6 +140,7 @@ public final class JRunCommand {
     private String help(SubCommand command, List<String> args) throws IOException {
         return switch (command) {
             case HELP, VERSION, COMPLETION -> HelpText.ofWordlessCommand(command);
+            case INIT -> InitRequest.help();
             case FLIGHT_RECORDER -> FlightRequest.help();
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK -> JobsRequest.help(command);
             case CERT -> CertRequest.help();

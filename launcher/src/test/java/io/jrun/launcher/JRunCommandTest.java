@@ -41,6 +41,7 @@ class JRunCommandTest {
                 "help",
                 "version",
                 "completion",
+                "init my-model",
                 "agent --listen=0.0.0.0",
                 "submit --nnodes=2 --time 5",
                 "doctor --hosts a,b",

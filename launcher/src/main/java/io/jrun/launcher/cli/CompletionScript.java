@@ -115,7 +115,7 @@ final class CompletionScript {
                     cert) _jrun_words 'init node' "$cur" '' ;;
                     @JOB_COMMANDS@)
                         _jrun_words "$(ls "${XDG_STATE_HOME:-$HOME/.local/state}/jrun/jobs" 2> /dev/null)" "$cur" '' ;;
-                    flight-recorder) _jrun_files -d "$cur" '' ;;
+                    flight-recorder | init) _jrun_files -d "$cur" '' ;;
                     submit) _jrun_files -f "$cur" '' ;;
                     *) _jrun_words '' '' '' ;;
                     esac
@@ -162,7 +162,7 @@ final class CompletionScript {
 
     private static List<String> optionsOf(SubCommand command, List<String> benchWords) {
         return switch (command) {
-            case HELP, VERSION, COMPLETION -> List.of();
+            case HELP, VERSION, COMPLETION, INIT -> List.of();
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK -> JobsRequest.optionNames(command);
             case FLIGHT_RECORDER -> List.of("--json");
             case CERT -> List.of("--dir", "--days");

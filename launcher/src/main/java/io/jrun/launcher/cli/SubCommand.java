@@ -9,6 +9,8 @@ import java.util.Optional;
 public enum SubCommand {
     /** Prints help. */
     HELP("show the whole help, or with a command's name the help of that command", ""),
+    /** Writes a project to start from. */
+    INIT("make a Maven project that trains with jrun", "new create project"),
     /** Lists jobs. */
     PS("list the running jobs; -a lists ended jobs too", "jobs list status queue"),
     /** Tells all of a job. */

@@ -1,0 +1,91 @@
+package io.jrun.launcher;
+
+import io.jrun.launcher.cli.InitRequest;
+import io.jrun.launcher.cli.UsageException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Objects;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/** {@code jrun init}: writes a Maven project that is compiled against this installation's jars. */
+final class InitCommand {
+    private static final Pattern PYTORCH_JAR = Pattern.compile("pytorch-(\\d+(?:\\.\\d+)*-\\d+(?:\\.\\d+)*)\\.jar");
+
+    private InitCommand() {}
+
+    /**
+     * Writes the project; returns what to do next.
+     *
+     * @throws UsageException in one line, if the folder is in use or cannot be written
+     */
+    static String run(InitRequest request, Path home) throws IOException {
+        Path folder = request.folder();
+        String name = artifactName(folder);
+        String pom = template("pom.xml")
+                .replace("@name@", name)
+                .replace("@home@", xml(home.toString()))
+                .replace("@version@", Version.TEXT)
+                .replace("@pytorch@", pytorchVersion(home));
+        try {
+            requireEmpty(folder);
+            Path sources = Files.createDirectories(folder.resolve("src/main/java/com/example"));
+            Files.writeString(sources.resolve("Train.java"), template("Train.java"));
+            Files.writeString(folder.resolve(".gitignore"), template("gitignore"));
+            Files.writeString(folder.resolve("pom.xml"), pom);
+        } catch (IOException e) {
+            throw new UsageException("init: the project cannot be written to " + folder + ": " + e + ".");
+        }
+        return "made a project in " + folder + "; build and run it:\n"
+                + "  cd " + folder + "\n"
+                + "  mvn package\n"
+                + "  jrun --nproc-per-node=2 target/" + name + ".jar";
+    }
+
+    private static void requireEmpty(Path folder) throws IOException {
+        if (!Files.exists(folder)) {
+            return;
+        }
+        if (!Files.isDirectory(folder)) {
+            throw new UsageException("init: " + folder + " is a file; name a new or an empty folder.");
+        }
+        try (Stream<Path> content = Files.list(folder)) {
+            if (content.findAny().isPresent()) {
+                throw new UsageException("init: " + folder + " is not empty; name a new or an empty folder.");
+            }
+        }
+    }
+
+    /** Maven allows letters, digits, '.', '_' and '-' in the name of an artifact. */
+    private static String artifactName(Path folder) {
+        Path last = folder.getFileName();
+        String name = last == null ? "" : last.toString().replaceAll("[^A-Za-z0-9._-]", "-");
+        return name.matches(".*[A-Za-z0-9].*") ? name : "train";
+    }
+
+    /** The version of libtorch's bindings that this installation's workers get. */
+    private static String pytorchVersion(Path home) throws IOException {
+        try (Stream<Path> jars = Files.list(home.resolve("lib/runtime"))) {
+            return jars.map(jar -> PYTORCH_JAR.matcher(jar.getFileName().toString()))
+                    .filter(Matcher::matches)
+                    .map(match -> match.group(1))
+                    .findFirst()
+                    .orElseThrow(() -> new UsageException(
+                            "init: the installation in " + home + " has no lib/runtime/pytorch-VERSION.jar."));
+        }
+    }
+
+    private static String template(String file) throws IOException {
+        try (InputStream in = Objects.requireNonNull(InitCommand.class.getResourceAsStream("init/" + file))) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+
+    private static String xml(String text) {
+        return text.replace("&", "&amp;").replace("<", "&lt;");
+    }
+}

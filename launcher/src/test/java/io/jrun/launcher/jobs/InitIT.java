@@ -1,0 +1,99 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** {@code jrun init} and what users do next: build the project with the machine's own Maven, and run it. */
+class InitIT extends RealJobs {
+    /** Separates working from hanging; the build takes 7 s of CPU time. */
+    private static final long BUILD_SECONDS = 300;
+
+    private static final Pattern PLUGIN =
+            Pattern.compile("<artifactId>(maven-\\w+-plugin)</artifactId>\\s*<version>([^<]+)</version>");
+
+    @Test
+    void newProjectBuildsOfflineAndItsLossFalls() throws Exception {
+        Result made = jrun.run("init", "my model");
+        assertThat(made.exitCode()).as(made.err()).isZero();
+        assertThat(made.out()).endsWith("  mvn package\n  jrun --nproc-per-node=2 target/my-model.jar\n");
+        Path project = folder.resolve("my model");
+        assertThat(project.resolve(".gitignore")).content().startsWith("target/\n");
+
+        build(project);
+        try (var files = Files.walk(project.resolve("target"))) {
+            assertThat(files.filter(file -> file.toString().endsWith(".jar")))
+                    .containsExactly(project.resolve("target/my-model.jar"));
+        }
+
+        Result trained = jrun.run("--nproc-per-node=2", "my model/target/my-model.jar");
+        assertThat(trained.exitCode()).as(trained.err()).isZero();
+        List<Double> losses = new ArrayList<>();
+        Matcher loss = Pattern.compile("loss (\\d+\\.\\d+)").matcher(trained.out());
+        while (loss.find()) {
+            losses.add(Double.parseDouble(loss.group(1)));
+        }
+        assertThat(losses).as(trained.out()).hasSize(5);
+        assertThat(losses.getLast()).isLessThan(losses.getFirst() / 2);
+    }
+
+    @Test
+    void folderThatIsInUseIsRefusedInOneLine() throws IOException {
+        Files.writeString(folder.resolve("file"), "");
+        Path used = folder.resolve("used");
+        Files.createDirectories(used.resolve("src"));
+        assertRefused("init: " + used + " is not empty; name a new or an empty folder.", "init", "used");
+        assertThat(used.resolve("pom.xml")).doesNotExist();
+        assertRefused("init: " + folder.resolve("file") + " is a file; name a new or an empty folder.", "init", "file");
+        assertRefused("DIR is missing; usage: jrun init DIR.", "init");
+        assertRefused("unknown option '--name=x'; usage: jrun init DIR.", "init", "--name=x");
+    }
+
+    /** So a build of jrun leaves all that a project needs in Maven's cache. */
+    @Test
+    void pluginsOfTheProjectHaveTheVersionsOfJrunsOwn() throws IOException {
+        assertThat(jrun.run("init", "project").exitCode()).isZero();
+        String own = Files.readString(JRun.SCRIPTS.resolveSibling("pom.xml")).replaceAll("\\s+", "");
+        List<String> plugins = PLUGIN.matcher(Files.readString(folder.resolve("project/pom.xml")))
+                .results()
+                .map(plugin -> plugin.group().replaceAll("\\s+", ""))
+                .toList();
+        assertThat(plugins).hasSize(6).allSatisfy(plugin -> assertThat(own).contains(plugin));
+    }
+
+    private void assertRefused(String line, String... command) {
+        Result refused = jrun.run(command);
+        assertThat(refused.exitCode()).isEqualTo(2);
+        assertThat(refused.err()).isEqualTo("jrun: " + line + "\n");
+        assertThat(refused.out()).isEmpty();
+    }
+
+    private void build(Path project) throws IOException, InterruptedException {
+        Path log = folder.resolve("maven.log");
+        ProcessBuilder maven = new ProcessBuilder(
+                        "mvn",
+                        "-B",
+                        "-o",
+                        "-Dmaven.repo.local=" + Objects.requireNonNull(System.getProperty("localRepository")),
+                        "package")
+                .directory(project.toFile())
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile());
+        maven.environment().remove("JAVA_HOME"); // the machine's default, which may be older than 25
+        Process build = maven.start();
+        boolean ended = build.waitFor(BUILD_SECONDS, TimeUnit.SECONDS);
+        build.destroyForcibly();
+        assertThat(ended && build.exitValue() == 0).as(Files.readString(log)).isTrue();
+        assertThat(log).content().doesNotContain("WARNING");
+    }
+}
