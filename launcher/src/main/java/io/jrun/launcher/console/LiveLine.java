@@ -41,24 +41,29 @@ final class LiveLine {
         return painted.toByteArray();
     }
 
-    /** Takes the live line out of {@code data} and returns the lines that stay, with their prefix. */
-    byte[] take(Source source, String host, byte[] data, boolean last) {
+    /**
+     * Takes the live line out of {@code data} and returns the lines that stay, with their prefix.
+     *
+     * @param continued whether {@code data} begins inside a line
+     * @param last whether it is the last of its stream
+     */
+    byte[] take(Source source, String host, byte[] data, boolean continued, boolean last) {
         ByteArrayOutputStream lines = new ByteArrayOutputStream(data.length);
         int start = 0;
         for (int end = 0; end < data.length; end++) {
             if (data[end] == '\n') {
-                line(source, labelled(source, host, data, start, end), end == start, lines);
+                line(source, labelled(source, host, data, start, end, continued), end == start, lines);
                 start = end + 1;
             } else if (data[end] == '\r') {
                 if (end > start) {
                     owner = source;
-                    text = labelled(source, host, data, start, end);
+                    text = labelled(source, host, data, start, end, continued);
                 }
                 start = end + 1;
             }
         }
         if (start < data.length) {
-            line(source, labelled(source, host, data, start, data.length), false, lines);
+            line(source, labelled(source, host, data, start, data.length, continued), false, lines);
         }
         if (last && source.equals(owner)) {
             line(source, text, true, lines);
@@ -76,9 +81,9 @@ final class LiveLine {
         }
     }
 
-    private byte[] labelled(Source source, String host, byte[] data, int start, int end) {
+    private byte[] labelled(Source source, String host, byte[] data, int start, int end, boolean continued) {
         ByteArrayOutputStream line = new ByteArrayOutputStream();
-        line.writeBytes(prefix.label(source.rank(), host, source.stderr()));
+        line.writeBytes(prefix.label(source.rank(), host, source.stderr(), start == 0 && continued));
         line.write(data, start, end - start);
         return line.toByteArray();
     }

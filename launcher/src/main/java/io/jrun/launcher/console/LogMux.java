@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -32,6 +33,7 @@ public final class LogMux {
     private final OwnLines own;
     private final Object screen = new Object();
     private final Set<Source> open = new HashSet<>();
+    private final Set<Source> cut = new HashSet<>(); // whose last chunk ended inside a line; guarded by screen
     private int writing;
     private boolean givenUp;
     private long chunks;
@@ -51,7 +53,7 @@ public final class LogMux {
         open.add(source);
     }
 
-    /** Shows {@code data}: lines, each with its newline. {@code last}: the stream has ended. Blocks as the terminal does. */
+    /** Shows {@code data}: lines, each with its newline, or a piece of a line. {@code last}: the stream has ended. Blocks as the terminal does. */
     public void show(Source source, String host, byte[] data, boolean last) {
         synchronized (this) {
             writing++;
@@ -66,12 +68,26 @@ public final class LogMux {
     }
 
     private void put(Source source, String host, byte[] data, boolean last) {
-        if (isTerminal(source.stderr())) {
-            byte[] clear = live.clear();
-            aboveLiveLine(source.stderr(), clear, live.take(source, host, data, last));
-        } else {
-            write(source.stderr() ? err : out, prefix.apply(source.rank(), host, source.stderr(), data));
+        boolean terminal = isTerminal(source.stderr());
+        boolean continued = cut.remove(source);
+        if (!last && (data.length == 0 ? continued : endsInsideLine(data, terminal))) {
+            cut.add(source);
         }
+        // The console has ended the line after the piece before.
+        byte[] rest = continued && data.length > 0 && data[0] == '\n' ? Arrays.copyOfRange(data, 1, data.length) : data;
+        boolean inside = continued && rest.length == data.length;
+        if (terminal) {
+            byte[] clear = live.clear();
+            aboveLiveLine(source.stderr(), clear, live.take(source, host, rest, inside, last));
+        } else {
+            write(source.stderr() ? err : out, prefix.apply(source.rank(), host, source.stderr(), rest, inside));
+        }
+    }
+
+    /** Agents cut lines that are too long, and nothing else, into chunks. */
+    private static boolean endsInsideLine(byte[] data, boolean terminal) {
+        byte end = data[data.length - 1];
+        return end != '\n' && !(terminal && end == '\r');
     }
 
     /** A line of jrun's own, on stderr, in the order in which they are said. Does not wait for the terminal. */

@@ -3,7 +3,10 @@ package io.jrun.launcher.console;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 
-/** Puts {@code [3@node1] } before each line, in a colour of the rank's own where the console is a terminal. Immutable. */
+/**
+ * Puts {@code [3@node1] } before each line, in a colour of the rank's own where the console is a terminal. A line that is too
+ * long comes in pieces: {@code [3@node1+] } stands before each piece but the first. Immutable.
+ */
 public final class RankPrefix {
     private static final int[] COLOURS = {36, 32, 33, 35, 34, 96, 92, 93, 95, 94};
 
@@ -18,12 +21,16 @@ public final class RankPrefix {
         this.colouredErr = colouredErr;
     }
 
-    /** The lines of {@code data} with the prefix; bytes stay as they are, and a missing last newline is added. */
-    byte[] apply(int rank, String host, boolean stderr, byte[] data) {
+    /**
+     * The lines of {@code data} with the prefix; bytes stay as they are, and a missing last newline is added.
+     *
+     * @param continued whether {@code data} begins inside a line
+     */
+    byte[] apply(int rank, String host, boolean stderr, byte[] data, boolean continued) {
         if (data.length == 0) {
             return data;
         }
-        byte[] label = label(rank, host, stderr);
+        byte[] label = label(rank, host, stderr, false);
         ByteArrayOutputStream lines = new ByteArrayOutputStream(data.length + data.length / 8 + 2 * label.length);
         int start = 0;
         while (start < data.length) {
@@ -31,7 +38,7 @@ public final class RankPrefix {
             while (end < data.length && data[end] != '\n') {
                 end++;
             }
-            lines.writeBytes(label);
+            lines.writeBytes(start == 0 && continued ? label(rank, host, stderr, true) : label);
             lines.write(data, start, end - start);
             lines.write('\n');
             start = end + 1;
@@ -39,13 +46,13 @@ public final class RankPrefix {
         return lines.toByteArray();
     }
 
-    /** The prefix of one line, empty if there is none. */
-    byte[] label(int rank, String host, boolean stderr) {
+    /** The prefix of one line, or of a further piece of it; empty if lines have none. */
+    byte[] label(int rank, String host, boolean stderr, boolean continued) {
         if (!shown) {
             return new byte[0];
         }
         boolean coloured = stderr ? colouredErr : colouredOut;
-        String text = "[" + rank + "@" + host + "]";
+        String text = "[" + rank + "@" + host + (continued ? "+]" : "]");
         String shownText = coloured ? "\033[" + COLOURS[rank % COLOURS.length] + "m" + text + "\033[0m" : text;
         return (shownText + " ").getBytes(StandardCharsets.UTF_8);
     }

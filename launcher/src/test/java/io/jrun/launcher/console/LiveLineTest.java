@@ -57,6 +57,14 @@ class LiveLineTest {
     }
 
     @Test
+    void furtherPiecesOfALongLineAreMarked() {
+        assertThat(shown(RANK_0, "aa")).isEqualTo("[0@n] aa\n");
+        assertThat(shown(RANK_0, "bb\ncc\n")).isEqualTo("[0@n+] bb\n[0@n] cc\n");
+        assertThat(shown(RANK_0, "10%\r")).isEqualTo(bar("[0@n] 10%"));
+        assertThat(shown(RANK_0, "20%\r")).isEqualTo(CLEAR + bar("[0@n] 20%"));
+    }
+
+    @Test
     void returnsGoUnchangedWhereThereIsNoTerminal() throws InterruptedException {
         LogMux half = new LogMux(out, err, new RankPrefix(true, false, false), new TerminalStreams(true, false));
         half.show(RANK_1, "n", bytes("1%\r"), false);

@@ -32,6 +32,18 @@ class LogMuxTest {
     }
 
     @Test
+    void furtherPiecesOfALongLineAreMarkedAndOthersLinesComeBetween() {
+        LogMux mux = new LogMux(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.show(OUT, "n", bytes("aa"), false);
+        mux.show(new Source(1, 4, false), "n", bytes("other\n"), false);
+        mux.show(OUT, "n", bytes("bb"), false);
+        mux.show(OUT, "n", bytes("cc\ndd\n"), false);
+        mux.show(OUT, "n", bytes("ee"), false);
+        mux.show(OUT, "n", bytes("\nff\n"), false);
+        assertThat(out).hasToString("[3@n] aa\n[4@n] other\n[3@n+] bb\n[3@n+] cc\n[3@n] dd\n[3@n] ee\n[3@n] ff\n");
+    }
+
+    @Test
     void bytesThatAreNoTextPassUnchanged() {
         LogMux mux = new LogMux(out, err, new RankPrefix(false, false, false), TerminalStreams.NONE);
         byte[] odd = {(byte) 0xff, 0, (byte) 0xc3, '\r', '\n'};

@@ -93,6 +93,16 @@ class ConsoleIT extends RealJobs {
         }
     }
 
+    @Test
+    void piecesOfALineOfMoreThanAMebibyteAreMarked() {
+        Result result = jrun.run("python3", "-c", "print('x' * 2500000); print('end')");
+        assertThat(result.out()
+                        .lines()
+                        .map(line -> line.replaceFirst("@[^]+]+", "").replaceFirst("x+", "x")))
+                .containsExactly("[0] x", "[0+] x", "[0+] x", "[0] end");
+        assertThat(words(result.out()).stream().mapToInt(String::length).sum()).isEqualTo(2500003);
+    }
+
     /** What the console has of a rank, without prefix. Latin-1 keeps every byte as it is. */
     private static List<String> linesOf(int rank, Path console) throws IOException {
         Pattern prefixed =
