@@ -170,6 +170,11 @@ final class Rendezvous {
         return connection;
     }
 
+    /** Whether this rank has entered the round, by {@code Distributed.init()}. */
+    boolean hasJoined(int rank) {
+        return joins.containsKey(rank);
+    }
+
     /** Whose connection it is; empty before its Hello. */
     Optional<Integer> rank(WorkerConnection connection) {
         return Optional.ofNullable(rankOf.get(connection));

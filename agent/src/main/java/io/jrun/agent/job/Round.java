@@ -50,6 +50,7 @@ final class Round {
             Outbox<FromAgent> out,
             Notices notices) {}
 
+    private static final Path ROOT = Path.of("/");
     private static final int DIED_OF_SIGKILL = 137;
     private static final long NO_PROCESS = 0;
     private static final String NO_FILES = "";
@@ -59,11 +60,12 @@ final class Round {
     private final Map<Integer, Worker> living = new TreeMap<>();
     private final Map<Integer, Long> pids = new TreeMap<>();
     private final Map<Worker, WorkerConnection> carried = new HashMap<>();
+    private final Map<Integer, String> statesAtAbort = new HashMap<>();
     private final Rendezvous rendezvous;
     private final Locations locations;
     private final Stopping stopping;
     private final Liveness liveness;
-    private final OptionalLong oomKillsBefore = OomKills.count(Path.of("/"));
+    private final OptionalLong oomKillsBefore = OomKills.count(ROOT);
     private final List<ToAgent> beforeStart = new ArrayList<>();
     private @Nullable Round before;
     private boolean started;
@@ -199,6 +201,10 @@ final class Round {
 
     private void abort(AbortRound abort) {
         if (abort.getRound() == launch.getRound()) {
+            living.keySet().stream()
+                    .filter(rank -> !rendezvous.hasJoined(rank))
+                    .forEach(rank ->
+                            statesAtAbort.put(rank, ProcessState.describe(ROOT, pids.getOrDefault(rank, NO_PROCESS))));
             rendezvous.abort(abort.getCause());
             around.out()
                     .send(FromAgent.newBuilder()
@@ -250,7 +256,7 @@ final class Round {
                                 .setRank(rank)
                                 .setRound(launch.getRound())
                                 .setPid(pid)
-                                .setWhy(why + "; " + ProcessState.describe(Path.of("/"), pid)))
+                                .setWhy(why + "; " + ProcessState.describe(ROOT, pid)))
                         .build());
         worker.kill();
     }
@@ -317,6 +323,10 @@ final class Round {
                 .addAllArtifacts(end.artifacts())
                 .setRunSeconds(end.runSeconds())
                 .setLogFolder(logFolder)
+                .setNotJoined(
+                        rendezvous.hasJoined(rank)
+                                ? ""
+                                : statesAtAbort.getOrDefault(rank, "its process ended before it joined"))
                 .setOomKilled(end.exitCode() == DIED_OF_SIGKILL && !end.afterStop() && oomKillsRose());
         end.error().ifPresent(exited::setError);
         around.out().send(FromAgent.newBuilder().setWorkerExited(exited).build());
@@ -324,7 +334,7 @@ final class Round {
     }
 
     private boolean oomKillsRose() {
-        OptionalLong now = OomKills.count(Path.of("/"));
+        OptionalLong now = OomKills.count(ROOT);
         return oomKillsBefore.isPresent() && now.isPresent() && now.getAsLong() > oomKillsBefore.getAsLong();
     }
 }

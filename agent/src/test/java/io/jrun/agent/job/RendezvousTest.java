@@ -132,6 +132,29 @@ class RendezvousTest {
     }
 
     @Test
+    void rankThatHasNotJoinedWhenItsRoundIsAbortedIsReportedWithItsState() throws Exception {
+        try (TestWorker zero = hello(0)) {
+            zero.send(new Frame.Join(0));
+            assertThat(new ProcessBuilder("kill", "-STOP", Long.toString(job.pid(1)))
+                            .start()
+                            .waitFor())
+                    .isZero();
+            Path stat = Path.of("/proc/" + job.pid(1) + "/stat");
+            Processes.await(() -> Files.readString(stat).contains(") T "));
+            zero.send(new Frame.StoreRequest(1, new StoreCommand.Get("key", 100)));
+            job.await(FromAgent::hasStoreRequest, FromAgent::getStoreRequest); // the agent has read the join
+            job.send(ToAgent.newBuilder()
+                    .setAbortRound(AbortRound.newBuilder().setRound(1).setCause("the others have waited too long"))
+                    .build());
+            zero.await(Frame.Abort.class);
+            job.stop(9, 0);
+            assertThat(job.exited(0).getNotJoined()).isEmpty();
+            assertThat(job.exited(1).getNotJoined())
+                    .startsWith("process " + job.pid(1) + " is stopped (state T, as by SIGSTOP");
+        }
+    }
+
+    @Test
     void storeIsRelayedBothWays() throws IOException {
         try (TestWorker worker = hello(1)) {
             Frame.StoreRequest request = new Frame.StoreRequest(7, new StoreCommand.Get("key", 100));

@@ -259,6 +259,7 @@ public final class Messages {
                 exited.getAfterStop(),
                 exited.getOomKilled(),
                 exited.getStartError(),
+                exited.getNotJoined(),
                 exited.hasError() ? Optional.of(error(exited.getError())) : Optional.empty(),
                 exited.getStderrTailList(),
                 exited.getArtifactsList(),

@@ -139,6 +139,7 @@ record Round(
                 true,
                 false,
                 "",
+                "",
                 Optional.empty(),
                 List.of(),
                 List.of(),

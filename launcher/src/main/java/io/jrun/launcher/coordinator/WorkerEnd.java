@@ -14,6 +14,7 @@ import java.util.Optional;
  * @param error its own account
  * @param stderrTail its last lines on stderr
  * @param artifacts crash and heap dumps found
+ * @param notJoined in what state it was when the round ended without it having joined; empty if it had joined
  * @param logFolder where its files are, below the job's log folder; empty if unknown
  */
 public record WorkerEnd(
@@ -25,6 +26,7 @@ public record WorkerEnd(
         boolean afterStop,
         boolean oomKilled,
         String startError,
+        String notJoined,
         Optional<WorkerError> error,
         List<String> stderrTail,
         List<String> artifacts,

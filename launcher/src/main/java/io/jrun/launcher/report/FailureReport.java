@@ -17,6 +17,10 @@ import java.util.TreeSet;
 /** What the user reads on stderr when a job did not succeed: the first failure, told once, and where to read on. */
 public final class FailureReport {
     private static final int MAX_STACK_LINES = 40;
+
+    /** The state of one rank mostly explains that of the others. */
+    private static final int MAX_NOT_JOINED = 16;
+
     private static final int KILLED = 128 + 9;
     private static final String OOM_ADVICE = "the memory of this machine or container ran out: fewer workers, smaller"
             + " batches, a smaller heap (--jvm-opts=-Xmx...), or a higher limit";
@@ -57,6 +61,7 @@ public final class FailureReport {
     private void stopped(String what, Outcome outcome) {
         lines.add("jrun: " + what + " (exit code " + outcome.exitCode() + ")");
         told(outcome);
+        notJoined(outcome.ends());
         others(outcome.ends());
         if (!outcome.ends().isEmpty()) {
             lines.add("  logs: " + folderOf(outcome.ends()));
@@ -88,10 +93,29 @@ public final class FailureReport {
             tail.forEach(line -> lines.add("    | " + line));
         }
         end.artifacts().forEach(path -> lines.add("  it left " + path));
+        if (end.notJoined().isEmpty()) { // it may have failed because others have not joined
+            notJoined(outcome.ends());
+        }
         others(outcome.ends().stream()
                 .filter(other -> other.rank() != end.rank())
                 .toList());
         lines.add("  logs: " + jobLogs.resolve(end.logFolder()));
+    }
+
+    /** Names the ranks that the others waited for in {@code Distributed.init()}. Where no rank has joined, nobody waited. */
+    private void notJoined(List<WorkerEnd> ends) {
+        List<WorkerEnd> missing =
+                ends.stream().filter(end -> !end.notJoined().isEmpty()).toList();
+        if (missing.size() == ends.size()) {
+            return;
+        }
+        missing.stream()
+                .limit(MAX_NOT_JOINED)
+                .forEach(end -> lines.add("  rank " + end.rank() + " on " + end.host() + " (pid " + end.pid()
+                        + ") had not joined: " + end.notJoined()));
+        if (missing.size() > MAX_NOT_JOINED) {
+            lines.add("  " + (missing.size() - MAX_NOT_JOINED) + " more ranks had not joined");
+        }
     }
 
     private static String how(WorkerEnd end) {

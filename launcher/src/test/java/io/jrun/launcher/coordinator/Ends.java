@@ -29,6 +29,15 @@ public final class Ends {
 
     /** The same with its files in another folder. */
     public static WorkerEnd in(String logFolder, WorkerEnd end) {
+        return with(end.notJoined(), logFolder, end);
+    }
+
+    /** The same of a worker that had not joined. */
+    public static WorkerEnd notJoined(String state, WorkerEnd end) {
+        return with(state, end.logFolder(), end);
+    }
+
+    private static WorkerEnd with(String notJoined, String logFolder, WorkerEnd end) {
         return new WorkerEnd(
                 end.rank(),
                 end.localRank(),
@@ -38,6 +47,7 @@ public final class Ends {
                 end.afterStop(),
                 end.oomKilled(),
                 end.startError(),
+                notJoined,
                 end.error(),
                 end.stderrTail(),
                 end.artifacts(),
@@ -58,6 +68,7 @@ public final class Ends {
                 exitCode,
                 stopped,
                 oomKilled,
+                "",
                 "",
                 message.isEmpty()
                         ? Optional.empty()

@@ -20,6 +20,7 @@ class MessagesTest {
                 .setAfterStop(true)
                 .setOomKilled(true)
                 .setStartError("why")
+                .setNotJoined("is stopped")
                 .setError(ErrorRecord.newBuilder().setMessage("m").setStack("s"))
                 .addStderrTail("tail")
                 .addArtifacts("hs_err")
@@ -38,6 +39,7 @@ class MessagesTest {
                         true,
                         true,
                         "why",
+                        "is stopped",
                         Optional.of(new WorkerEnd.WorkerError("m", "s")),
                         List.of("tail"),
                         List.of("hs_err"),

@@ -38,6 +38,38 @@ class HungWorkerIT extends RealJobs {
                         + "\\) has given no sign of life for 5 s;" + " process " + pid + " is stopped");
     }
 
+    /** Rank 0 gives up 3 s after it has seen that rank 1 is stopped. */
+    @Test
+    void rankThatIsStoppedBeforeItJoinsIsNamedWithItsState() {
+        Jars.program(folder.resolve("halt.jar"), "Halt", """
+                import java.nio.file.*;
+
+                public class Halt {
+                    public static void main(String[] args) throws Exception {
+                        Path pid = Path.of("pid");
+                        if (System.getenv("RANK").equals("1")) {
+                            Files.writeString(pid, "" + ProcessHandle.current().pid());
+                            new ProcessBuilder("kill", "-STOP", Files.readString(pid)).start().waitFor();
+                        }
+                        while (!Files.exists(pid) || !stat(pid).contains(") T ")) Thread.sleep(10);
+                        io.jrun.comm.Distributed.init().close();
+                    }
+
+                    static String stat(Path pid) throws Exception {
+                        String text = Files.readString(pid);
+                        return text.isEmpty() ? "" : Files.readString(Path.of("/proc/" + text + "/stat"));
+                    }
+                }
+                """);
+        jrun.with("JRUN_TIMEOUT_SECONDS", "3");
+        Result result = jrun.run("--nproc-per-node=2", "--shutdown-timeout=1", "halt.jar");
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(result.err())
+                .containsPattern("first failure: rank 0 on ")
+                .contains("not all ranks have joined within 3 s")
+                .containsPattern("rank 1 on \\S+ \\(pid (\\d+)\\) had not joined: process \\1 is stopped \\(state T");
+    }
+
     @Test
     void workerThatGetsNoFurtherIsTheFirstFailureAndNotTheOneThatWaitsForIt() {
         Running job = jrun.start("--nproc-per-node=2", "--progress-timeout=2", "--shutdown-timeout=1", "stay.jar", "x");

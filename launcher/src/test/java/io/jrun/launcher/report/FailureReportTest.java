@@ -36,6 +36,21 @@ class FailureReportTest {
     }
 
     @Test
+    void ranksThatTheOthersWaitedForAreNamedWithTheirState() {
+        WorkerEnd stopped = Ends.notJoined("process 1001 is stopped (state T)", Ends.stopped(1, 137));
+        String line = "  rank 1 on node1 (pid 1001) had not joined: process 1001 is stopped (state T)";
+        Optional<StopCause> late = Optional.of(new StopCause.TimedOut());
+        assertThat(report(late, Ends.stopped(0, 143), stopped)).contains(line);
+        WorkerEnd waited = Ends.withError(0, 1, false, "not all ranks have joined within 5 s");
+        assertThat(failed(waited, waited, stopped)).contains(line);
+        WorkerEnd broken = Ends.notJoined("its process ended before it joined", Ends.of(0, 1));
+        assertThat(failed(broken, broken, stopped, Ends.stopped(2, 143)))
+                .as("it did not fail for want of others")
+                .noneMatch(each -> each.contains("had not joined"));
+        assertThat(report(late, stopped)).as("a program that never joins").noneMatch(each -> each.contains("joined"));
+    }
+
+    @Test
     void nodesOfAJobAreSaidToHaveBeenTold() {
         WorkerEnd first = Ends.of(0, 42);
         Outcome outcome = new Outcome(Optional.of(new StopCause.WorkerFailed(first)), List.of(first), 0);
@@ -121,6 +136,7 @@ class FailureReportTest {
                 false,
                 false,
                 "",
+                "",
                 Optional.empty(),
                 List.of("one", "two"),
                 List.of("/logs/hs_err_pid7.log"),
@@ -141,6 +157,7 @@ class FailureReportTest {
                 1,
                 false,
                 false,
+                "",
                 "",
                 Optional.of(new WorkerEnd.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
                 List.of("loading", "Exception in thread \"main\"", message, "\tat app.Main.main(Main.java:7)"),
