@@ -5,10 +5,12 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 
 /**
  * A shell in a session of its own that reads commands from a pipe only this agent holds. When the pipe ends, however the
- * agent ended, the shell kills every process group it was told of with SIGKILL, removes the socket folder and exits.
+ * agent ended, the shell kills with SIGKILL every process group and every process of a mark that it was told of, removes the
+ * job's unused shared-memory segments and the socket folder, and exits.
  *
  * <p>It is also how the agent sends signals: the shell's built-in {@code kill} costs a write to a pipe, where a child
  * process costs milliseconds and a native call the start of the linker. Signals are therefore asynchronous, in order, and
@@ -22,14 +24,39 @@ public final class Guard implements AutoCloseable {
      * A worker becomes its group's leader a moment after it is forked; until then only its pid can be signalled, hence the
      * second kill. The shell ignores what a terminal or a batch system sends to everybody.
      *
-     * <p>An agent may be killed between a fork and the word of it (seen under load: the worker ran already), and a worker's
-     * child may have left the worker's group. Therefore, unless the agent said goodbye, the shell also looks for processes
-     * that carry this agent's socket in their environment, and once more a second later for one that was just being forked.
+     * <p>{@code reap} kills the processes that carry a {@link ProcessMark}. It looks again where it has found some, since one of
+     * them may just have forked. Unless the agent said goodbye, it may have been killed between a fork and the word of it, so
+     * the shell looks once more a second later.
+     *
+     * <p>{@code sweep} removes shared-memory segments that no process holds a lock of. A process that was just killed may need
+     * a moment to let go of its lock, so there is one second for that. The segments' folder is sticky: a file of this
+     * user that is no link cannot be replaced by another user.
      */
     private static final String SCRIPT = """
             trap '' HUP INT QUIT TERM PIPE USR1 USR2
             groups=' '
+            marks=' '
             orderly=
+            reap() {
+              for pass in 1 2 3; do
+                found=$(grep -l -E -e "^Max realtime timeout +$1 " /proc/[0-9]*/limits)
+                [ "$found" ] || return
+                for file in $found; do
+                  process=${file#/proc/}
+                  kill -s 9 "${process%/limits}"
+                done
+              done
+            }
+            sweep() {
+              patience=1
+              for file in "/dev/shm/$segments"*; do
+                if [ -f "$file" ] && [ -O "$file" ] && ! [ -L "$file" ]; then
+                  flock -x -w "$patience" "$file" rm -f -- "$file" || patience=0
+                fi
+              done
+            }
+            sockets=$1
+            segments=$2
             while read -r verb group signal; do
               case $verb in
                 add) groups="$groups$group " ;;
@@ -37,24 +64,40 @@ public final class Guard implements AutoCloseable {
                 group) kill -s "$signal" -- "-$group" || kill -s "$signal" "$group" ;;
                 process) kill -s "$signal" "$group" ;;
                 sweep) kill -s 9 -- "-$group" ;;
+                mark) marks="$marks$group " ;;
+                end)
+                  marks="${marks%% "$group" *} ${marks#* "$group" }"
+                  reap "$group"
+                  sweep
+                  ;;
                 bye) orderly=yes ;;
               esac
             done
             for group in $groups; do
               kill -s 9 -- "-$group" || kill -s 9 "$group"
             done
-            [ "$orderly" ] || for pause in 0 1; do
-              sleep "$pause"
-              for file in $(grep -l -F -e "JRUN_AGENT_SOCKET=$1/" /proc/[0-9]*/environ); do
-                process=${file#/proc/}
-                kill -s 9 "${process%/environ}"
-              done
+            for mark in $marks; do
+              reap "$mark"
             done
-            rm -rf -- "$1"
+            if ! [ "$orderly" ]; then
+              sleep 1
+              for mark in $marks; do
+                reap "$mark"
+              done
+            fi
+            sweep
+            rm -rf -- "$sockets"
             """;
+
+    /** For a shell that removes nothing. */
+    private static final String NOTHING = "jrun-none/none";
+
+    /** What concerns the guard's own end. */
+    private static final Pattern KEPT = Pattern.compile("(add|mark) ");
 
     private final Process shell;
     private final OutputStream commands;
+    private final ProcessMark marks = ProcessMark.ofThisProcess();
     private volatile boolean cutOff;
 
     private Guard(Process shell) {
@@ -66,14 +109,16 @@ public final class Guard implements AutoCloseable {
      * Starts the shell.
      *
      * @param socketFolder removed when the agent has ended
+     * @param segments with which the names of the job's shared-memory segments begin
      * @throws IOException if /bin/sh or setsid cannot be started
      */
-    public static Guard start(Path socketFolder) throws IOException {
-        return new Guard(new ProcessBuilder("setsid", "/bin/sh", "-c", SCRIPT, "jrun-guard", socketFolder.toString())
-                .directory(Path.of("/").toFile())
-                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-                .redirectError(ProcessBuilder.Redirect.DISCARD)
-                .start());
+    public static Guard start(Path socketFolder, String segments) throws IOException {
+        return new Guard(
+                new ProcessBuilder("setsid", "/bin/sh", "-c", SCRIPT, "jrun-guard", socketFolder.toString(), segments)
+                        .directory(Path.of("/").toFile())
+                        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                        .redirectError(ProcessBuilder.Redirect.DISCARD)
+                        .start());
     }
 
     /** From now on the group of this leader is killed when the agent ends. */
@@ -84,6 +129,25 @@ public final class Guard implements AutoCloseable {
     /** The leader is reaped: kills what is left of its group, then forgets it. */
     public void sweep(long pid) {
         tell("sweep " + pid + "\ndel " + pid);
+    }
+
+    /**
+     * A round is about to start workers. All processes that come to carry the mark are killed when the round or the agent ends.
+     *
+     * @return the mark, to be given to each worker as it is started
+     */
+    public long beginRound(int round) {
+        long mark = marks.of(round);
+        tell("mark " + mark);
+        return mark;
+    }
+
+    /**
+     * All workers of a round are reaped: kills what they have left, wherever it has gone, and removes shared-memory segments of
+     * the job that nobody uses.
+     */
+    public void endRound(long mark) {
+        tell("end " + mark);
     }
 
     /** Sends a signal to a whole process group. */
@@ -101,7 +165,7 @@ public final class Guard implements AutoCloseable {
         return shell.pid();
     }
 
-    /** The job ends while its workers run: {@link #close} will leave as little of them as the agent's own death does. */
+    /** The job ends though workers are not reaped: {@link #close} will leave as little of them as the agent's own death does. */
     public void cutOff() {
         cutOff = true;
     }
@@ -136,12 +200,12 @@ public final class Guard implements AutoCloseable {
     /** Somebody killed the guard: signals must still go out, each through a shell of its own. */
     private static void runWithoutGuard(String command) {
         try {
-            Process once = new ProcessBuilder("/bin/sh", "-c", SCRIPT, "jrun-signal", "/nonexistent")
+            Process once = new ProcessBuilder("/bin/sh", "-c", SCRIPT, "jrun-signal", "/nonexistent", NOTHING)
                     .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
             try (OutputStream commands = once.getOutputStream()) {
-                commands.write((command.startsWith("add ") ? "bye\n" : command + "\nbye\n")
+                commands.write((KEPT.matcher(command).lookingAt() ? "bye\n" : command + "\nbye\n")
                         .getBytes(StandardCharsets.US_ASCII));
             }
         } catch (IOException e) {

@@ -24,6 +24,7 @@ import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
+import io.jrun.comm.shm.SegmentNames;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.security.MessageDigest;
@@ -99,7 +100,7 @@ final class Job {
         Node node = NodeProbe.probeHere();
         Path logDir = Path.of(request.getLogDir()); // Before anything is taken that would have to be given back.
         ControlSocket socket = ControlSocket.bind();
-        Guard guard = startGuard(socket);
+        Guard guard = startGuard(socket, request.getRunId());
         MasterPort masterPort = request.getReserveMasterPort() ? reservePort(socket, guard) : null;
         LaunchContext context =
                 new LaunchContext(node, options, request.getRunId(), logDir, socket.path(), System.getenv());
@@ -122,9 +123,9 @@ final class Job {
                 .build());
     }
 
-    private static Guard startGuard(ControlSocket socket) throws IOException {
+    private static Guard startGuard(ControlSocket socket, String runId) throws IOException {
         try {
-            return Guard.start(socket.folder());
+            return Guard.start(socket.folder(), SegmentNames.ofRun(runId));
         } catch (IOException e) {
             socket.close();
             throw e;
@@ -289,9 +290,6 @@ final class Job {
             finish();
             return;
         }
-        if (resources != null && !round.isReaped()) {
-            resources.guard().cutOff(); // the coordinator is gone, or this agent is being stopped
-        }
         var _ = mailbox.postIn(TimeUnit.SECONDS.toMillis(END_SECONDS), this::finish);
         round.killAll();
         round.whenReaped(this::finish);
@@ -304,6 +302,9 @@ final class Job {
         feed.close();
         if (round != null) {
             round.closeConnections();
+            if (resources != null && !round.isReaped()) {
+                resources.guard().cutOff();
+            }
         }
         try {
             if (resources != null) {

@@ -69,6 +69,11 @@ final class Round {
     private final List<ToAgent> beforeStart = new ArrayList<>();
     private @Nullable Round before;
     private boolean started;
+    private long mark;
+
+    /** Processes that carry the mark may be left, and no worker that goes on carries it. */
+    private boolean marked;
+
     private boolean killed;
     private Runnable whenReaped = () -> {};
 
@@ -118,6 +123,7 @@ final class Round {
         WorkerConnection connection = previous.rendezvous.release(worker.rank());
         if (connection != null) {
             previous.living.remove(worker.rank());
+            previous.marked = false; // its mark lives on, until the job ends
             carried.put(worker, connection);
             living.put(spec.getRank(), worker);
             worker.goOnIn(this, launch.getRound(), spec);
@@ -136,7 +142,9 @@ final class Round {
                                     + " local workers); set it to choose otherwise"));
         }
         if (!killed) {
+            mark = around.guard().beginRound(launch.getRound());
             launch.getWorkersList().forEach(this::start);
+            marked = true;
         }
         beforeStart.forEach(this::handle);
         beforeStart.clear();
@@ -158,7 +166,7 @@ final class Round {
             }
         } else {
             try {
-                living.put(spec.getRank(), Worker.start(this, launch, spec, around));
+                living.put(spec.getRank(), Worker.start(this, launch, spec, around, mark));
             } catch (IOException e) {
                 exited(spec.getRank(), NO_FILES, WorkerEnd.notStarted(String.valueOf(e.getMessage())));
             }
@@ -291,6 +299,10 @@ final class Round {
     private void tellIfReaped() {
         if (isReaped()) {
             stopping.over();
+            if (marked) {
+                marked = false;
+                around.guard().endRound(mark);
+            }
             whenReaped.run();
         }
     }

@@ -38,9 +38,11 @@ final class Worker implements WorkerProcess.Listener {
     /**
      * Starts a process; {@code round} hears of its start and its end.
      *
+     * @param mark of the round's processes
      * @throws IOException if its log folder cannot be written
      */
-    static Worker start(Round round, Launch launch, WorkerSpec spec, Round.Surroundings around) throws IOException {
+    static Worker start(Round round, Launch launch, WorkerSpec spec, Round.Surroundings around, long mark)
+            throws IOException {
         LaunchContext context = around.context();
         Path logDir = context.rankLogDir(launch, spec.getRank());
         WorkerPlan plan = new WorkerPlan(
@@ -50,6 +52,7 @@ final class Worker implements WorkerProcess.Listener {
                 Path.of(launch.getWorkingDir()),
                 WorkerCommand.neededFiles(launch),
                 logDir,
+                mark,
                 JvmDefaults.addsVectorModule(launch));
         Worker worker;
         try {

@@ -7,17 +7,22 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Puts a worker into a session and process group of its own and lets the kernel kill it when the thread that forked it
- * ends: {@code setsid setpriv --pdeathsig KILL command}. Both replace themselves, so the pid stays. They are named by
- * absolute path, since the worker's own PATH may be anything.
+ * ends: {@code prlimit --rttime=MARK setsid setpriv --pdeathsig KILL command}. Each replaces itself, so the pid stays. They are
+ * named by absolute path, since the worker's own PATH may be anything.
  */
 public final class ParentDeath {
-    private final List<String> prefix;
+    private static final Path LIMITS = Path.of("/proc/self/limits");
 
-    private ParentDeath(List<String> prefix) {
+    private final List<String> prefix;
+    private final Optional<String> prlimit;
+
+    private ParentDeath(List<String> prefix, Optional<String> prlimit) {
         this.prefix = prefix;
+        this.prlimit = prlimit;
     }
 
     /**
@@ -38,12 +43,26 @@ public final class ParentDeath {
                 locate("setpriv", "pdeathsig", "util-linux 2.33", environment),
                 "--pdeathsig",
                 "KILL"));
-        return new ParentDeath(prefix);
+        Optional<String> prlimit = marksAreKept()
+                ? Optional.of(locate("prlimit", "rttime", "util-linux 2.33", environment))
+                : Optional.empty();
+        return new ParentDeath(prefix, prlimit);
     }
 
-    /** The command with these in front. */
-    public List<String> wrap(List<String> command) {
-        List<String> wrapped = new ArrayList<>(prefix);
+    /** Sandboxes that have a kernel of their own may lack the limit, and could not show it. */
+    private static boolean marksAreKept() throws IOException {
+        return Files.isReadable(LIMITS) && Files.readString(LIMITS).contains("Max realtime timeout");
+    }
+
+    /**
+     * The command with these in front.
+     *
+     * @param mark the limit of real-time CPU time that marks its processes
+     */
+    public List<String> wrap(List<String> command, long mark) {
+        List<String> wrapped = new ArrayList<>();
+        prlimit.ifPresent(program -> wrapped.addAll(List.of(program, "--rttime=" + mark)));
+        wrapped.addAll(prefix);
         wrapped.addAll(command);
         return wrapped;
     }

@@ -13,6 +13,7 @@ import java.util.Map;
  * @param workingDir where it starts
  * @param neededFiles what must be on this node besides the program itself
  * @param logDir the rank's log folder, created if missing
+ * @param mark a limit that all of its processes inherit, by which they are found
  * @param dropIncubatorLine whether the JVM's notice about the Vector API is of our making
  */
 public record WorkerPlan(
@@ -22,6 +23,7 @@ public record WorkerPlan(
         Path workingDir,
         List<Path> neededFiles,
         Path logDir,
+        long mark,
         boolean dropIncubatorLine) {
     /** Copies lists and map. */
     public WorkerPlan {

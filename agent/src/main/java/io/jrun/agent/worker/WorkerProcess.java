@@ -116,7 +116,7 @@ public final class WorkerProcess {
         executor.setProcessDestroyer(new Watch());
         logs.onExit(this::onExit);
         startNanos = System.nanoTime();
-        executor.execute(new ExactCommandLine(parentDeath.wrap(plan.command())), plan.environment());
+        executor.execute(new ExactCommandLine(parentDeath.wrap(plan.command(), plan.mark())), plan.environment());
     }
 
     private synchronized void onStart(Process started) {

@@ -131,6 +131,49 @@ class SupervisionTest {
         ProcessHandle.of(Processes.readPid(pidFile)).ifPresent(ProcessHandle::destroyForcibly);
     }
 
+    /** As daemons do; nothing that they inherit by their own will says whose they are. */
+    @Test
+    void childWithoutEnvironmentInASessionOfItsOwnIsKilledWithTheRound() throws IOException {
+        Path pidFile = folder.resolve("child");
+        job.launch(job.shells(
+                1,
+                "env -i setsid /bin/sh -c 'echo $$ > \"" + pidFile
+                        + "\"; exec sleep 300' < /dev/null > /dev/null 2>&1 &" + " until [ -s '" + pidFile
+                        + "' ]; do sleep 0.01; done"));
+        assertThat(job.exited(0).getExitCode()).isZero();
+        long child = Processes.readPid(pidFile);
+        Processes.await(() -> !Processes.isAlive(child));
+    }
+
+    @Test
+    void sharedMemoryThatNobodyUsesIsRemovedWithTheRound() throws Exception {
+        Path used = sharedMemory("a-used");
+        Path left = sharedMemory("b-left");
+        Path strange = Path.of("/dev/shm", "other-" + job.runId());
+        Process user = new ProcessBuilder("flock", "-s", used.toString(), "-c", "echo ready; exec sleep 300").start();
+        try {
+            user.inputReader().readLine();
+            job.launch(job.shells(1, ": > '" + left + "'; : > '" + strange + "'"));
+            assertThat(job.exited(0).getExitCode()).isZero();
+            Processes.await(() -> !Files.exists(left));
+            job.end();
+            assertThat(used).exists();
+            assertThat(strange).exists();
+        } finally {
+            user.descendants().forEach(ProcessHandle::destroyForcibly);
+            user.destroyForcibly();
+            Files.deleteIfExists(used);
+            Files.deleteIfExists(strange);
+        }
+    }
+
+    /** The name of a segment of the job's. */
+    private Path sharedMemory(String end) throws IOException {
+        return Path.of(
+                "/dev/shm",
+                "jrun-" + Files.getAttribute(Path.of("/proc/self"), "unix:uid") + "-" + job.runId() + "-" + end);
+    }
+
     @Test
     void processThatIgnoresTermIsKilledAfterTheGraceTime() throws IOException {
         job.launch(job.shells(1, "trap '' TERM; echo ready; while :; do sleep 0.05; done"));

@@ -24,7 +24,8 @@ class ParentDeathTest {
 
     @Test
     void programsOfThisMachineAreNewEnough() throws IOException {
-        assertThat(ParentDeath.find(Map.of("SLURM_JOB_ID", "7")).wrap(List.of("true")))
+        assertThat(ParentDeath.find(Map.of("SLURM_JOB_ID", "7")).wrap(List.of("true"), 7))
+                .contains("--rttime=7")
                 .containsSequence("--ignore-signal=USR1,USR2")
                 .containsSequence("--pdeathsig", "KILL", "true");
     }
@@ -55,7 +56,7 @@ class ParentDeathTest {
     @Test
     void aScriptInFrontOfAProgramIsBelieved() throws IOException {
         Map<String, String> script = with("setpriv", "#!/bin/sh\nexec /opt/bin/setpriv \"$@\"\n");
-        assertThat(ParentDeath.find(script).wrap(List.of()))
+        assertThat(ParentDeath.find(script).wrap(List.of(), 7))
                 .contains(folder.resolve("setpriv").toString());
     }
 }

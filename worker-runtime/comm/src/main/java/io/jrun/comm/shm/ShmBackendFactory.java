@@ -8,9 +8,6 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.WorldContext;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
@@ -21,18 +18,14 @@ import java.util.HexFormat;
  * one name cannot take the next.
  */
 public final class ShmBackendFactory implements BackendFactory {
-    private static final int RUN_ID_CHARS = 40;
     private static final int DIGEST_BYTES = 10;
 
     private final WorldContext world;
-    private final String userPrefix;
 
     /** Removes the segments that killed processes of this user have left behind. */
     public ShmBackendFactory(WorldContext world) {
         this.world = world;
-        int user = userId();
-        this.userPrefix = "jrun-" + user + "-";
-        Sweeper.sweep(userPrefix, user);
+        Sweeper.sweep(SegmentNames.ofUser(), SegmentNames.userId());
     }
 
     @Override
@@ -53,9 +46,7 @@ public final class ShmBackendFactory implements BackendFactory {
     public void close() {}
 
     private String fileName(String groupName, String part) {
-        String run = world.runId().replaceAll("[^A-Za-z0-9._-]", "_");
-        return userPrefix + run.substring(0, Math.min(run.length(), RUN_ID_CHARS)) + "-"
-                + digest(groupName + "/" + part) + "-" + part;
+        return SegmentNames.ofRun(world.runId()) + digest(groupName + "/" + part) + "-" + part;
     }
 
     private String digest(String segment) {
@@ -68,14 +59,6 @@ public final class ShmBackendFactory implements BackendFactory {
             return HexFormat.of().formatHex(sha.digest(), 0, DIGEST_BYTES);
         } catch (NoSuchAlgorithmException e) {
             throw new CommException(ErrorCode.SYSTEM, "this JVM has no SHA-256", e);
-        }
-    }
-
-    private static int userId() {
-        try {
-            return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
-        } catch (IOException e) {
-            throw new CommException(ErrorCode.SYSTEM, "cannot read this process's user: " + e.getMessage(), e);
         }
     }
 }
