@@ -16,6 +16,9 @@ import java.util.Optional;
  */
 public record Surroundings(
         Map<String, String> environment, Path directory, Path home, Path command, TerminalStreams terminals) {
+    /** Linux takes no longer path. */
+    private static final int MOST_PATH_CHARS = 4095;
+
     public Surroundings {
         environment = Map.copyOf(environment);
     }
@@ -32,6 +35,9 @@ public record Surroundings(
      * @throws UsageException if no file can be called so
      */
     public Path resolve(String text) {
+        if (text.length() > MOST_PATH_CHARS) {
+            throw new UsageException("'" + text + "' is no path: longer than " + MOST_PATH_CHARS + " characters.");
+        }
         try {
             return directory.resolve(text).normalize();
         } catch (InvalidPathException e) {

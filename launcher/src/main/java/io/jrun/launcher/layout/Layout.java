@@ -14,6 +14,9 @@ import java.util.stream.Stream;
 
 /** Places ranks on nodes: in node order each node's local ranks together, or one on each node in turn. Pure. */
 public final class Layout {
+    /** More than any cluster has GPUs. The rank map of so many fits into the launcher's 256 MiB. */
+    private static final int MOST_RANKS = 262_144;
+
     private Layout() {}
 
     /**
@@ -26,6 +29,11 @@ public final class Layout {
                 .map(node -> withChosenGpus(node, rules.gpus().apply(node.nodeRank())))
                 .toList();
         int[] slots = used.stream().mapToInt(node -> slots(node, rules)).toArray();
+        long ranks = Arrays.stream(slots).asLongStream().sum();
+        if (ranks > MOST_RANKS) {
+            throw new LayoutException("the job would have " + ranks + " ranks, and jrun starts at most " + MOST_RANKS
+                    + ". Name fewer hosts or" + " workers.");
+        }
         List<Placement> placements = new ArrayList<>();
         if (rules.mapBy() == MapBy.NODE) {
             for (int localRank = 0; localRank < Arrays.stream(slots).max().orElse(0); localRank++) {

@@ -210,6 +210,13 @@ class UsageErrorTest {
     }
 
     @Test
+    void pathThatIsTooLongIsRefusedAtOnce() {
+        assertThatThrownBy(() -> requests.request("--workdir=" + "a/".repeat(60_000), "train.jar"))
+                .hasMessageStartingWith("'a/a/")
+                .hasMessageEndingWith("/' is no path: longer than 4095 characters.");
+    }
+
+    @Test
     void emptyProgramIsRefused() {
         assertThatThrownBy(() -> requests.request("")).hasMessage("PROGRAM is ''; name a jar or an executable.");
     }
