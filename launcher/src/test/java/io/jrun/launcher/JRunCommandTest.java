@@ -73,6 +73,8 @@ class JRunCommandTest {
         assertThat(run("-h")).isZero();
         assertThat(out.toString(StandardCharsets.UTF_8).lines()).hasSizeLessThan(45);
         out.reset();
+        assertThat(run("-h", "--no-such-option")).isZero();
+        out.reset();
         assertThat(run("--help")).isZero();
         String whole = out.toString(StandardCharsets.UTF_8);
         assertThat(whole).contains("--signals-to-handle", "Exit codes:");
@@ -85,6 +87,8 @@ class JRunCommandTest {
 
     @Test
     void wordsAfterTheProgramOfASubmittedJobAreItsOwn() {
+        assertThat(run("submit", "-t", "1:00:00", "train.jar")).isEqualTo(2);
+        assertThat(err.toString(StandardCharsets.UTF_8)).contains("A time limit is --timeout, of 'jrun submit'");
         assertThat(run("submit", "--print", "train.jar", "--help")).isZero();
         assertThat(out.toString(StandardCharsets.UTF_8)).contains("train.jar --help");
     }
@@ -138,7 +142,7 @@ class JRunCommandTest {
         assertThat(run("bench", "--nproc-per-node=2")).isEqualTo(2);
         assertThat(err)
                 .hasToString(
-                        "jrun: OPERATION is missing: jrun bench OPERATION [options]; 'jrun bench --help' shows them.\n");
+                        "jrun: OPERATION is missing; usage: jrun bench OPERATION [options]. 'jrun bench --help' shows them.\n");
     }
 
     @Test

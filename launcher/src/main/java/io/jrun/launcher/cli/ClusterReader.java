@@ -119,7 +119,7 @@ final class ClusterReader {
                 : SecretPath.standard(surroundings);
         if (!Files.isReadable(secret)) {
             throw new UsageException(settings.name(LaunchOption.SECRET_FILE) + ": " + secret
-                    + ": no such readable file; it is the one that 'jrun agent' was given on each host.");
+                    + ": no such readable file; give the file that 'jrun agent' uses on each host.");
         }
         return new Cluster.Standing(port, secret);
     }

@@ -36,7 +36,7 @@ final class Companions {
                 LaunchOption.MASTER_ADDR,
                 LaunchOption.NODE_RANK,
                 LaunchOption.LOCAL_ADDR)) {
-            need(option, !named, "is for a jrun on each node, but here one starts all hosts that are named");
+            need(option, !named, "is for one jrun on each node, but this jrun starts all named hosts");
         }
     }
 

@@ -87,6 +87,10 @@ enum ForeignOption {
             "--tag-output --timestamp-output -l --label -u --unbuffered",
             "the form of the output in mpirun and srun",
             "leave it out: each line carries its rank and host, and files go to --log-dir"),
+    VERBOSITY(
+            "-v --verbose -q --quiet -Q",
+            "the amount of messages in other launchers",
+            "leave it out; --dry-run shows the ranks, -V the version"),
     OUTPUT_FILES(
             "-o --output --error --output-filename --enable-each-rank-log",
             "the output files in srun, Horovod and DeepSpeed",

@@ -43,8 +43,8 @@ public sealed interface JobRequest {
         }
         settings.addEnvironment(surroundings.environment());
         if (words.isEmpty()) {
-            throw new UsageException("PROGRAM is missing: jrun [options] PROGRAM [args...]; " + swallowed(args)
-                    + "'jrun --help' shows examples.");
+            throw new UsageException("PROGRAM is missing; usage: jrun [options] PROGRAM [args...]. " + swallowed(args)
+                    + "'jrun -h' shows examples.");
         }
         JobSpec job =
                 new JobSpecBuilder(settings, surroundings).build(words.getFirst(), words.subList(1, words.size()));
@@ -56,14 +56,14 @@ public sealed interface JobRequest {
         boolean taken = args.size() > 1
                 && args.get(args.size() - 2).matches("-[^=]*")
                 && !args.getLast().startsWith("-");
-        return taken ? "'" + args.getLast() + "' was taken as the value of " + args.get(args.size() - 2) + "; " : "";
+        return taken ? "'" + args.getLast() + "' was taken as the value of " + args.get(args.size() - 2) + ". " : "";
     }
 
     private static JobRequest detach(JobSpec job) {
         if (job.json()) {
             throw new UsageException(
-                    "--json prints a job's result, and --detach does not wait for it; give one of them,"
-                            + " and 'jrun describe --json' later.");
+                    "--json and --detach exclude each other (a detached job has no result yet); leave --json out, and"
+                            + " use 'jrun describe --json JOB' later.");
         }
         return new Detach(job);
     }
@@ -77,12 +77,12 @@ public sealed interface JobRequest {
         BenchArguments bench = BenchArguments.split(args);
         if (bench.programs().isEmpty()) {
             throw new UsageException(
-                    "OPERATION is missing: jrun bench OPERATION [options]; 'jrun bench --help' shows them.");
+                    "OPERATION is missing; usage: jrun bench OPERATION [options]. 'jrun bench --help' shows them.");
         }
         OptionScanner.Scanned parsed = OptionScanner.scan(bench.own());
         Settings settings = Settings.ofCommandLine(parsed);
         if (settings.has(LaunchOption.DETACH)) {
-            throw new UsageException("--detach is for jobs; a benchmark's result is what it prints here.");
+            throw new UsageException("--detach is for jobs, and a benchmark prints its result here; leave it out.");
         }
         settings.addEnvironment(surroundings.environment());
         String jar = surroundings.home().resolve("lib/bench/bench.jar").toString();

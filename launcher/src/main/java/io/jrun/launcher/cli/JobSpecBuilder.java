@@ -202,7 +202,7 @@ final class JobSpecBuilder {
     private ConsoleSettings console() {
         return new ConsoleSettings(
                 Values.streams(settings.text(LaunchOption.REDIRECTS, "0"), settings.name(LaunchOption.REDIRECTS)),
-                Values.streams(settings.text(LaunchOption.TEE, "0"), settings.name(LaunchOption.TEE)),
+                Values.tee(settings.text(LaunchOption.TEE, "0"), settings.name(LaunchOption.TEE)),
                 ranks(LaunchOption.LOCAL_RANKS_FILTER),
                 ranks(LaunchOption.RANKS_FILTER),
                 prefixed,

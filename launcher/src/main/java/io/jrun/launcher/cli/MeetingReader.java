@@ -80,8 +80,8 @@ final class MeetingReader {
         }
         if (!namesPlace(settings)) {
             throw new UsageException(settings.name(LaunchOption.NNODES) + ": '" + settings.text(LaunchOption.NNODES, "")
-                    + "' is not usable; name the hosts with --hosts or --hostfile, or with --rdzv-endpoint where the jruns"
-                    + " of all nodes meet, or use 1.");
+                    + "' nodes, but no hosts are named; give --hosts or --hostfile, or on every node"
+                    + " --rdzv-endpoint=HOST:PORT.");
         }
         HomeAddress address = address();
         OptionalInt rank = nodeRank(nodes, conf);

@@ -43,7 +43,8 @@ final class OptionForm {
             case JOIN_TIMEOUT, NODE_COOLDOWN, RESTART_WINDOW, TIMEOUT, SHUTDOWN_TIMEOUT, MONITOR_INTERVAL ->
                 Values.time(text, name);
             case WORKER_TIMEOUT, PROGRESS_TIMEOUT -> checkSilence(text, name);
-            case REDIRECTS, TEE -> Values.streams(text, name);
+            case REDIRECTS -> Values.streams(text, name);
+            case TEE -> Values.tee(text, name);
             case LOCAL_RANKS_FILTER, RANKS_FILTER -> Values.ranks(text, name);
             case RDZV_ENDPOINT -> {
                 if (!text.isEmpty()) { // torchrun's default

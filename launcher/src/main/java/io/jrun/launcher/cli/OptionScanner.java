@@ -95,6 +95,9 @@ final class OptionScanner {
             value = Optional.of(arg.substring(arg.charAt(2) == '=' ? 3 : 2));
             option = byName.get(name);
         }
+        if (option == null && (brief || help)) {
+            return; // help was asked for: that is the answer
+        }
         if (option == null) {
             Optional<String> following = Optional.of(next)
                     .filter(index -> index < args.size())

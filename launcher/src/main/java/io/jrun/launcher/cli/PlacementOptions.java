@@ -150,9 +150,8 @@ final class PlacementOptions {
 
     private void refuseUncounted(Host host, LaunchOption option) {
         if (!host.gpus().isAll() && host.slots().isEmpty() && !settings.has(LaunchOption.NPROC_PER_NODE)) {
-            throw new UsageException(settings.name(option) + ": how many workers " + host.name()
-                    + " gets then is not known; give --nproc-per-node=gpu, or its number of GPUs: " + host.name()
-                    + ":8.");
+            throw new UsageException(settings.name(option) + ": the number of workers on " + host.name()
+                    + " is unknown; give --nproc-per-node=gpu, or its number of GPUs: " + host.name() + ":8.");
         }
     }
 
@@ -161,8 +160,9 @@ final class PlacementOptions {
                 .map(host -> {
                     if (host.slots().orElse(workers) < workers) {
                         throw new UsageException(settings.name(LaunchOption.MAP_BY) + ": " + workers + " workers on "
-                                + host.name() + ", which has room for "
-                                + host.slots().getAsInt() + ".");
+                                + host.name() + " are more than its "
+                                + host.slots().getAsInt()
+                                + " slots; give a smaller number, or more slots.");
                     }
                     return new Host(host.name(), OptionalInt.of(workers), host.gpus());
                 })

@@ -40,8 +40,7 @@ final class SlurmReader {
             Optional<Allocation> allocation = Allocation.of(surroundings.environment(), JobQuery::scontrol);
             if (allocation.isEmpty() && demanded) {
                 throw new UsageException(settings.name(LaunchOption.LAUNCH)
-                        + " slurm works in an allocation of Slurm's: in a batch script, or after salloc. 'jrun submit'"
-                        + " submits a job.");
+                        + " slurm needs a Slurm allocation (a batch script or salloc); 'jrun submit' submits a job.");
             }
             return allocation.map(this::cluster);
         } catch (AllocationException e) {

@@ -143,6 +143,15 @@ final class Values {
         return new StreamChoice(0, byLocalRank);
     }
 
+    /** The stream choice of --tee, whose -t is the time limit in srun. */
+    static StreamChoice tee(String text, String name) {
+        try {
+            return streams(text, name);
+        } catch (UsageException e) {
+            throw new UsageException(e.getMessage() + " A time limit is --timeout, of 'jrun submit' also --time.");
+        }
+    }
+
     private static int streamBits(String part, String text, String name) {
         return switch (part.strip()) {
             case "0" -> 0;

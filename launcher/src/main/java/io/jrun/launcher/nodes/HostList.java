@@ -42,7 +42,7 @@ public final class HostList {
     /** Adds {@code more} unless there are too many then. */
     static void add(List<Host> hosts, List<Host> more) {
         if (hosts.size() + more.size() > HostNames.MOST) {
-            throw new HostSyntaxException("it names more than " + HostNames.MOST + " hosts");
+            throw new HostSyntaxException("more than " + HostNames.MOST + " hosts are named");
         }
         hosts.addAll(more);
     }
@@ -50,13 +50,13 @@ public final class HostList {
     /** Refuses none at all, and a name that comes twice. */
     static List<Host> checked(List<Host> hosts) {
         if (hosts.isEmpty()) {
-            throw new HostSyntaxException("it names no host");
+            throw new HostSyntaxException("no host is named");
         }
         Set<String> seen = new HashSet<>();
         for (Host host : hosts) {
             if (!seen.add(host.name())) {
-                throw new HostSyntaxException("it names '" + host.name()
-                        + "' twice; name it once, with all its workers (" + host.name() + ":8)");
+                throw new HostSyntaxException("host '" + host.name()
+                        + "' is named twice; name it once, with all its workers (" + host.name() + ":8)");
             }
         }
         return hosts;

@@ -61,12 +61,12 @@ public final class NodeChoice {
                     throw new HostSyntaxException("it names '" + host + "' twice");
                 }
                 if (chosen.size() > HostNames.MOST) {
-                    throw new HostSyntaxException("it names more than " + HostNames.MOST + " hosts");
+                    throw new HostSyntaxException("more than " + HostNames.MOST + " hosts are named");
                 }
             }
         }
         if (chosen.isEmpty()) {
-            throw new HostSyntaxException("it names no host");
+            throw new HostSyntaxException("no host is named");
         }
         return new NodeChoice(chosen);
     }

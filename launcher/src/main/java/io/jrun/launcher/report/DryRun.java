@@ -51,7 +51,7 @@ public final class DryRun {
         List<String> lines = new ArrayList<>();
         for (JobFiles.Tree tree : files.trees()) {
             int count = tree.entries().size();
-            lines.add("sent where it is lacking: " + tree.path() + " (" + (count == 1 ? "" : count + " files, ")
+            lines.add("sent to hosts that lack it: " + tree.path() + " (" + (count == 1 ? "" : count + " files, ")
                     + tree.bytes() + " bytes)");
         }
         return lines;

@@ -59,22 +59,22 @@ class UsageErrorTest {
         --nproc-per-node=0 train.jar     | --nproc-per-node: '0' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nproc-per-node=-2 train.jar    | --nproc-per-node: '-2' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
         --nproc-per-node=two train.jar   | --nproc-per-node: 'two' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
-        --nnodes=2 train.jar             | --nnodes: '2' is not usable; name the hosts with --hosts or --hostfile, or with --rdzv-endpoint where the jruns of all nodes meet, or use 1.
+        --nnodes=2 train.jar             | --nnodes: '2' nodes, but no hosts are named; give --hosts or --hostfile, or on every node --rdzv-endpoint=HOST:PORT.
         --nnodes=3:2 --rdzv-endpoint=a train.jar | --nnodes: '3:2' is not usable; give a number of nodes, or MIN:MAX.
         --nnodes=2 --rdzv-endpoint=a:0 train.jar | --rdzv-endpoint: 'a:0' is not usable; give a host and a port other than 0, the same on all nodes.
         --nnodes=2 --rdzv-endpoint=a --node-rank=2 train.jar | --node-rank: '2' is not usable; give a whole number from 0 to 1.
         --rdzv-backend=etcd train.jar    | --rdzv-backend: 'etcd' is not usable; give c10d, static or jrun, which all mean jrun's own.
         --nnodes=2 --rdzv-endpoint=a --standalone train.jar | --standalone means this machine alone, but --nnodes is 2.
-        --launch=slurm train.jar         | --launch slurm works in an allocation of Slurm's: in a batch script, or after salloc. 'jrun submit' submits a job.
+        --launch=slurm train.jar         | --launch slurm needs a Slurm allocation (a batch script or salloc); 'jrun submit' submits a job.
         --launch=slurm --hosts=h1 train.jar | --launch slurm means the allocation's nodes, but --hosts names hosts. --include chooses among the nodes.
         --include=h1 train.jar           | --include chooses among the hosts of --hosts, --hostfile or a Slurm allocation, and there are none here; for this machine's GPUs set CUDA_VISIBLE_DEVICES.
         --hosts=h1 --include=h1 --exclude=h1 train.jar | --include and --exclude cannot both choose the hosts; give one of them.
         --hosts=h[1-9] --include=h11 train.jar | --include: 'h11' is not among the job's hosts, h1,h2,h3,h4,h5,h6,h7,h8 and 1 more.
-        --hosts=h1 --exclude=h1:0 train.jar | --exclude: how many workers h1 gets then is not known; give --nproc-per-node=gpu, or its number of GPUs: h1:8.
+        --hosts=h1 --exclude=h1:0 train.jar | --exclude: the number of workers on h1 is unknown; give --nproc-per-node=gpu, or its number of GPUs: h1:8.
         --map-by=socket train.jar        | --map-by: 'socket' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
         --map-by=ppr:0 train.jar         | --map-by: 'ppr:0' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
         --map-by=ppr:2 --nproc-per-node=4 train.jar | --map-by and --nproc-per-node name different numbers of workers on each node; give one of them.
-        --hosts=h1:2 --map-by=ppr:4 train.jar | --map-by: 4 workers on h1, which has room for 2.
+        --hosts=h1:2 --map-by=ppr:4 train.jar | --map-by: 4 workers on h1 are more than its 2 slots; give a smaller number, or more slots.
         --bind-to=socket train.jar       | --bind-to: 'socket' is not usable; give core, numa or none.
         --max-restarts=-1 train.jar      | --max-restarts: '-1' is not usable; give a whole number, at least 0.
         --timeout=0 train.jar            | --timeout: '0' is not usable; give more than 0.
@@ -85,7 +85,7 @@ class UsageErrorTest {
         --encrypt --backend=gloo train.jar | --encrypt: gloo sends its data in plain text; use --backend=jrun, or leave --encrypt out.
         --env=A train.jar                | --env: 'A' is not usable; give NAME=VALUE.
         -r=4 train.jar                   | --redirects: '4' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
-        -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. A time limit is --timeout, of 'jrun submit' also --time.
         --ranks-filter=5-2 train.jar     | --ranks-filter: '5-2' is not usable; give ranks like 0,2-5.
         --master-port=70000 train.jar    | --master-port: '70000' is not usable; give a whole number from 0 to 65535.
         --signals-to-handle=QUIT train.jar  | --signals-to-handle: SIGQUIT alone cannot be handled, since a JVM prints its threads on it and takes no handler. Give some of SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2 too.
@@ -105,25 +105,25 @@ class UsageErrorTest {
         --join-timeout=9 train.jar       | --join-timeout is for jobs on several hosts; see --hosts. Leave it out.
         --hosts=a,b --launch=ssh --node-cooldown=9 train.jar | --node-cooldown is for jobs with --nnodes MIN:MAX or --spares. Leave it out.
         --restart-window=9m train.jar    | --restart-window limits restarts, but --max-restarts is 0. Leave it out.
-        --hosts=a --launch=ssh --rdzv-endpoint=a train.jar | --rdzv-endpoint is for a jrun on each node, but here one starts all hosts that are named. Leave it out.
+        --hosts=a --launch=ssh --rdzv-endpoint=a train.jar | --rdzv-endpoint is for one jrun on each node, but this jrun starts all named hosts. Leave it out.
         --launch=rsh train.jar           | --launch: 'rsh' is not usable; give auto, local, hosts, ssh or slurm.
         --hosts=a --hostfile=b train.jar | --hosts and --hostfile both name the hosts; give one of them.
-        --hosts=a,a train.jar            | --hosts: it names 'a' twice; name it once, with all its workers (a:8).
+        --hosts=a,a train.jar            | --hosts: host 'a' is named twice; name it once, with all its workers (a:8).
         --hosts=n[2-1] train.jar         | --hosts: 'n[2-1]': the range 2-1 goes down.
         --nodelist=n[a-c] train.jar      | --nodelist: 'n[a-c]': brackets hold decimal numbers and ranges, as [01-04,07], not 'a'.
         --hosts=a:0 train.jar            | --hosts: 'a:0': '0' is no number of workers from 1 to 4096.
-        --hosts=, train.jar              | --hosts: it names no host.
+        --hosts=, train.jar              | --hosts: no host is named.
         --hostfile=b train.jar           | --hostfile: b: no such file.
         --hostfile=train.py train.jar    | --hostfile: train.py: line 1: 'print()': a host's name has letters, digits, dots, dashes and underscores.
         --hosts=a --agent-port=0 train.jar | --agent-port: '0' is not usable; give a whole number from 1 to 65535.
         --hosts=a,b --secret-file=train.py --nnodes=3 train.jar | --nnodes: '3' is not usable; the number of hosts that are named is 2.
         --hosts=a --secret-file=train.py --standalone train.jar | --standalone means this machine alone, but hosts are named.
         --json=maybe train.jar           | --json: 'maybe' is not usable; give true or false.
-        --nproc-per-node=2               | PROGRAM is missing: jrun [options] PROGRAM [args...]; 'jrun --help' shows examples.
-        -t train.jar                     | -t takes the word after it as its value. --tee: 'train.jar' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
-        -t train.jar --steps=5           | -t takes the word after it as its value. --tee: 'train.jar' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        --nproc-per-node=2               | PROGRAM is missing; usage: jrun [options] PROGRAM [args...]. 'jrun -h' shows examples.
+        -t train.jar                     | -t takes the word after it as its value. --tee: 'train.jar' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. A time limit is --timeout, of 'jrun submit' also --time.
+        -t train.jar --steps=5           | -t takes the word after it as its value. --tee: 'train.jar' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. A time limit is --timeout, of 'jrun submit' also --time.
         -f train.jar                     | --file: 'train.jar' is a jar, not a job file; a program follows the options: jrun --file=JOB.yaml train.jar.
-        --role train.jar                 | PROGRAM is missing: jrun [options] PROGRAM [args...]; 'train.jar' was taken as the value of --role; 'jrun --help' shows examples.
+        --role train.jar                 | PROGRAM is missing; usage: jrun [options] PROGRAM [args...]. 'train.jar' was taken as the value of --role. 'jrun -h' shows examples.
         --node-rank=[1- train.jar        | --node-rank: '[1-' is not usable; give a whole number from 0 to 65535.
         --local-addr=../etc train.jar    | --local-addr: '../etc' is not usable; give a host's name (letters, digits, dots, dashes, underscores) or an address.
         --master-addr=a/b train.jar      | --master-addr: 'a/b' is not usable; give a host's name (letters, digits, dots, dashes, underscores) or an address.
@@ -313,7 +313,7 @@ class UsageErrorTest {
         requests.with("PET_NNODES", "2:4");
         assertThatThrownBy(() -> requests.job())
                 .hasMessage(
-                        "--nnodes (from PET_NNODES): '2:4' is not usable; name the hosts with --hosts or --hostfile,"
-                                + " or with --rdzv-endpoint where the jruns of all nodes meet, or use 1.");
+                        "--nnodes (from PET_NNODES): '2:4' nodes, but no hosts are named; give --hosts or --hostfile,"
+                                + " or on every node --rdzv-endpoint=HOST:PORT.");
     }
 }

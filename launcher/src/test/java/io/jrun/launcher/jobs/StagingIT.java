@@ -121,8 +121,8 @@ class StagingIT extends RealJobs {
         assertThat(list(cache("h2").resolve("jrun/files"))).hasSize(3); // jar, class, words
         Result map = start(StandingAgent.join(new String[] {"--dry-run"}, job)).await();
         assertThat(map.out())
-                .contains("sent where it is lacking: " + work.resolve("reader.jar") + " (")
-                .contains("sent where it is lacking: " + work.resolve("conf") + " (11 bytes)");
+                .contains("sent to hosts that lack it: " + work.resolve("reader.jar") + " (")
+                .contains("sent to hosts that lack it: " + work.resolve("conf") + " (11 bytes)");
     }
 
     @Test

@@ -46,7 +46,7 @@ class HostListTest {
         assertThat(HostNames.expand("n[1,1,2]")).containsExactly("n1", "n1", "n2");
         assertThatThrownBy(() -> HostList.parse("n[1,1,2]"))
                 .isInstanceOf(HostSyntaxException.class)
-                .hasMessage("it names 'n1' twice; name it once, with all its workers (n1:8)");
+                .hasMessage("host 'n1' is named twice; name it once, with all its workers (n1:8)");
     }
 
     @Test
@@ -121,6 +121,6 @@ class HostListTest {
                         + " 'node1'");
         assertThatThrownBy(() -> HostFile.parse(List.of("a slots=none")))
                 .hasMessage("line 1: 'a slots=none': 'none' is no number of workers from 1 to 4096");
-        assertThatThrownBy(() -> HostFile.parse(List.of("# nothing"))).hasMessage("it names no host");
+        assertThatThrownBy(() -> HostFile.parse(List.of("# nothing"))).hasMessage("no host is named");
     }
 }

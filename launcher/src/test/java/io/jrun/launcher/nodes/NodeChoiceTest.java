@@ -43,7 +43,7 @@ class NodeChoiceTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-        ''            | it names no host
+        ''            | no host is named
         h9            | 'h9' is not among the job's hosts, h1,h2,h3,h4
         h1,h1:0       | it names 'h1' twice
         h1,3          | '3' is no host; GPUs follow a colon: h1:3
