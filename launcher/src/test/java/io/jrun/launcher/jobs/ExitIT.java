@@ -91,7 +91,7 @@ class ExitIT extends RealJobs {
         Result result = jrun.run("--nproc-per-nod=2", "sh", "-c", "echo never");
         assertThat(result.exitCode()).isEqualTo(2);
         assertThat(result.err())
-                .isEqualTo("jrun: unknown option '--nproc-per-nod'. Did you mean '--nproc-per-node'?\n");
+                .isEqualTo("jrun: unknown option '--nproc-per-nod'; did you mean '--nproc-per-node'?\n");
         assertThat(result.out()).isEmpty();
         assertThat(folder.resolve("logs")).doesNotExist();
     }
@@ -144,6 +144,7 @@ class ExitIT extends RealJobs {
     void versionAndHelpGoToStdout() {
         assertThat(jrun.run("version").out()).matches("jrun \\d+\\.\\d+\\.\\d+ \\(Java 2.+\\)\n");
         assertThat(jrun.run("--help").out()).startsWith("Usage: jrun [options] PROGRAM [args...]\n");
+        assertThat(jrun.run("-h").out()).startsWith("Usage: jrun [options] PROGRAM [args...]\n");
         assertThat(jrun.run("completion").out()).contains("--nproc-per-node");
     }
 
