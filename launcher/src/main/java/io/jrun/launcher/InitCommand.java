@@ -25,6 +25,7 @@ final class InitCommand {
      */
     static String run(InitRequest request, Path home) throws IOException {
         Path folder = request.folder();
+        requireEmpty(folder);
         String name = artifactName(folder);
         String pom = template("pom.xml")
                 .replace("@name@", name)
@@ -32,7 +33,6 @@ final class InitCommand {
                 .replace("@version@", Version.TEXT)
                 .replace("@pytorch@", pytorchVersion(home));
         try {
-            requireEmpty(folder);
             Path sources = Files.createDirectories(folder.resolve("src/main/java/com/example"));
             Files.writeString(sources.resolve("Train.java"), template("Train.java"));
             Files.writeString(folder.resolve(".gitignore"), template("gitignore"));
@@ -41,12 +41,12 @@ final class InitCommand {
             throw new UsageException("init: the project cannot be written to " + folder + ": " + e + ".");
         }
         return "made a project in " + folder + "; build and run it:\n"
-                + "  cd " + folder + "\n"
+                + "  cd " + shellWord(folder.toString()) + "\n"
                 + "  mvn package\n"
                 + "  jrun --nproc-per-node=2 target/" + name + ".jar";
     }
 
-    private static void requireEmpty(Path folder) throws IOException {
+    private static void requireEmpty(Path folder) {
         if (!Files.exists(folder)) {
             return;
         }
@@ -57,6 +57,8 @@ final class InitCommand {
             if (content.findAny().isPresent()) {
                 throw new UsageException("init: " + folder + " is not empty; name a new or an empty folder.");
             }
+        } catch (IOException e) {
+            throw new UsageException("init: " + folder + " cannot be read: " + e + ".");
         }
     }
 
@@ -83,6 +85,10 @@ final class InitCommand {
         try (InputStream in = Objects.requireNonNull(InitCommand.class.getResourceAsStream("init/" + file))) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         }
+    }
+
+    private static String shellWord(String text) {
+        return text.matches("[A-Za-z0-9/._-]+") ? text : "'" + text.replace("'", "'\\''") + "'";
     }
 
     private static String xml(String text) {

@@ -138,6 +138,26 @@ class JRunCommandTest {
     }
 
     @Test
+    void initRefusesAFolderThatIsInUseInOneLine() throws IOException {
+        Path used = folder.resolve("used");
+        Files.createDirectories(used.resolve("src"));
+        Path file = Files.writeString(folder.resolve("file"), "");
+        assertRefused(used + " is not empty; name a new or an empty folder.", "init", "used");
+        assertThat(used.resolve("pom.xml")).doesNotExist();
+        assertRefused(file + " is a file; name a new or an empty folder.", "init", "file");
+        assertRefused("DIR is missing; usage: jrun init DIR.", "init");
+        assertRefused("one DIR is expected, but 'b' follows; usage: jrun init DIR.", "init", "a", "b");
+        assertRefused("unknown option '--name=x'; usage: jrun init DIR.", "init", "--name=x");
+    }
+
+    private void assertRefused(String line, String... command) {
+        err.reset();
+        assertThat(run(command)).isEqualTo(2);
+        assertThat(err.toString(StandardCharsets.UTF_8)).hasLineCount(1).endsWith(line + "\n");
+        assertThat(out.size()).isZero();
+    }
+
+    @Test
     void benchWithoutAnOperationIsRefused() {
         assertThat(run("bench", "--nproc-per-node=2")).isEqualTo(2);
         assertThat(err)

@@ -26,10 +26,11 @@ class InitIT extends RealJobs {
     void newProjectBuildsOfflineAndItsLossFalls() throws Exception {
         Result made = jrun.run("init", "my model");
         assertThat(made.exitCode()).as(made.err()).isZero();
-        assertThat(made.out()).endsWith("  mvn package\n  jrun --nproc-per-node=2 target/my-model.jar\n");
+        assertThat(made.out()).endsWith("my model'\n  mvn package\n  jrun --nproc-per-node=2 target/my-model.jar\n");
         Path project = folder.resolve("my model");
         assertThat(project.resolve(".gitignore")).content().startsWith("target/\n");
 
+        assertPluginsAreThoseOfJrunsOwnPom(project.resolve("pom.xml"));
         build(project);
         try (var files = Files.walk(project.resolve("target"))) {
             assertThat(files.filter(file -> file.toString().endsWith(".jar")))
@@ -47,35 +48,14 @@ class InitIT extends RealJobs {
         assertThat(losses.getLast()).isLessThan(losses.getFirst() / 2);
     }
 
-    @Test
-    void folderThatIsInUseIsRefusedInOneLine() throws IOException {
-        Files.writeString(folder.resolve("file"), "");
-        Path used = folder.resolve("used");
-        Files.createDirectories(used.resolve("src"));
-        assertRefused("init: " + used + " is not empty; name a new or an empty folder.", "init", "used");
-        assertThat(used.resolve("pom.xml")).doesNotExist();
-        assertRefused("init: " + folder.resolve("file") + " is a file; name a new or an empty folder.", "init", "file");
-        assertRefused("DIR is missing; usage: jrun init DIR.", "init");
-        assertRefused("unknown option '--name=x'; usage: jrun init DIR.", "init", "--name=x");
-    }
-
     /** So a build of jrun leaves all that a project needs in Maven's cache. */
-    @Test
-    void pluginsOfTheProjectHaveTheVersionsOfJrunsOwn() throws IOException {
-        assertThat(jrun.run("init", "project").exitCode()).isZero();
+    private static void assertPluginsAreThoseOfJrunsOwnPom(Path pom) throws IOException {
         String own = Files.readString(JRun.SCRIPTS.resolveSibling("pom.xml")).replaceAll("\\s+", "");
-        List<String> plugins = PLUGIN.matcher(Files.readString(folder.resolve("project/pom.xml")))
+        List<String> plugins = PLUGIN.matcher(Files.readString(pom))
                 .results()
                 .map(plugin -> plugin.group().replaceAll("\\s+", ""))
                 .toList();
         assertThat(plugins).hasSize(6).allSatisfy(plugin -> assertThat(own).contains(plugin));
-    }
-
-    private void assertRefused(String line, String... command) {
-        Result refused = jrun.run(command);
-        assertThat(refused.exitCode()).isEqualTo(2);
-        assertThat(refused.err()).isEqualTo("jrun: " + line + "\n");
-        assertThat(refused.out()).isEmpty();
     }
 
     private void build(Path project) throws IOException, InterruptedException {
