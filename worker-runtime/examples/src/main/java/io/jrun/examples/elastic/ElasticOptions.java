@@ -5,7 +5,7 @@ import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** The command line. */
+/** The command line of {@link TrainElastic}. */
 final class ElasticOptions {
     static final String HELP = """
             Learns to tell two spirals apart, and goes on when workers are lost:
@@ -78,7 +78,7 @@ final class ElasticOptions {
         return batch;
     }
 
-    /** After each step, to have time for killing a worker. */
+    /** Milliseconds to wait after each step, which leaves time to kill a worker. */
     int pauseMillis() {
         return pauseMillis;
     }
@@ -98,7 +98,7 @@ final class ElasticOptions {
         return checkpointEvery;
     }
 
-    /** The file that is waited for before {@code step}. */
+    /** The file for which all ranks wait before {@code step}. */
     Optional<Path> hold(int step) {
         return Optional.ofNullable(holds.get(step));
     }

@@ -9,7 +9,7 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/** Two hidden layers. */
+/** A network with two hidden layers. */
 final class SpiralNet extends Module {
     private static final int WIDTH = 64;
 

@@ -26,7 +26,7 @@ import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 
-/** Trains a small network; kill -9 a worker while it runs, and the others go on with one that comes instead. */
+/** Trains a small network. When a worker is killed, the other workers continue with a new worker in its place. */
 public final class TrainElastic {
     private static final int EXIT_USAGE = 2;
     private static final int REPORT_EVERY = 10;
@@ -91,7 +91,7 @@ public final class TrainElastic {
         }
     }
 
-    /** Waits with all other ranks until one of them sees {@code file}; workers may be lost or come meanwhile. */
+    /** Waits until one rank sees {@code file}. All ranks wait together, and workers may be lost or join meanwhile. */
     private void hold(Path file, ElasticRound round) {
         System.out.printf(
                 Locale.ROOT, "rank %d waits at step %d%n", round.world().rank(), state.step());
