@@ -54,7 +54,7 @@ class CommArchitectureTest {
     void onlyTheWaysInReadTheEnvironment() {
         noClasses()
                 .that()
-                .doNotHaveFullyQualifiedName("io.jrun.comm.Distributed")
+                .doNotHaveFullyQualifiedName("io.jrun.comm.RuntimeWorldProvider")
                 .and()
                 .doNotHaveFullyQualifiedName("io.jrun.comm.worker.ErrorRecord")
                 .should()
