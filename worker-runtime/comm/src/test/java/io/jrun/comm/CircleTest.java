@@ -105,7 +105,7 @@ class CircleTest {
                 ProcessGroup group = world.group();
                 if (world.rank() == 1) {
                     var _ = Thread.ofPlatform().daemon().start(() -> {
-                        computeFor(Duration.ofSeconds(10));
+                        computeFor(Duration.ofSeconds(7));
                         group.send(one(), DataType.I32, 1, 0);
                     });
                     group.recv(one(), DataType.I32, 1, 0);

@@ -2,7 +2,6 @@ package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.comm.WorkerPrograms.EveryOperation;
 import io.jrun.comm.WorkerPrograms.FailEarly;
 import io.jrun.comm.WorkerPrograms.Mismatch;
 import io.jrun.comm.WorkerPrograms.ReduceForever;
@@ -214,16 +213,6 @@ class FlightDumpTest {
                         .isEqualTo(nanos("started", operations.get(call + 1)));
             }
             assertThat(operations.getLast()).contains("\"endedNanos\":").doesNotContain("endedBefore");
-        }
-    }
-
-    @Test
-    void whereNothingFailsNothingIsDumped() throws Exception {
-        try (TestAgent agent = new TestAgent(2)) {
-            for (Process process : agent.start(EveryOperation.class, List.of())) {
-                assertThat(TestAgent.exitCode(process)).isZero();
-            }
-            assertThat(agent.logFolder(0)).isEmptyDirectory();
         }
     }
 }

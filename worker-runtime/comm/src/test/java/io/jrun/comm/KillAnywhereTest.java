@@ -24,6 +24,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -36,6 +37,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * <p>A sample of places; {@code -Djrun.soak=true}: all.
  */
 @Timeout(300)
+@ExtendWith(StopAfterFailure.class)
 class KillAnywhereTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
     private static final int[] COUNTS = {100, 20_000};
@@ -54,7 +56,7 @@ class KillAnywhereTest {
     private static final int CALLS = 5;
 
     private static final int STRUCK = 2;
-    private static final int STRIDE = 5;
+    private static final int STRIDE = 11;
     private static final AtomicInteger DEATHS = new AtomicInteger();
     private static final AtomicInteger DEATHS_ON_THE_NETWORK = new AtomicInteger();
 
@@ -240,7 +242,7 @@ class KillAnywhereTest {
     @MethodSource("subjects")
     void theOthersReportOneCause(Subject subject) throws IOException {
         boolean isSoak = Boolean.getBoolean("jrun.soak");
-        int turn = 1 + (isSoak ? 0 : subject.number() % STRIDE);
+        int turn = 1 + (isSoak ? 0 : (subject.number() + Seeds.offset(STRIDE)) % STRIDE);
         boolean came = true;
         while (came) {
             try (Switchboard switchboard = new Switchboard()) {

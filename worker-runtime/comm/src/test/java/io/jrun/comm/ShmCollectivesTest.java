@@ -4,10 +4,12 @@ import io.jrun.comm.CollectiveMatrix.Buffers;
 import java.time.Duration;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
+@ExtendWith(StopAfterFailure.class)
 class ShmCollectivesTest {
     private static Stream<Arguments> sizesAndBuffers() {
         return IntStream.rangeClosed(1, 5)
@@ -19,7 +21,7 @@ class ShmCollectivesTest {
     @MethodSource("sizesAndBuffers")
     void everyOperationIsExact(int size, Buffers buffers) {
         LocalWorldOptions options =
-                LocalWorldOptions.ofSize(size).withTransport(TransportKind.SHM).withTimeout(Duration.ofSeconds(60));
+                LocalWorldOptions.ofSize(size).withTransport(TransportKind.SHM).withTimeout(Duration.ofSeconds(20));
         LocalWorld.run(options, world -> CollectiveMatrix.run(world, buffers));
     }
 }

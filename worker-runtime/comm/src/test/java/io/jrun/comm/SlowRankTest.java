@@ -15,7 +15,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * A rank that stands still for a moment, at any step of a call that runs in parts, is waited for: the others, who are parts
@@ -57,7 +56,9 @@ class SlowRankTest {
 
     /** Each has a large part, by a ring or a chain, and a small one after it, by a tree or by doubling. */
     @ParameterizedTest
-    @CsvSource({"ALL_REDUCE, 262145, 0", "ALL_REDUCE, 262145, 2", "BROADCAST, 280001, 0", "BROADCAST, 280001, 2"})
+    @SampledCases(
+            count = 2,
+            value = {"ALL_REDUCE, 262145, 0", "ALL_REDUCE, 262145, 2", "BROADCAST, 280001, 0", "BROADCAST, 280001, 2"})
     void aMomentAtAnyStepIsWaitedFor(OpKind kind, int count, int slow) {
         int step = 0;
         Holding holding;

@@ -9,15 +9,17 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@ExtendWith(StopAfterFailure.class)
 class TcpCollectivesTest {
     private static final int COUNT = 65537;
     private static final int SEED = 20;
 
     private static LocalWorldOptions options(int size, TransportKind transport) {
-        return LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(60));
+        return LocalWorldOptions.ofSize(size).withTransport(transport).withTimeout(Duration.ofSeconds(20));
     }
 
     @ParameterizedTest(name = "{0} ranks, {1}")

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Elements;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.StopAfterFailure;
 import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
@@ -18,11 +19,13 @@ import java.util.function.LongBinaryOperator;
 import java.util.function.LongUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Every operation with every algorithm and world size, on integers that every type represents exactly. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@ExtendWith(StopAfterFailure.class)
 class AlgorithmMatrixTest {
     private static final int HASH_PRIME = 7919;
 

@@ -10,7 +10,7 @@ import java.time.Duration;
 
 /** Short ways to make calls. */
 final class Calls {
-    static final Duration TIMEOUT = Duration.ofSeconds(20);
+    static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     private Calls() {}
 

@@ -8,6 +8,7 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.OpenFiles;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Seeds;
+import io.jrun.comm.StopAfterFailure;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.Envelope;
@@ -34,6 +35,7 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -44,9 +46,10 @@ import org.junit.jupiter.params.provider.MethodSource;
  * <p>The faults of a rank's k-th incoming connection depend on the seed alone. {@code -Djrun.soak=true}: 1000 seeds;
  * {@code -Djrun.seed=N}: that one.
  */
+@ExtendWith(StopAfterFailure.class)
 class FaultSimulationTest {
-    private static final int SEEDS = 100;
-    private static final int SEEDS_OF_NODES = 50;
+    private static final int SEEDS = 30;
+    private static final int SEEDS_OF_NODES = 15;
     private static final int SOAK_SEEDS = 1000;
     private static final List<List<Integer>> NODES = List.of(List.of(2, 1), List.of(2, 2), List.of(1, 2));
     private static final int CALLS = 8;

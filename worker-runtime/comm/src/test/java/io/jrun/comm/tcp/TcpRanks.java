@@ -41,7 +41,7 @@ final class TcpRanks implements AutoCloseable {
     /** Long enough for an honest caller on a loaded machine; a tardy one is waited for in one test only. */
     static final Duration HANDSHAKE_TIMEOUT = Duration.ofSeconds(3);
 
-    private static final long HANG_SECONDS = 60;
+    private static final long HANG_SECONDS = 25;
     private static final int BACKLOG = 4096;
 
     /** What one rank does. */
@@ -145,7 +145,7 @@ final class TcpRanks implements AutoCloseable {
                 context.nodeCount() == 1 ? tcp : new HierarchicalBackendFactory(new ShmBackendFactory(context), tcp);
         GroupHealth health = new GroupHealth();
         GroupContext group =
-                new GroupContext(context, "world", rank, peers, deterministic, Duration.ofMinutes(1), health);
+                new GroupContext(context, "world", rank, peers, deterministic, Duration.ofSeconds(20), health);
         factories.add(factory);
         ranks.add(new Rank(rank, peers.size(), factory.create(group), health, LaneId.ofCollectives(group)));
     }
