@@ -47,19 +47,38 @@ class LibtorchTest {
         }
     }
 
-    /** A user's program knows nothing of {@link Libtorch}: its first line may be a tensor. */
+    /**
+     * A user's program knows nothing of {@link Libtorch}: its first line may be a tensor. Later, what tidies temporary folders
+     * may take any file, or cut it short.
+     */
     @Test
-    void aWorkerThatTouchesTorchFirstFindsTheRightLibrariesOnAColdCache() throws IOException, InterruptedException {
+    void aWorkerThatTouchesTorchFirstFindsTheRightLibrariesOnAColdCacheAndOnADamagedOne()
+            throws IOException, InterruptedException {
+        Path cache = folder.resolve("cache");
         Path foreign = foreignLibtorch();
         JavaProcess worker = JavaProcess.start(
                 folder,
                 WorkerMain.class,
                 List.of(
-                        "-Dorg.bytedeco.javacpp.cachedir=" + folder.resolve("cache"),
+                        "-Dorg.bytedeco.javacpp.cachedir=" + cache,
                         "-D" + WorkerSetup.PROPERTY + "=" + NativeSetup.class.getName()),
                 Map.of("LD_LIBRARY_PATH", foreign.toString()),
                 TensorFirst.class.getName());
         assertThat(worker.join(300)).contains("sum 2.0");
+
+        Path library;
+        try (Stream<Path> files = Files.walk(cache)) {
+            library = files.filter(file -> file.endsWith("libgomp.so.1"))
+                    .findFirst()
+                    .orElseThrow();
+        }
+        long size = Files.size(library);
+        Files.delete(library);
+        assertThat(start(cache, folder).join(300)).contains(cache.toString());
+        assertThat(library).hasSize(size);
+        Files.writeString(library, "cut short");
+        assertThat(start(cache, folder).join(300)).contains(cache.toString());
+        assertThat(library).hasSize(size);
     }
 
     /** The worker's program. */
@@ -123,26 +142,6 @@ class LibtorchTest {
         private static void stay() {
             LockSupport.park();
         }
-    }
-
-    /** What tidies temporary folders may take any file. */
-    @Test
-    void aLibraryThatIsMissingOrCutShortInTheCacheIsUnpackedAgain() throws IOException, InterruptedException {
-        Path cache = folder.resolve("cache");
-        assertThat(start(cache, folder).join(300)).contains(cache.toString());
-        Path library;
-        try (Stream<Path> files = Files.walk(cache)) {
-            library = files.filter(file -> file.endsWith("libgomp.so.1"))
-                    .findFirst()
-                    .orElseThrow();
-        }
-        long size = Files.size(library);
-        Files.delete(library);
-        assertThat(start(cache, folder).join(300)).contains(cache.toString());
-        assertThat(library).hasSize(size);
-        Files.writeString(library, "cut short");
-        assertThat(start(cache, folder).join(300)).contains(cache.toString());
-        assertThat(library).hasSize(size);
     }
 
     private String librariesOpened(String... options) throws IOException, InterruptedException {

@@ -43,7 +43,7 @@ class CheckpointDirectoryTest {
 
     @BeforeAll
     static void load() {
-        Libtorch.load();
+        Libtorch.setThreads(1);
     }
 
     enum Kind {
