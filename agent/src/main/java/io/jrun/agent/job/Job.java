@@ -2,7 +2,6 @@ package io.jrun.agent.job;
 
 import com.google.protobuf.ByteString;
 import io.grpc.Status;
-import io.grpc.stub.ServerCallStreamObserver;
 import io.jrun.agent.AgentOptions;
 import io.jrun.agent.control.ControlSocket;
 import io.jrun.agent.control.WorkerConnection;
@@ -76,17 +75,13 @@ final class Job {
         }
     }
 
-    Job(
-            OpenJob request,
-            AgentOptions options,
-            Optional<String> reachedAt,
-            ServerCallStreamObserver<FromAgent> stream,
-            Consumer<Job> onEnd) {
+    Job(OpenJob request, AgentOptions options, Optional<String> reachedAt, Outbox<FromAgent> out, Consumer<Job> onEnd) {
         this.onEnd = onEnd;
         this.request = request;
         this.options = options;
         this.reachedAt = reachedAt;
-        this.out = new Outbox<>(stream);
+        this.out = out;
+        out.onOverflow(this::end);
         this.notices = new Notices(out);
         this.feed = new ConsoleFeed(notices);
         this.mailbox = new Mailbox(this::fail);

@@ -6,6 +6,7 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.AgentOptions;
 import io.jrun.agent.files.LauncherFiles;
+import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
@@ -55,7 +56,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         open.forEach(Job::awaitEnd);
     }
 
-    private Job open(OpenJob request, Optional<String> reachedAt, ServerCallStreamObserver<FromAgent> out) {
+    private Job open(OpenJob request, Optional<String> reachedAt, Outbox<FromAgent> out) {
         if (!request.getJrunVersion().equals(options.version())) {
             throw Status.FAILED_PRECONDITION
                     .withDescription("this node's agent is jrun " + options.version() + ", the launcher is jrun "
@@ -100,15 +101,15 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
 
     /** The coordinator's side of one job. gRPC calls it from one thread at a time. */
     private final class ControlStream implements StreamObserver<ToAgent> {
-        private final ServerCallStreamObserver<FromAgent> out;
+        private final Outbox<FromAgent> out;
         private final Optional<String> reachedAt;
         private @Nullable Job job;
         private boolean refused;
 
-        ControlStream(ServerCallStreamObserver<FromAgent> out, Optional<String> reachedAt) {
-            this.out = out;
+        ControlStream(ServerCallStreamObserver<FromAgent> stream, Optional<String> reachedAt) {
+            this.out = new Outbox<>(stream, NodeProbe.hostHere(), Outbox.MOST_BYTES);
             this.reachedAt = reachedAt;
-            out.setOnCancelHandler(this::end);
+            stream.setOnCancelHandler(this::end);
         }
 
         @Override
@@ -130,7 +131,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                 job = open(message.getOpenJob(), reachedAt, out);
             } catch (StatusRuntimeException e) {
                 refused = true;
-                out.onError(e);
+                out.fail(e);
             }
         }
 
@@ -142,7 +143,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         @Override
         public void onCompleted() {
             if (job == null && !refused) {
-                out.onCompleted();
+                out.complete();
             }
             end();
         }
@@ -160,7 +161,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         private @Nullable Job job;
 
         LogStream(ServerCallStreamObserver<LogChunk> stream) {
-            this.out = new Outbox<>(stream);
+            this.out = new Outbox<>(stream, NodeProbe.hostHere(), Outbox.MOST_BYTES);
             stream.setOnCancelHandler(this::end);
         }
 
