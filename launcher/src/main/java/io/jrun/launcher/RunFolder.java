@@ -1,11 +1,13 @@
 package io.jrun.launcher;
 
+import io.jrun.agent.files.PrivateFolder;
 import io.jrun.launcher.cli.UsageException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermission;
@@ -58,11 +60,12 @@ final class RunFolder implements AutoCloseable {
     }
 
     private static FileChannel lock(Path folder) throws IOException {
-        Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(OWNER_ONLY));
+        PrivateFolder.claim(folder);
         if (!Files.getPosixFilePermissions(folder).equals(OWNER_ONLY)) {
             Files.setPosixFilePermissions(folder, OWNER_ONLY); // of an earlier version, or made by somebody's hand
         }
-        FileChannel file = FileChannel.open(folder.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        FileChannel file = FileChannel.open(
+                folder.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
         if (isHeldElsewhere(file)) {
             file.close();
             throw new UsageException("--run-id: a job called '" + folder.getFileName() + "' is running and writes to "

@@ -15,6 +15,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Collections;
 import java.util.HexFormat;
 import java.util.Set;
+import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -108,7 +109,7 @@ final class SecretFile {
     /** Whole at once: another jrun that starts at the same moment reads all of it, or makes its own in vain. */
     private static void create(Path file) {
         Path unfinished = file.resolveSibling(
-                file.getFileName() + "." + ProcessHandle.current().pid());
+                file.getFileName() + "." + UUID.randomUUID()); // hosts may share the folder, and their pids
         try {
             if (file.getParent() != null) {
                 Files.createDirectories(file.getParent(), PosixFilePermissions.asFileAttribute(OWNER_ONLY));

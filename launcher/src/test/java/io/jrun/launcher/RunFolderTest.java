@@ -44,6 +44,20 @@ class RunFolderTest {
         assertThat(said).isEmpty();
     }
 
+    /** In a log folder that others can write to, somebody may have guessed the run's name. */
+    @Test
+    void folderThatSomebodyElseHasLaidIsRefused() throws IOException {
+        Path elsewhere = Files.createDirectory(folder.resolve("elsewhere"));
+        Path run = Files.createSymbolicLink(folder.resolve("run"), elsewhere);
+        assertThatThrownBy(() -> RunFolder.claim(run, said::add))
+                .isInstanceOf(UsageException.class)
+                .hasMessageStartingWith(
+                        "--log-dir: " + run + " cannot be written: it is a symbolic link, to " + elsewhere);
+        assertThat(elsewhere).isEmptyDirectory();
+        Path file = Files.createFile(folder.resolve("file"));
+        assertThatThrownBy(() -> RunFolder.claim(file, said::add)).hasMessageContaining("it is no folder");
+    }
+
     @Test
     void folderThatCannotBeMadeIsAUsageError() throws IOException {
         Path file = Files.writeString(folder.resolve("file"), "");

@@ -53,9 +53,9 @@ public final class ControlSocket implements AutoCloseable {
     }
 
     private static Path createFolder(Path temp) throws IOException {
-        String name = "jrun-" + ProcessHandle.current().pid() + "-" + Long.toHexString(System.nanoTime());
         try {
-            return Files.createDirectory(temp.resolve(name), OWNER_ONLY); // fails if somebody was there before
+            return Files.createTempDirectory(
+                    temp, "jrun-" + ProcessHandle.current().pid() + "-", OWNER_ONLY);
         } catch (IOException e) {
             throw new IOException(
                     "workers talk to their agent through a socket in " + temp + ", which cannot be made there ("

@@ -1,5 +1,6 @@
 package io.jrun.agent.job;
 
+import io.jrun.agent.files.PrivateFolder;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.worker.JvmDefaults;
@@ -56,6 +57,7 @@ final class Worker implements WorkerProcess.Listener {
                 JvmDefaults.addsVectorModule(launch));
         Worker worker;
         try {
+            PrivateFolder.claim(context.runLogDir());
             worker = new Worker(round, spec, plan, around);
         } catch (IOException e) {
             throw new IOException("its log folder " + logDir + " cannot be written: " + e.getMessage(), e);

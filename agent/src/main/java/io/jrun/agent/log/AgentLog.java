@@ -1,10 +1,11 @@
 package io.jrun.agent.log;
 
+import io.jrun.agent.files.PrivateFolder;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
@@ -18,8 +19,6 @@ import java.util.function.Consumer;
  * job's thread.
  */
 public final class AgentLog {
-    private static final FileAttribute<?> OWNER_ONLY_FOLDER =
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
     private static final FileAttribute<?> OWNER_ONLY_FILE =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
 
@@ -42,10 +41,10 @@ public final class AgentLog {
     /** Appends a line, after the time (UTC). */
     public void write(String text) {
         try {
-            Files.createDirectories(folder, OWNER_ONLY_FOLDER);
+            PrivateFolder.claim(folder);
             try (FileChannel file = FileChannel.open(
                     folder.resolve(name),
-                    Set.of(StandardOpenOption.CREATE, StandardOpenOption.APPEND),
+                    Set.of(StandardOpenOption.CREATE, StandardOpenOption.APPEND, LinkOption.NOFOLLOW_LINKS),
                     OWNER_ONLY_FILE)) {
                 ByteBuffer line = ByteBuffer.wrap((Instant.now() + " " + text + "\n").getBytes(StandardCharsets.UTF_8));
                 while (line.hasRemaining()) {

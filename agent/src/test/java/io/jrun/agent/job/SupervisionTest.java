@@ -101,6 +101,18 @@ class SupervisionTest {
         assertThat(job.exited(0).getStartError()).contains("cannot be written");
     }
 
+    /** On a host where the launcher has not made it, somebody may have guessed its name. */
+    @Test
+    void logFolderThatIsALinkIsAStartError() throws IOException {
+        Path elsewhere = Files.createDirectory(folder.resolve("elsewhere"));
+        Files.createSymbolicLink(folder.resolve("logs of run"), elsewhere);
+        job.launch(job.shells(1, "true"));
+        assertThat(job.exited(0).getStartError())
+                .contains(
+                        "cannot be written: it is a symbolic link, to " + elsewhere + ", which anybody may have laid");
+        assertThat(elsewhere).isEmptyDirectory();
+    }
+
     @Test
     void workingDirectoryWithSpacesIsEntered() throws IOException {
         Path dir = Files.createDirectories(folder.resolve("a b/c\u00fc"));

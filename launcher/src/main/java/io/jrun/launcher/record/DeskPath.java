@@ -5,6 +5,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.UUID;
 
 /**
  * The address of a socket in a folder, also where the folder's name is longer than the kernel takes in an address: then it
@@ -31,8 +32,7 @@ final class DeskPath implements AutoCloseable {
         if (path.toString().getBytes(StandardCharsets.UTF_8).length <= MAX_BYTES) {
             return new DeskPath(path, path);
         }
-        Path link = SHORT_TEMP.resolve(
-                "jrun-desk-" + ProcessHandle.current().pid() + "-" + Long.toHexString(System.nanoTime()));
+        Path link = SHORT_TEMP.resolve("jrun-desk-" + ProcessHandle.current().pid() + "-" + UUID.randomUUID());
         Files.createSymbolicLink(link, folder); // fails if somebody was there before
         return new DeskPath(link.resolve(NAME), link);
     }

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.UUID;
 
 /**
  * Where the jobs of this user are: a folder of links, each named like its job and leading to the job's log folder, wherever
@@ -36,8 +37,7 @@ public final class JobIndex {
     /** From now on {@code name} leads to {@code logs}. */
     public void put(String name, Path logs) throws IOException {
         Files.createDirectories(folder);
-        Path link = folder.resolve("." + name + "." + ProcessHandle.current().pid());
-        Files.deleteIfExists(link);
+        Path link = folder.resolve("." + name + "." + UUID.randomUUID()); // hosts may share the folder, and their pids
         Files.createSymbolicLink(link, logs);
         Files.move(link, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
     }

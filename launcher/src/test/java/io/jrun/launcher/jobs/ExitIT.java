@@ -25,6 +25,15 @@ class ExitIT extends RealJobs {
     }
 
     @Test
+    void temporaryFilesGoToTmpdir() throws IOException {
+        Path temp = Files.createDirectory(folder.resolve("t"));
+        Result result = jrun.with("TMPDIR", temp.toString()).run("sh", "-c", "echo $JRUN_AGENT_SOCKET");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out()).contains("] " + temp + "/jrun-");
+        assertThat(temp).isEmptyDirectory();
+    }
+
+    @Test
     void exitCodeOfTheFirstFailureIsJrunsOwn() {
         Result result = jrun.run(
                 "--nproc-per-node=3", "sh", "-c", "[ $RANK = 1 ] && { echo broken >&2; exit 42; }; exec sleep 100");

@@ -1,0 +1,67 @@
+package io.jrun.agent.files;
+
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.attribute.UserPrincipal;
+
+/**
+ * Folders for one user's files in places where others may write, too. Their names can be guessed, so somebody else may have
+ * laid a link or a folder there to read or redirect what is written. Stateless.
+ */
+public final class PrivateFolder {
+    private static final FileAttribute<?> OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+
+    private PrivateFolder() {}
+
+    /**
+     * Makes {@code folder}, and those above it that are missing, for this user alone; one that is there already is taken if it is this
+     * user's.
+     *
+     * @throws IOException with a sentence for the user if it is a link, or somebody else's
+     */
+    public static void claim(Path folder) throws IOException {
+        Path absolute = folder.toAbsolutePath();
+        Path parent = absolute.getParent();
+        if (parent != null) {
+            Files.createDirectories(parent, OWNER_ONLY);
+        }
+        try {
+            Files.createDirectory(absolute, OWNER_ONLY);
+        } catch (FileAlreadyExistsException e) {
+            check(absolute);
+        }
+    }
+
+    private static void check(Path folder) throws IOException {
+        PosixFileAttributes there = Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+        if (there.isSymbolicLink()) {
+            throw new IOException("it is a symbolic link, to " + Files.readSymbolicLink(folder)
+                    + ", which anybody may have laid there; remove the link, or choose another folder");
+        }
+        if (!there.isDirectory()) {
+            throw new IOException("it is no folder");
+        }
+        UserPrincipal self = Files.getOwner(Path.of("/proc/self"));
+        if (!there.owner().equals(self) && !there.owner().equals(ownerOfWhatIsMadeIn(folder))) {
+            throw new IOException("it belongs to user " + there.owner().getName() + ", not to " + self.getName()
+                    + "; remove it, or choose another folder");
+        }
+    }
+
+    /** A file server may give another name to all who write there. */
+    private static UserPrincipal ownerOfWhatIsMadeIn(Path folder) throws IOException {
+        Path probe = Files.createTempFile(folder, ".jrun-owner", "");
+        try {
+            return Files.getOwner(probe);
+        } finally {
+            Files.delete(probe);
+        }
+    }
+}
