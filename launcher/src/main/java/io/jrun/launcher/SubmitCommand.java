@@ -29,6 +29,12 @@ final class SubmitCommand {
         }
         try (OutputStream script = sbatch.getOutputStream()) {
             script.write(request.script().text().getBytes(StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            int exitCode = sbatch.waitFor();
+            if (exitCode == 0) {
+                throw e;
+            }
+            return exitCode; // sbatch has refused the job without reading the script, and has said why
         }
         return sbatch.waitFor();
     }
