@@ -81,8 +81,15 @@ final class ProgramFinder {
                     .filter(part -> !part.isEmpty())
                     .forEach(part -> classPath.add(classPathEntry(part)));
         }
-        return new Program.JavaProgram(
+        Program.JavaProgram program = new Program.JavaProgram(
                 path.toString(), javaHome(), classPath, mainClass, manifest.options(), jvmOptions(), args);
+        Path runtime = surroundings.home().resolve("lib/runtime");
+        if (MainClassCheck.isMissing(mainClass, classPath, runtime, program.jvmOptions())) {
+            throw new UsageException(
+                    word + ": the main class '" + mainClass + "' is neither in it nor on the class path."
+                            + " Name one with --main-class, or add its jar with --classpath.");
+        }
+        return program;
     }
 
     private JarManifest manifest(String word, Path path) {

@@ -83,12 +83,27 @@ class JobRequestTest {
 
     @Test
     void folderOfClassesRunsWithAMainClass() throws IOException {
-        Files.createDirectories(folder.resolve("classes"));
+        Files.createDirectories(folder.resolve("classes/app"));
+        Files.createFile(folder.resolve("classes/app/Main.class"));
         JavaProgram program =
                 (JavaProgram) requests.run("--main-class=app.Main", "classes").program();
         assertThat(program.mainClass()).isEqualTo("app.Main");
         assertThat(program.classPath())
                 .containsExactly(folder.resolve("classes").toString());
+    }
+
+    @Test
+    void mainClassIsLookedForWhereTheJvmFindsIt() throws IOException {
+        Files.createDirectories(folder.resolve("lib"));
+        requests.jar("lib/far.jar", Map.of("Main-Class", "far.Main"));
+        requests.jar("near.jar", Map.of("Class-Path", "lib/far.jar"));
+        for (List<String> words : List.of(
+                List.of("--main-class=far.Main", "--classpath=lib/*", "train.jar"),
+                List.of("--main-class=far.Main", "--classpath=near.jar", "train.jar"),
+                List.of("--main-class=com.sun.tools.javac.Main", "train.jar"),
+                List.of("--main-class=app.Made", "--jvm-opts=-javaagent:maker.jar", "train.jar"))) {
+            assertThat(requests.run(words.toArray(String[]::new)).program()).isInstanceOf(JavaProgram.class);
+        }
     }
 
     @Test

@@ -10,9 +10,11 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.jar.Attributes;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
+import java.util.zip.ZipEntry;
 
 /** Command lines read in a folder with a {@code train.jar} and a chosen environment. */
 public final class Requests {
@@ -38,6 +40,10 @@ public final class Requests {
         manifest.forEach((key, value) -> made.getMainAttributes().putValue(key, value));
         try (OutputStream out = Files.newOutputStream(folder.resolve(name));
                 JarOutputStream jar = new JarOutputStream(out, made)) {
+            for (String type :
+                    Set.of(manifest.getOrDefault("Main-Class", "app.Train").strip(), "app.Other")) {
+                jar.putNextEntry(new ZipEntry(type.replace('.', '/') + ".class"));
+            }
             jar.finish();
         }
     }

@@ -179,6 +179,7 @@ class UsageErrorTest {
         launch train.jar                 | launch: no such program on PATH and no such file here; leave 'launch' out: jrun [options] PROGRAM [args...].
         train.py                         | train.py: not executable; run it with 'python3 train.py'.
         ./train.py                       | ./train.py: not executable; run it with 'python3 ./train.py'.
+        --main-class=app.Nope train.jar  | train.jar: the main class 'app.Nope' is neither in it nor on the class path. Name one with --main-class, or add its jar with --classpath.
         --main-class=A sh                | --main-class is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
         --jvm-opts=-Xmx1g sh             | --jvm-opts is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
         --file=job.yaml train.jar        | job.yaml: no such file.
