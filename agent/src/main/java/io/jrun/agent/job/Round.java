@@ -20,7 +20,6 @@ import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.agent.worker.WorkerEnd;
-import io.jrun.agent.worker.WorkerEnvironment;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.GroupWait;
@@ -133,14 +132,6 @@ final class Round {
     private void start() {
         before = null;
         started = true;
-        if (launch.getRestartCount() == 0 && carried.isEmpty()) {
-            WorkerEnvironment.chosenThreads(launch, around.context())
-                    .ifPresent(threads -> around.notices()
-                            .accept("OMP_NUM_THREADS=" + threads + " for each worker ("
-                                    + around.context().node().cores() + " usable cores, "
-                                    + launch.getWorkersCount()
-                                    + " local workers); set it to choose otherwise"));
-        }
         if (!killed) {
             mark = around.guard().beginRound(launch.getRound());
             launch.getWorkersList().forEach(this::start);

@@ -6,7 +6,6 @@ import io.jrun.agent.proto.WorkerSpec;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -27,7 +26,7 @@ public final class WorkerEnvironment {
     public static Map<String, String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
         Map<String, String> env = new HashMap<>(context.inherited());
         locale(env, launch);
-        if (chosenThreads(launch, context).isPresent()) {
+        if (!hasThreads(launch, context)) {
             env.put(OMP_NUM_THREADS, Integer.toString(threads(launch, context)));
         }
         env.putIfAbsent("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
@@ -40,11 +39,10 @@ public final class WorkerEnvironment {
         return new TreeMap<>(env);
     }
 
-    /** The OMP_NUM_THREADS jrun sets because the user did not: something to say once per job. */
-    public static Optional<Integer> chosenThreads(Launch launch, LaunchContext context) {
-        boolean set = context.inherited().containsKey(OMP_NUM_THREADS)
+    /** Whether the user has chosen OMP_NUM_THREADS. */
+    private static boolean hasThreads(Launch launch, LaunchContext context) {
+        return context.inherited().containsKey(OMP_NUM_THREADS)
                 || chosen(launch).containsKey(OMP_NUM_THREADS);
-        return set ? Optional.empty() : Optional.of(threads(launch, context));
     }
 
     /** What the user gave with {@code --env}; of one name, the last. */

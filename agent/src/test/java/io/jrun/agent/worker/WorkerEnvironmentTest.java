@@ -85,15 +85,6 @@ class WorkerEnvironmentTest {
     }
 
     @Test
-    void threadsChosenByTheUserAreNotAnnounced() {
-        Launch launch = Launches.two().setProgram(JAVA).build();
-        assertThat(WorkerEnvironment.chosenThreads(launch, Launches.context(Map.of())))
-                .contains(4);
-        assertThat(WorkerEnvironment.chosenThreads(launch, Launches.context(Map.of("OMP_NUM_THREADS", "2"))))
-                .isEmpty();
-    }
-
-    @Test
     void oneVisibleGpuIsTheWorkersOwn() {
         Launch launch = Launches.two().setProgram(JAVA).build();
         assertThat(compose(launch, Map.of("CUDA_VISIBLE_DEVICES", "4,5"))).containsEntry("CUDA_VISIBLE_DEVICES", "5");

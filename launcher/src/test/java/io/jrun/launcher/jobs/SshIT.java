@@ -138,15 +138,6 @@ class SshIT extends RealJobs {
     }
 
     @Test
-    void whatIsSoOnAllHostsIsSaidOnce() {
-        jrun.without("OMP_NUM_THREADS");
-        assertThat(run("--hosts=h1,h2", "true").err())
-                .hasLineCount(1)
-                .startsWith("jrun: OMP_NUM_THREADS=")
-                .contains("usable cores");
-    }
-
-    @Test
     void aJarsFailureIsReportedAsEver() {
         Jars.program(folder.resolve("fails.jar"), "Fails", """
                 public class Fails {
