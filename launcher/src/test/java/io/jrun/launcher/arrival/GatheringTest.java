@@ -137,6 +137,7 @@ class GatheringTest {
         CompletableFuture<HomeComing.End> end = arrive("1");
         assertThat(((FromAgent) next()).getJobOpened().getAddress()).isNotEmpty();
         orders.onCompleted();
+        close(); // or the agent waits 20 s for word of the job's exit code
         assertThat(ended(end)).isEqualTo(new HomeComing.End.Served("", OptionalInt.empty()));
     }
 
