@@ -11,6 +11,7 @@ import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.SubmitRequest;
 import io.jrun.launcher.cli.Surroundings;
+import io.jrun.launcher.cli.TypedCommand;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
@@ -29,6 +30,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /** The {@code jrun} command. scripts/jrun starts it with the properties named here. */
 public final class JRunCommand {
@@ -96,7 +98,7 @@ public final class JRunCommand {
             JobRequest request = JobRequest.parse(args, surroundings);
             return request instanceof JobRequest.Detach(JobSpec job) && !Detached.isHere()
                     ? Detached.start(job, args.size(), terminal)
-                    : run(request);
+                    : run(request, args);
         }
         List<String> rest = args.subList(1, args.size());
         return asksForHelp(subCommand.get(), rest)
@@ -116,7 +118,7 @@ public final class JRunCommand {
                 yield print(HelpText.completion(BenchProgram.words(surroundings.home())));
             }
             case INIT -> print(InitCommand.run(InitRequest.parse(args, surroundings), surroundings.home()));
-            case FLIGHT_RECORDER -> print(FlightRecorderCommand.run(FlightRequest.parse(args, surroundings)));
+            case FLIGHT_RECORDER -> print(FlightRecorderCommand.run(FlightRequest.parse(args, surroundings), index()));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
                 new JobCommands(surroundings, terminal.out(), terminal::say).run(JobsRequest.parse(command, args));
             case CERT -> print(CertCommand.run(CertRequest.parse(args, surroundings), surroundings.home()));
@@ -124,7 +126,7 @@ public final class JRunCommand {
             case BENCH ->
                 args.contains("-V") || args.contains("--version")
                         ? print(versionText())
-                        : bench(JobRequest.parseBench(args, surroundings));
+                        : bench(JobRequest.parseBench(args, surroundings), args);
             case SUBMIT -> SubmitCommand.run(SubmitRequest.parse(args, surroundings), terminal);
             case AGENT -> AgentCommand.run(AgentRequest.parse(args, surroundings), surroundings.home(), terminal);
         };
@@ -159,16 +161,16 @@ public final class JRunCommand {
         return print(help(HelpText.commandOf(args.getFirst()), args.subList(1, args.size())));
     }
 
-    private int bench(JobRequest request) throws IOException, InterruptedException {
+    private int bench(JobRequest request, List<String> args) throws IOException, InterruptedException {
         if (request instanceof JobRequest.Run(JobSpec job)) {
             BenchProgram.check(job, surroundings.home());
         } else if (request instanceof JobRequest.RunUnderMpi(JobSpec job)) {
             BenchProgram.check(job, surroundings.home());
         }
-        return run(request);
+        return run(request, Stream.concat(Stream.of("bench"), args.stream()).toList());
     }
 
-    private int run(JobRequest request) throws IOException, InterruptedException {
+    private int run(JobRequest request, List<String> args) throws IOException, InterruptedException {
         return switch (request) {
             case JobRequest.Help(boolean brief) -> print(brief ? HelpText.brief() : HelpText.full());
             case JobRequest.Version() -> print(versionText());
@@ -179,14 +181,13 @@ public final class JRunCommand {
                         System.getProperty("user.name", "").equals("root"));
             case JobRequest.Run(JobSpec job)
             when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, surroundings.home())));
-            case JobRequest.Run(JobSpec job) -> start(job);
-            case JobRequest.Detach(JobSpec job) -> start(job);
+            case JobRequest.Run(JobSpec job) -> start(job, args);
+            case JobRequest.Detach(JobSpec job) -> start(job, args);
         };
     }
 
-    private int start(JobSpec job) throws IOException, InterruptedException {
-        Optional<JobIndex> index = surroundings.stateFolder().map(JobIndex::in);
-        try (JobRun run = new JobRun(job, surroundings.home(), index, terminal)) {
+    private int start(JobSpec job, List<String> args) throws IOException, InterruptedException {
+        try (JobRun run = new JobRun(job, TypedCommand.of(args), surroundings.home(), index(), terminal)) {
             return job.meeting().isPresent()
                     ? new MeetingRun(job, job.meeting().get(), surroundings.home(), run).run()
                     : run.run();
@@ -198,6 +199,10 @@ public final class JRunCommand {
             throw new UsageException(
                     "'" + args.getFirst() + "' is one word too many; usage: jrun " + command.word() + ".");
         }
+    }
+
+    private Optional<JobIndex> index() {
+        return surroundings.stateFolder().map(JobIndex::in);
     }
 
     private static String versionText() {

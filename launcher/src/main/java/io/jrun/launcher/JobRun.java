@@ -23,20 +23,26 @@ import io.jrun.launcher.report.JobJson;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Consumer;
 
 /** One job from start to exit code. To be closed, which shows the end of what it says. */
 final class JobRun implements AutoCloseable {
     private final JobSpec job;
+    private final List<String> typed;
     private final Path home;
     private final Optional<JobIndex> index;
     private Terminal terminal;
     private LogMux console;
 
-    /** @param index where the job is to be found by its name, empty if this user has none */
-    JobRun(JobSpec job, Path home, Optional<JobIndex> index, Terminal terminal) {
+    /**
+     * @param typed the command line, for the job's record
+     * @param index where the job is to be found by its name, empty if this user has none
+     */
+    JobRun(JobSpec job, List<String> typed, Path home, Optional<JobIndex> index, Terminal terminal) {
         this.job = job;
+        this.typed = List.copyOf(typed);
         this.home = home;
         this.index = index;
         this.terminal = terminal;
@@ -86,7 +92,7 @@ final class JobRun implements AutoCloseable {
                 terminal = Terminal.toFile(logs.resolve(RecordFile.CONSOLE));
                 console = terminal.console(job);
             }
-            try (Recorder recorder = Recorder.begin(logs, job, Detached.isHere(), this::say)) {
+            try (Recorder recorder = Recorder.begin(logs, job, typed, Detached.isHere(), this::say)) {
                 return run(logs, recorder, around);
             }
         }
@@ -121,13 +127,16 @@ final class JobRun implements AutoCloseable {
         double seconds = (System.nanoTime() - start) / 1e9;
         List<Straggler> stragglers = coordinator.stragglers(seconds);
         stragglers.forEach(straggler -> say(straggler.words()));
-        List<String> report = FailureReport.of(outcome, logs);
+        List<String> report = FailureReport.ofShown(outcome, logs, job.console());
         report.forEach(console::say);
+        if (outcome.exitCode() == 0 && job.console().terminals().stderr()) {
+            say(String.format(Locale.ROOT, "job %s succeeded after %.1f s; logs: %s", job.runId(), seconds, logs));
+        }
         if (job.json()) {
             console.print(terminal.out(), JobJson.result(job, outcome, stragglers, seconds));
         }
         recorder.late(stragglers);
-        recorder.finished(outcome, report);
+        recorder.finished(outcome, FailureReport.of(outcome, logs));
         return outcome.exitCode();
     }
 

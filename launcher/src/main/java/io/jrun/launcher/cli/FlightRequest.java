@@ -7,10 +7,11 @@ import java.util.List;
 /**
  * What {@code jrun flight-recorder} was asked for.
  *
- * @param directory as given, absolute
+ * @param job a folder, or the run id of a job
+ * @param directory the same as a path, absolute
  */
-public record FlightRequest(Path directory, boolean json) {
-    private static final String USAGE = "jrun flight-recorder DIR [--json]";
+public record FlightRequest(String job, Path directory, boolean json) {
+    private static final String USAGE = "jrun flight-recorder JOB [--json]";
 
     /**
      * Reads the words after {@code flight-recorder}.
@@ -27,10 +28,10 @@ public record FlightRequest(Path directory, boolean json) {
         }
         if (words.size() != 1) {
             throw new UsageException(
-                    (words.isEmpty() ? "DIR is missing" : "one DIR is expected, but '" + words.get(1) + "' follows")
+                    (words.isEmpty() ? "JOB is missing" : "one JOB is expected, but '" + words.get(1) + "' follows")
                             + "; usage: " + USAGE + ".");
         }
-        return new FlightRequest(surroundings.resolve(words.getFirst()), json);
+        return new FlightRequest(words.getFirst(), surroundings.resolve(words.getFirst()), json);
     }
 
     /** What {@code jrun flight-recorder --help} prints. */
@@ -39,7 +40,9 @@ public record FlightRequest(Path directory, boolean json) {
                 .about(
                         "Compares the last collectives of all ranks of a failed job. Names the rank that diverged and the call,"
                                 + " and the ranks that came last.")
-                .word("DIR", "Log folder of the job, LOG_DIR/RUN_ID (its last attempt), or one of its attempt folders.")
+                .word(
+                        "JOB",
+                        "Run id of the job, its log folder LOG_DIR/RUN_ID (the last attempt counts), or one of its attempt folders.")
                 .option(HelpPage.flag(List.of("--json"), "Print one JSON object instead of tables."))
                 .option(HelpPage.help())
                 .text();

@@ -64,6 +64,18 @@ final class Ending {
         return begin(new Stopping(state.ledger(), state.round(), Optional.of(cause), again, asked), signal, why);
     }
 
+    /** Ends the round since the user wants it. The user hears what is waited for, and how long. */
+    Transition stopAsAsked(Running state, StopSignal signal) {
+        Transition stop = stop(state, new Signalled(signal), signal.number(), "jrun got SIG" + signal.name());
+        String most = policy.gracePeriod().toMillis() % 1000 == 0
+                ? policy.gracePeriod().toSeconds() + " s"
+                : policy.gracePeriod().toMillis() + " ms";
+        return stop.state() instanceof Stopping
+                ? stop.after(new Say("SIG" + signal.name() + ": waiting up to " + most
+                        + " for the workers to end; another signal kills them at once"))
+                : stop;
+    }
+
     /** Ends the round without anything being wrong: the nodes change. */
     Transition regroup(Running state) {
         return begin(

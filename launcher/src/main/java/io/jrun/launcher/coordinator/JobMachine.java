@@ -28,7 +28,6 @@ import io.jrun.launcher.coordinator.JobState.Gathering;
 import io.jrun.launcher.coordinator.JobState.Running;
 import io.jrun.launcher.coordinator.JobState.Stopping;
 import io.jrun.launcher.coordinator.StopCause.NodeLost;
-import io.jrun.launcher.coordinator.StopCause.Signalled;
 import io.jrun.launcher.coordinator.StopCause.TimedOut;
 import io.jrun.launcher.coordinator.StopCause.WorkerFailed;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
@@ -234,7 +233,7 @@ final class JobMachine {
 
     private Transition signalled(Running state, StopSignal signal) {
         return signal.endsJob()
-                ? ending.stop(state, new Signalled(signal), signal.number(), "jrun got SIG" + signal.name())
+                ? ending.stopAsAsked(state, signal)
                 : Transition.to(state, new Checkpoint(signal.number()));
     }
 }

@@ -18,6 +18,7 @@ final class JobDescription {
         List<String> lines = new ArrayList<>();
         line(lines, "job", job.name());
         line(lines, "state", JobTable.state(record) + (record.isLost() ? ": " + LOST : ""));
+        line(lines, "typed", DryRun.quoted(record.typed()));
         line(lines, "command", DryRun.quoted(record.command()));
         line(lines, "folder", record.workdir().toString());
         if (!record.variables().isEmpty()) {
@@ -61,9 +62,9 @@ final class JobDescription {
 
     private static void workers(List<String> lines, JobRecord record) {
         List<Worker> workers = record.workers();
-        int width = workers.stream().mapToInt(worker -> worker.host().length()).reduce("NODE".length(), Math::max);
+        int width = workers.stream().mapToInt(worker -> worker.host().length()).reduce("HOST".length(), Math::max);
         String format = "%5s  %-" + width + "s  %10s  %8s  %-6s  %s";
-        lines.add(format.formatted("RANK", "NODE", "LOCAL RANK", "PID", "DEVICE", "STATE"));
+        lines.add(format.formatted("RANK", "HOST", "LOCAL RANK", "PID", "DEVICE", "STATE"));
         for (Worker worker : workers) {
             lines.add(format.formatted(
                     worker.rank(),

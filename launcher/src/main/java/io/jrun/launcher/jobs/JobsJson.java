@@ -24,6 +24,7 @@ final class JobsJson {
         Map<String, Object> json = head(job);
         JobRecord record = job.record();
         json.put("workdir", record.workdir().toString());
+        json.put("typed", record.typed());
         json.put("variables", record.variables());
         json.put("hosts", record.hosts());
         json.put("restarts", record.restarts());
@@ -43,9 +44,10 @@ final class JobsJson {
         json.put("state", record.state().name().toLowerCase(Locale.ROOT));
         if (record.state() == JobRecord.State.ENDED) {
             json.put("exitCode", record.exitCode());
-            json.put("endedMillis", record.endedMillis());
+            json.put("endTime", record.endedMillis() / 1000.0);
+            json.put("seconds", (record.endedMillis() - record.startedMillis()) / 1000.0);
         }
-        json.put("startedMillis", record.startedMillis());
+        json.put("startTime", record.startedMillis() / 1000.0);
         json.put("workerCount", record.workers().size());
         json.put("command", record.command());
         json.put("logDir", job.logs().toString());

@@ -13,6 +13,7 @@ import java.util.List;
  * @param exitCode of jrun, -1 before the end
  * @param detached its console is a file in the log folder, {@link RecordFile#CONSOLE}
  * @param graceMillis between asking workers to stop and SIGKILL
+ * @param typed the command line of jrun, without the values of {@code --env}
  * @param command what each worker runs, in short
  * @param variables names of the variables given with {@code --env}; their values may be secrets
  * @param hosts as named by the user, empty for this machine
@@ -31,6 +32,7 @@ public record JobRecord(
         long graceMillis,
         int restarts,
         Path workdir,
+        List<String> typed,
         List<String> command,
         List<String> variables,
         List<String> hosts,
@@ -38,6 +40,7 @@ public record JobRecord(
         List<Straggler> stragglers,
         List<String> report) {
     public JobRecord {
+        typed = List.copyOf(typed);
         command = List.copyOf(command);
         variables = List.copyOf(variables);
         hosts = List.copyOf(hosts);
@@ -58,6 +61,7 @@ public record JobRecord(
                 graceMillis,
                 restarts,
                 workdir,
+                typed,
                 command,
                 variables,
                 hosts,

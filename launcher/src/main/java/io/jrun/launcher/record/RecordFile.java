@@ -110,6 +110,7 @@ public final class RecordFile {
         put(text, "grace", Long.toString(record.graceMillis()));
         put(text, "restarts", Integer.toString(record.restarts()));
         put(text, "workdir", record.workdir().toString());
+        record.typed().forEach(word -> put(text, "typed", word));
         record.command().forEach(word -> put(text, "word", word));
         record.variables().forEach(name -> put(text, "variable", name));
         record.hosts().forEach(host -> put(text, "host", host));
@@ -141,6 +142,7 @@ public final class RecordFile {
                 Long.parseLong(one(values, "grace")),
                 Integer.parseInt(one(values, "restarts")),
                 Path.of(one(values, "workdir")),
+                all(values, "typed"),
                 all(values, "word"),
                 all(values, "variable"),
                 all(values, "host"),

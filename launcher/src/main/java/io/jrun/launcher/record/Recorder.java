@@ -31,6 +31,7 @@ public final class Recorder implements JobWatch, AutoCloseable {
 
     private final Path folder;
     private final JobSpec job;
+    private final List<String> typed;
     private final boolean detached;
     private final Consumer<String> say;
     private final ProcessIdentity launcher = ProcessIdentity.current();
@@ -46,9 +47,10 @@ public final class Recorder implements JobWatch, AutoCloseable {
     private boolean changed = true;
     private boolean closed;
 
-    private Recorder(Path folder, JobSpec job, boolean detached, Consumer<String> say) {
+    private Recorder(Path folder, JobSpec job, List<String> typed, boolean detached, Consumer<String> say) {
         this.folder = folder;
         this.job = job;
+        this.typed = List.copyOf(typed);
         this.detached = detached;
         this.say = say;
         this.writer = Thread.ofPlatform().daemon().name("jrun-record").unstarted(this::writeChanges);
@@ -57,10 +59,11 @@ public final class Recorder implements JobWatch, AutoCloseable {
     /**
      * Begins the record of {@code job} in its log folder.
      *
+     * @param typed the command line of jrun, without the values of {@code --env}
      * @param say told once if it cannot be written; the job goes on without
      */
-    public static Recorder begin(Path folder, JobSpec job, boolean detached, Consumer<String> say) {
-        Recorder recorder = new Recorder(folder, job, detached, say);
+    public static Recorder begin(Path folder, JobSpec job, List<String> typed, boolean detached, Consumer<String> say) {
+        Recorder recorder = new Recorder(folder, job, typed, detached, say);
         recorder.writer.start();
         return recorder;
     }
@@ -158,6 +161,7 @@ public final class Recorder implements JobWatch, AutoCloseable {
                 job.stop().gracePeriod().toMillis(),
                 restarts,
                 job.workers().workingDirectory(),
+                typed,
                 job.program().shortCommand(),
                 job.workers().environment().keySet().stream().sorted().toList(),
                 job.cluster().map(Cluster::names).orElse(List.of()),

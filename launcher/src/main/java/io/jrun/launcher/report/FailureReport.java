@@ -4,6 +4,7 @@ import io.jrun.launcher.coordinator.ExitWords;
 import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.StopCause;
 import io.jrun.launcher.coordinator.WorkerEnd;
+import io.jrun.launcher.job.ConsoleSettings;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -13,6 +14,7 @@ import java.util.Map;
 import java.util.NavigableSet;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 
 /** What the user reads on stderr when a job did not succeed: the first failure, told once, and where to read on. */
 public final class FailureReport {
@@ -22,14 +24,17 @@ public final class FailureReport {
     private static final int MAX_NOT_JOINED = 16;
 
     private static final int KILLED = 128 + 9;
+    private static final String STDERR = "stderr.log";
     private static final String OOM_ADVICE = "the memory of this machine or container ran out: fewer workers, smaller"
             + " batches, a smaller heap (--jvm-opts=-Xmx...), or a higher limit";
 
     private final Path jobLogs;
+    private final Predicate<WorkerEnd> stderrShown;
     private final List<String> lines = new ArrayList<>();
 
-    private FailureReport(Path jobLogs) {
+    private FailureReport(Path jobLogs, Predicate<WorkerEnd> stderrShown) {
         this.jobLogs = jobLogs;
+        this.stderrShown = stderrShown;
     }
 
     /**
@@ -38,9 +43,17 @@ public final class FailureReport {
      * @param jobLogs the job's log folder
      */
     public static List<String> of(Outcome outcome, Path jobLogs) {
-        FailureReport report = new FailureReport(jobLogs);
-        outcome.cause().ifPresent(cause -> report.tell(cause, outcome));
-        return report.lines;
+        return new FailureReport(jobLogs, _ -> false).of(outcome);
+    }
+
+    /** The same for a console that has shown what workers wrote on stderr: a stack that is there already is not told again. */
+    public static List<String> ofShown(Outcome outcome, Path jobLogs, ConsoleSettings console) {
+        return new FailureReport(jobLogs, end -> console.showsStderr(end.rank(), end.localRank())).of(outcome);
+    }
+
+    private List<String> of(Outcome outcome) {
+        outcome.cause().ifPresent(cause -> tell(cause, outcome));
+        return lines;
     }
 
     private void tell(StopCause cause, Outcome outcome) {
@@ -81,7 +94,7 @@ public final class FailureReport {
             lines.add("  the job was restarted " + times(outcome.restarts()) + " before");
         }
         told(outcome);
-        end.error().ifPresent(error -> stack(error.message(), error.stack()));
+        end.error().ifPresent(error -> error(end, error));
         if (end.oomKilled()) {
             lines.add("  " + OOM_ADVICE);
         } else if (end.exitCode() == KILLED && !end.afterStop() && end.error().isEmpty()) {
@@ -100,6 +113,16 @@ public final class FailureReport {
                 .filter(other -> other.rank() != end.rank())
                 .toList());
         lines.add("  logs: " + jobLogs.resolve(end.logFolder()));
+        if (outcome.ends().stream().anyMatch(FailureReport::failedInACollective)) {
+            lines.add("  what each rank did last: jrun flight-recorder " + jobLogs.getFileName());
+        }
+    }
+
+    /** Only then ranks have left dumps that tell more than their stacks. */
+    private static boolean failedInACollective(WorkerEnd end) {
+        return end.error()
+                .filter(error -> error.message().lines().limit(1).anyMatch(line -> line.contains("CommException")))
+                .isPresent();
     }
 
     /** Names the ranks that the others waited for in {@code Distributed.init()}. Where no rank has joined, nobody waited. */
@@ -122,6 +145,17 @@ public final class FailureReport {
         return end.startError().isEmpty()
                 ? end.how() + " (pid " + end.pid() + ", after " + seconds(end.runSeconds()) + ")"
                 : "could not be started: " + end.startError();
+    }
+
+    private void error(WorkerEnd end, WorkerEnd.WorkerError error) {
+        List<String> stack = error.stack().lines().toList();
+        if (stack.size() > 1 && stderrShown.test(end) && end.stderrTail().contains(stack.getLast())) {
+            error.message().lines().limit(1).forEach(line -> lines.add("  " + line));
+            lines.add("  its stack is above, and in "
+                    + jobLogs.resolve(end.logFolder()).resolve(STDERR));
+        } else {
+            stack(error.message(), error.stack());
+        }
     }
 
     private void stack(String message, String stack) {

@@ -27,10 +27,16 @@ public final class JobJson {
         json.put("seconds", Math.round(seconds * 1000) / 1000.0);
         json.put("logDir", job.logDirectory().resolve(job.runId()).toString());
         outcome.cause().ifPresent(cause -> json.put("cause", cause(cause)));
-        outcome.told().ifPresent(told -> json.put("toldMillis", told.byHost()));
+        outcome.told().ifPresent(told -> json.put("toldSeconds", seconds(told.byHost())));
         json.put("workers", outcome.ends().stream().map(JobJson::worker).toList());
         json.put("stragglers", stragglers(stragglers));
         return JsonLine.of(json);
+    }
+
+    private static Map<String, Double> seconds(Map<String, Long> millisByHost) {
+        Map<String, Double> seconds = new LinkedHashMap<>();
+        millisByHost.forEach((host, millis) -> seconds.put(host, millis / 1000.0));
+        return seconds;
     }
 
     /** Ranks that others have waited for. */
@@ -98,7 +104,7 @@ public final class JobJson {
         for (Placement place : placements) {
             Map<String, Object> json = new LinkedHashMap<>();
             json.put("rank", place.rank());
-            json.put("node", place.host());
+            json.put("host", place.host());
             json.put("nodeRank", place.nodeRank());
             json.put("localRank", place.localRank());
             json.put("device", place.gpu());

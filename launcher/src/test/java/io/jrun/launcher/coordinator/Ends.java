@@ -27,6 +27,25 @@ public final class Ends {
         return of(rank, exitCode, stopped, message);
     }
 
+    /** The same with last lines on stderr. */
+    public static WorkerEnd withTail(WorkerEnd end, String... lines) {
+        return new WorkerEnd(
+                end.rank(),
+                end.localRank(),
+                end.host(),
+                end.pid(),
+                end.exitCode(),
+                end.afterStop(),
+                end.oomKilled(),
+                end.startError(),
+                end.notJoined(),
+                end.error(),
+                List.of(lines),
+                end.artifacts(),
+                "attempt-0/rank-000" + end.rank(),
+                end.runSeconds());
+    }
+
     /** The same with its files in another folder. */
     public static WorkerEnd in(String logFolder, WorkerEnd end) {
         return with(end.notJoined(), logFolder, end);

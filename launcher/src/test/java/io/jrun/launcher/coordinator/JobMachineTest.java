@@ -277,6 +277,7 @@ class JobMachineTest {
                 ended(1, 3, 137));
         assertThat(actions)
                 .containsSubsequence(
+                        new Say("SIGINT: waiting up to 30 s for the workers to end; another signal kills them at once"),
                         new Abort(1, "jrun got SIGINT"),
                         new Stop(2, 30_000, false),
                         new Say("killing the workers at once"),

@@ -157,7 +157,7 @@ class ConsoleIT extends RealJobs {
         JsonNode ranks = new JsonMapper().readTree(json.out()).get("ranks");
         assertThat(ranks).hasSize(2);
         assertThat(ranks.get(1).toString())
-                .matches("\\{\"rank\":1,\"node\":\"[^\"]+\",\"nodeRank\":0,\"localRank\":1,\"device\":\"\","
+                .matches("\\{\"rank\":1,\"host\":\"[^\"]+\",\"nodeRank\":0,\"localRank\":1,\"device\":\"\","
                         + "\"command\":\\[\"[^\"]+/sh\",\"-c\",\"echo \\$RANK\",\"1/1\"]}");
         assertThat(folder.resolve("logs")).doesNotExist();
     }

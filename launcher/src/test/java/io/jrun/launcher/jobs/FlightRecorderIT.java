@@ -57,7 +57,7 @@ class FlightRecorderIT extends RealJobs {
         Result job = jrun.run("--nproc-per-node=3", "job.jar");
         assertThat(job.exitCode()).as(job.err()).isNotZero();
         String logs = jrun.logs().toString();
-        Result text = jrun.run("flight-recorder", logs);
+        Result text = jrun.run("flight-recorder", String.valueOf(jrun.logs().getFileName()));
         assertThat(text.exitCode()).as(text.err()).isZero();
         Result json = jrun.run("flight-recorder", logs, "--json");
         assertThat(json.exitCode()).as(json.err()).isZero();

@@ -57,6 +57,7 @@ class LivingJobsIT extends RealJobs {
         Result described = ask("describe", id);
         assertThat(described.out())
                 .contains("variables  TOKEN (values are not recorded)", "detached")
+                .containsPattern("typed +jrun .*--env=TOKEN=\\.\\.\\. sh -c ")
                 .contains("sh -c 'echo begun $RANK; while [ ! -e go ]")
                 .contains("it'\\''s over")
                 .doesNotContain("hunter2")

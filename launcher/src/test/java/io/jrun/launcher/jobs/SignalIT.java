@@ -39,7 +39,10 @@ class SignalIT extends RealJobs {
         job.awaitOutput("again").signal("INT");
         Result result = job.await();
         assertThat(result.exitCode()).isEqualTo(130);
-        assertThat(result.err()).contains("killing the workers at once");
+        assertThat(result.err())
+                .startsWith(
+                        "jrun: SIGINT: waiting up to 30 s for the workers to end; another signal kills them at once\n")
+                .contains("killing the workers at once");
     }
 
     @ParameterizedTest

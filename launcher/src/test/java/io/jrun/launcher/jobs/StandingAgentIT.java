@@ -121,7 +121,7 @@ class StandingAgentIT extends RealJobs {
         Result json =
                 jrun.run(StandingAgent.join(hosts, "--json", "--spares=1", "--max-restarts=1", "sh", "-c", "exit 0"));
         assertThat(json.out())
-                .contains("\"rank\":3,\"node\":\"gpu09\"", "\"maxNodes\":2,\"standingBy\":[\"last\"],\"files\":[]");
+                .contains("\"rank\":3,\"host\":\"gpu09\"", "\"maxNodes\":2,\"standingBy\":[\"last\"],\"files\":[]");
         Result unknown = jrun.run(StandingAgent.join(hosts, "--nproc-per-node=gpu", "sh", "-c", "exit 0"));
         assertThat(unknown.exitCode()).isEqualTo(2);
         assertThat(unknown.err()).hasLineCount(1).contains("--dry-run: only the agent of last knows how many workers");

@@ -45,7 +45,11 @@ class TerminalIT extends RealJobs {
         Files.createDirectory(folder.resolve("go"));
         Result result = job.await();
         assertThat(result.exitCode()).as(result.out()).isZero();
-        assertThat(result.out()).doesNotContain("10%\r20%").endsWith("] console=terminal\r\n");
+        assertThat(result.out()).doesNotContain("10%\r20%").contains("] console=terminal\r\n");
+        assertThat(result.out())
+                .as("where the logs are")
+                .containsPattern(
+                        "\njrun: job " + jrun.runId() + " succeeded after \\d+\\.\\d s; logs: " + jrun.logs() + "\r\n");
         assertThat(result.out()).containsPattern("\r\033\\[K\\[0@\\S+] 100%\r\n");
     }
 

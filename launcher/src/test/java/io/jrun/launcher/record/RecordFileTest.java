@@ -35,6 +35,7 @@ class RecordFileTest {
                 30_000,
                 1,
                 Path.of("/data/a b"),
+                List.of("jrun", "--env=TOKEN=...", "sh"),
                 List.of("sh", "-c", "echo 'a\nb\\n'\r", ""),
                 List.of("TOKEN"),
                 List.of("h1", "h2"),

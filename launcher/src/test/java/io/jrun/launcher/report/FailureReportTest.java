@@ -7,11 +7,15 @@ import io.jrun.launcher.coordinator.Outcome;
 import io.jrun.launcher.coordinator.StopCause;
 import io.jrun.launcher.coordinator.Told;
 import io.jrun.launcher.coordinator.WorkerEnd;
+import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.job.StreamChoice;
+import io.jrun.launcher.job.TerminalStreams;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
@@ -48,6 +52,36 @@ class FailureReportTest {
                 .as("it did not fail for want of others")
                 .noneMatch(each -> each.contains("had not joined"));
         assertThat(report(late, stopped)).as("a program that never joins").noneMatch(each -> each.contains("joined"));
+    }
+
+    @Test
+    void stackThatTheConsoleHasShownIsNotToldAgain() {
+        String message = "io.jrun.comm.CommException: PEER_LOST: rank 1 was lost";
+        WorkerEnd failed = Ends.withTail(
+                Ends.withError(0, 1, false, message),
+                "Exception in thread \"main\" " + message,
+                "\tat app.Main.main(Main.java:7)");
+        Outcome outcome = new Outcome(Optional.of(new StopCause.WorkerFailed(failed)), List.of(failed), 0);
+        assertThat(FailureReport.ofShown(outcome, LOGS, console(true)))
+                .containsExactly(
+                        "jrun: first failure: rank 0 on node1 exited with code 1 (pid 1000, after 1.3 s)",
+                        "  " + message,
+                        "  its stack is above, and in /logs/run/attempt-0/rank-0000/stderr.log",
+                        "  logs: /logs/run/attempt-0/rank-0000",
+                        "  what each rank did last: jrun flight-recorder run");
+        assertThat(FailureReport.ofShown(outcome, LOGS, console(false)))
+                .isEqualTo(FailureReport.of(outcome, LOGS))
+                .contains("  \tat app.Main.main(Main.java:7)");
+    }
+
+    private static ConsoleSettings console(boolean showsRank0) {
+        return new ConsoleSettings(
+                StreamChoice.NONE,
+                StreamChoice.NONE,
+                Optional.empty(),
+                showsRank0 ? Optional.empty() : Optional.of(Set.of(1)),
+                true,
+                TerminalStreams.NONE);
     }
 
     @Test
