@@ -135,6 +135,15 @@ class ExitIT extends RealJobs {
                 .contains("first failure: rank 0 on ", "exited with code " + exitCode, "program: " + why);
     }
 
+    /** With its own modules a JVM may have classes that jrun does not see. Code 2 would say that nothing was started. */
+    @Test
+    void mainClassThatTheJvmDoesNotFindIsTheWorkersFailure() throws IOException {
+        Files.createDirectory(folder.resolve("classes"));
+        Result result = jrun.run("--jvm-opts=--add-modules=java.logging", "--main-class=Nope", "classes");
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(1);
+        assertThat(result.err()).contains("first failure: rank 0 on ", "cannot load the main class Nope");
+    }
+
     /** The script is larger than a pipe: sbatch ends before it is written. */
     @Test
     void jobThatSbatchRefusesEndsWithItsCodeAndWords() throws IOException {

@@ -65,9 +65,9 @@ public final class WorkerMain {
         try {
             return MainMethod.of(Class.forName(className, false, ClassLoader.getSystemClassLoader()));
         } catch (ClassNotFoundException | NoClassDefFoundError e) {
-            fail("cannot load the main class " + className + ": " + e + ". Check --main-class and --classpath.");
+            end(FAILED, "cannot load the main class " + className + ": " + e + ". Check --main-class and --classpath.");
         } catch (NoSuchMethodException e) {
-            fail(String.valueOf(e.getMessage()));
+            end(FAILED, String.valueOf(e.getMessage()));
         }
         return null;
     }
@@ -105,7 +105,11 @@ public final class WorkerMain {
     }
 
     private static void fail(String message) {
+        end(USAGE, message);
+    }
+
+    private static void end(int exitCode, String message) {
         System.err.println("jrun: " + message);
-        System.exit(USAGE);
+        System.exit(exitCode);
     }
 }
