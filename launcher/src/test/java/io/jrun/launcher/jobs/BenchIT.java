@@ -10,17 +10,47 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** jrun bench with real ranks. That every backend moves every operation's data is tested beside the backends. */
 class BenchIT extends RealJobs {
+    /** One case, drawn by the seed of the run; all cases under {@code -Djrun.soak=true}. */
+    static Stream<Arguments> backendsOnEveryMemoryTakeTurns() {
+        return drawn(1, List.of("allreduce, i64, max", "alltoall, f32, sum", "sendrecv, f32, sum"));
+    }
+
+    /** Two cases, drawn by the seed of the run; all cases under {@code -Djrun.soak=true}. */
+    static Stream<Arguments> everyOperationIsChecked() {
+        return drawn(
+                2,
+                List.of(
+                        "allgather, i8, sum",
+                        "reducescatter, f64, avg",
+                        "broadcast, bool, sum",
+                        "reduce, f32, prod",
+                        "gather, i32, sum",
+                        "scatter, u8, sum",
+                        "barrier, f32, sum"));
+    }
+
+    private static Stream<Arguments> drawn(int count, List<String> cases) {
+        List<String> shuffled = new ArrayList<>(cases);
+        Collections.shuffle(shuffled, new Random(Long.getLong("jrun.test.seed", 0)));
+        return shuffled.stream()
+                .limit(Boolean.getBoolean("jrun.soak") ? cases.size() : count)
+                .map(words -> Arguments.of((Object[]) words.split(", ", -1)));
+    }
+
     @ParameterizedTest
-    @CsvSource({"allreduce, i64, max", "alltoall, f32, sum", "sendrecv, f32, sum"})
+    @MethodSource
     void backendsOnEveryMemoryTakeTurns(String operation, String type, String op) throws IOException {
         if (!hasMpi()) {
             System.out.println("BenchIT: mpirun is not on the PATH, so the mpi backend is left out");
@@ -30,15 +60,7 @@ class BenchIT extends RealJobs {
     }
 
     @ParameterizedTest
-    @CsvSource({
-        "allgather, i8, sum",
-        "reducescatter, f64, avg",
-        "broadcast, bool, sum",
-        "reduce, f32, prod",
-        "gather, i32, sum",
-        "scatter, u8, sum",
-        "barrier, f32, sum"
-    })
+    @MethodSource
     void everyOperationIsChecked(String operation, String type, String op) throws IOException {
         everythingIsRight(operation, type, op, "jrun", "registered,heap");
     }
@@ -153,7 +175,7 @@ class BenchIT extends RealJobs {
     @Test
     void registeredAllReduceTakesLessThanACopy() throws IOException {
         Result result =
-                jrun.run("bench", "memory", "--nproc-per-node=2", "--bytes=16M", "--calls=30", "--warmup-iters=20000");
+                jrun.run("bench", "memory", "--nproc-per-node=2", "--bytes=16M", "--calls=30", "--warmup-iters=5000");
         assertThat(result.exitCode()).as(result.err()).isZero();
         JsonNode found = new JsonMapper().readTree(result.out());
         assertThat(found.get("allocatedBytesPerCall").asLong()).as(result.out()).isBetween(0L, 1L << 10);

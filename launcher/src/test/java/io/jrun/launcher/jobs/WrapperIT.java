@@ -46,7 +46,7 @@ class WrapperIT extends RealJobs {
                 .contains("jrun: built");
         assertThat(fresh.run("version").err()).isEmpty();
         assertThat(Files.readString(folder.resolve("built")))
-                .isEqualTo(checkout.toRealPath() + " -B package -DskipTests\n");
+                .isEqualTo(checkout.toRealPath() + " -B -T2 package -Dmaven.test.skip=true\n");
     }
 
     @Test
