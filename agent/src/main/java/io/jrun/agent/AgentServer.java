@@ -3,7 +3,8 @@ package io.jrun.agent;
 import io.grpc.Server;
 import io.grpc.inprocess.InProcessServerBuilder;
 import io.jrun.agent.job.JobService;
-import io.jrun.agent.job.ReachedAt;
+import io.jrun.agent.job.LocalAddress;
+import io.jrun.agent.worker.AgentOptions;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -58,7 +59,7 @@ public final class AgentServer implements AutoCloseable {
                 address,
                 secret,
                 List.of(service, new DoctorService(options.version(), secret, refusals)),
-                new ReachedAt(),
+                new LocalAddress(),
                 HandshakeLimiter.ofAgent(refusals));
         return new AgentServer(service, server, Optional.of(refusals));
     }

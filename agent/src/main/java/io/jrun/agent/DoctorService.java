@@ -6,7 +6,7 @@ import io.grpc.Server;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
-import io.jrun.agent.job.ReachedAt;
+import io.jrun.agent.job.LocalAddress;
 import io.jrun.agent.proto.Blob;
 import io.jrun.agent.proto.DoctorGrpc;
 import io.jrun.agent.proto.DoctorGrpc.DoctorBlockingStub;
@@ -53,7 +53,7 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     @Override
     public void examine(ExamineRequest request, StreamObserver<Examination> reply) {
         try {
-            reply.onNext(examine(request, ReachedAt.current().orElse("")));
+            reply.onNext(examine(request, LocalAddress.current().orElse("")));
             reply.onCompleted();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -61,9 +61,9 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
         }
     }
 
-    /** @param reachedAt of this host's addresses, the one by which the launcher reaches it */
-    Examination examine(ExamineRequest request, String reachedAt) throws InterruptedException {
-        return HostExamination.here(version, request.getNamesList(), reachedAt);
+    /** @param localAddress of this host's addresses, the one by which the launcher reaches it */
+    Examination examine(ExamineRequest request, String localAddress) throws InterruptedException {
+        return HostInspection.here(version, request.getNamesList(), localAddress);
     }
 
     @Override
@@ -82,7 +82,11 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     /** Where the other agents come to measure; on all addresses, as workers listen. */
     Server listen() throws IOException {
         return SocketTransport.listen(
-                new InetSocketAddress(0), secret, List.of(this), new ReachedAt(), HandshakeLimiter.ofAgent(refusals));
+                new InetSocketAddress(0),
+                secret,
+                List.of(this),
+                new LocalAddress(),
+                HandshakeLimiter.ofAgent(refusals));
     }
 
     @Override
@@ -104,7 +108,7 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
             return measure(DoctorGrpc.newBlockingStub(channel).withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS));
         } catch (RuntimeException e) {
             return Measurement.newBuilder()
-                    .setError(Causes.first(Status.fromThrowable(e)))
+                    .setError(ErrorCauses.first(Status.fromThrowable(e)))
                     .build();
         } finally {
             channel.shutdownNow();

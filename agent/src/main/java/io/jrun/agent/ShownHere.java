@@ -67,8 +67,8 @@ final class ShownHere implements StreamObserver<LogChunk> {
         }
         credits.onNext(LogCredit.newBuilder().setLastRound(true).build());
         long seen = shown.get();
-        long patience = idle.toMillis() / TURN_MILLIS;
-        for (long silentTurns = 0; silentTurns < patience && !givenUp && !hasEnded(); seen = shown.get()) {
+        long timeoutOrder = idle.toMillis() / TURN_MILLIS;
+        for (long silentTurns = 0; silentTurns < timeoutOrder && !givenUp && !hasEnded(); seen = shown.get()) {
             silentTurns = shown.get() == seen && !showing ? silentTurns + 1 : 0;
         }
     }

@@ -41,7 +41,7 @@ import javax.net.ssl.SSLParameters;
 
 /**
  * Connections between launchers and standing agents: gRPC over TLS 1.3, in which both sides prove that they know the secret.
- * This and {@link Doorway} alone name the network library, so that an agent inside the launcher never loads it.
+ * This and {@link HandshakeFilter} alone name the network library, so that an agent inside the launcher never loads it.
  */
 public final class SocketTransport {
     /**
@@ -78,7 +78,7 @@ public final class SocketTransport {
 
     /**
      * A channel to the agent at {@code host}, a name or a numeric address. It connects with its first call; when the agent has
-     * another secret, that call fails with an {@link io.jrun.agent.tls.UnknownPeerException} among its causes.
+     * another secret, that call fails with an {@code UnknownPeerException} among its causes.
      */
     public ManagedChannel channel(String host, int port) {
         return builder(host, port).build();
@@ -120,7 +120,7 @@ public final class SocketTransport {
         }
 
         private static Status explained(Status status) {
-            return Causes.find(status, SslHandshakeTimeoutException.class).isEmpty()
+            return ErrorCauses.find(status, SslHandshakeTimeoutException.class).isEmpty()
                     ? status
                     : Status.UNAVAILABLE.withDescription(
                             "the TLS handshake did not end within 10 s; one of the two hosts or the network between them"
@@ -144,7 +144,7 @@ public final class SocketTransport {
         services.forEach(service ->
                 builder.addService(ServerInterceptors.intercept(service, calls, secret.server(limiter.log()))));
         keepAlive().forEach(builder::withChildOption);
-        Doorway.guard(builder, limiter);
+        HandshakeFilter.guard(builder, limiter);
         return builder.build().start();
     }
 

@@ -2,6 +2,7 @@ package io.jrun.agent;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
@@ -29,7 +30,7 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule onlyTheTransportNamesTheNetworkLibrary = noClasses()
             .that()
-            .haveNameNotMatching("io\\.jrun\\.agent\\.(SocketTransport|Doorway)(\\$.*)?")
+            .haveNameNotMatching("io\\.jrun\\.agent\\.(SocketTransport|HandshakeFilter)(\\$.*)?")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("io.grpc.netty..");
@@ -41,4 +42,8 @@ class ArchitectureTest {
             .should()
             .onlyHaveDependentClassesThat()
             .resideInAnyPackage("io.jrun.agent", "io.jrun.agent.job..");
+
+    @ArchTest
+    static final ArchRule packagesFormNoCircle =
+            slices().matching("io.jrun.(**)").should().beFreeOfCycles();
 }

@@ -17,6 +17,7 @@ import io.jrun.agent.proto.StopWorkers;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerExited;
 import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.agent.worker.AgentOptions;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

@@ -1,10 +1,10 @@
 package io.jrun.launcher;
 
-import io.jrun.agent.AgentOptions;
 import io.jrun.agent.AgentSecret;
 import io.jrun.agent.AgentServer;
-import io.jrun.agent.HomeAddress;
-import io.jrun.agent.HomeComing;
+import io.jrun.agent.LauncherAddress;
+import io.jrun.agent.OutboundAgent;
+import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.launcher.cli.AgentRequest;
 import io.jrun.launcher.cli.UsageException;
@@ -49,24 +49,25 @@ final class AgentCommand {
      */
     private static int goHome(AgentRequest.GoHome request, Path home, Terminal terminal)
             throws IOException, InterruptedException {
-        AtomicReference<HomeComing> serving = new AtomicReference<>();
+        AtomicReference<OutboundAgent> serving = new AtomicReference<>();
         SignalHandlers.install(EnumSet.allOf(StopSignal.class), signal -> {
-            HomeComing agent = serving.get();
+            OutboundAgent agent = serving.get();
             if (signal == StopSignal.USR1 && agent != null) { // from Slurm before the time limit; the launcher has none
                 agent.checkpointNow();
             }
         });
         AgentSecret secret = JobSecret.read(System.in);
-        HomeComing.Call call = new HomeComing.Call(request.homes(), "", request.node(), "", "", HOME_PATIENCE);
-        HomeComing agent = new HomeComing(call, secret, AgentOptions.ofHome(home, Version.TEXT), Optional.empty());
+        OutboundAgent.Call call = new OutboundAgent.Call(request.homes(), "", request.node(), "", "", HOME_PATIENCE);
+        OutboundAgent agent =
+                new OutboundAgent(call, secret, AgentOptions.ofHome(home, Version.TEXT), Optional.empty());
         serving.set(agent);
         return switch (agent.serve()) {
-            case HomeComing.End.Served(String why, OptionalInt _) when why.isEmpty() -> 0;
-            case HomeComing.End.Served(String why, OptionalInt _) ->
+            case OutboundAgent.End.Served(String why, OptionalInt _) when why.isEmpty() -> 0;
+            case OutboundAgent.End.Served(String why, OptionalInt _) ->
                 say(terminal, "the launcher was lost: " + why, ExitCode.LOST);
-            case HomeComing.End.Dropped _ -> 0; // the launcher has said so
-            case HomeComing.End.Refused(String why) -> say(terminal, why, ExitCode.USAGE);
-            case HomeComing.End.NotReached(String why) ->
+            case OutboundAgent.End.Dropped _ -> 0; // the launcher has said so
+            case OutboundAgent.End.Refused(String why) -> say(terminal, why, ExitCode.USAGE);
+            case OutboundAgent.End.NotReached(String why) ->
                 say(terminal, "the launcher cannot be reached: " + why, ExitCode.LOST);
         };
     }
@@ -137,6 +138,6 @@ final class AgentCommand {
     }
 
     private static String withPort(String host, int port) {
-        return new HomeAddress(host, port).toString();
+        return new LauncherAddress(host, port).toString();
     }
 }

@@ -7,7 +7,7 @@ import io.jrun.launcher.doctor.Doctor;
 import io.jrun.launcher.doctor.HostsCheck;
 import io.jrun.launcher.doctor.SshCheck;
 import io.jrun.launcher.job.Cluster;
-import io.jrun.launcher.ssh.SshBootstrap;
+import io.jrun.launcher.ssh.SshAgentLauncher;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -44,7 +44,8 @@ final class DoctorCommand {
         Check hosts = new HostsCheck(
                 cluster.names(), agents.list().stream().map(Agent::channel).toList(), port, PATIENCE, Version.TEXT);
         return port.isPresent()
-                ? List.of(hosts, new SshCheck(cluster.names(), new SshBootstrap(List.of(), "jrun", home.toString())))
+                ? List.of(
+                        hosts, new SshCheck(cluster.names(), new SshAgentLauncher(List.of(), "jrun", home.toString())))
                 : List.of(hosts);
     }
 }

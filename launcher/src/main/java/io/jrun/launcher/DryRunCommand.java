@@ -1,15 +1,15 @@
 package io.jrun.launcher;
 
-import io.jrun.agent.AgentOptions;
 import io.jrun.agent.node.CpuMap;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.Launch;
+import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.CpuBinding;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.Placeholders;
 import io.jrun.agent.worker.WorkerCommand;
 import io.jrun.launcher.cli.UsageException;
-import io.jrun.launcher.coordinator.Messages;
+import io.jrun.launcher.coordinator.AgentMessages;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.BindTo;
 import io.jrun.launcher.job.Cluster;
@@ -17,10 +17,10 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.layout.Layout;
+import io.jrun.launcher.layout.LayoutRules;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
-import io.jrun.launcher.layout.Rules;
 import io.jrun.launcher.report.DryRun;
 import io.jrun.launcher.report.JobJson;
 import java.nio.file.Path;
@@ -56,7 +56,7 @@ final class DryRunCommand {
                     List.of(),
                     job.workers().masterPort()));
         }
-        RankMap ranks = Layout.place(nodes, Rules.withoutGpus(job));
+        RankMap ranks = Layout.place(nodes, LayoutRules.withoutGpus(job));
         Layout.checkShown(ranks, job);
         List<List<String>> commands = shortCommands(job, ranks);
         List<String> standingBy =
@@ -84,18 +84,19 @@ final class DryRunCommand {
                 here.cores(),
                 here.gpus(),
                 job.workers().masterPort());
-        RankMap ranks = Layout.place(List.of(node), Rules.of(job));
+        RankMap ranks = Layout.place(List.of(node), LayoutRules.of(job));
         Layout.checkShown(ranks, job);
         return job.json()
                 ? List.of(JobJson.rankMap(ranks.placements(), commands(job, home, here, ranks)))
                 : DryRun.table(ranks.placements(), shortCommands(job, ranks));
     }
 
-    private static List<List<String>> commands(JobSpec job, Path home, io.jrun.agent.node.Node here, RankMap ranks) {
+    private static List<List<String>> commands(
+            JobSpec job, Path home, io.jrun.agent.node.NodeResources here, RankMap ranks) {
         Path logs = job.logDirectory().resolve(job.runId());
         LaunchContext context = new LaunchContext(
                 here, AgentOptions.ofHome(home, Version.TEXT), job.runId(), logs, logs.resolve("agent.sock"), Map.of());
-        Launch launch = Messages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
+        Launch launch = AgentMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
         return launch.getWorkersList().stream()
                 .map(worker -> WorkerCommand.compose(launch, worker, context))
                 .toList();
@@ -116,7 +117,7 @@ final class DryRunCommand {
         return job.cluster().isPresent()
                 ? List.of("taskset", "-c", "...")
                 : CpuBinding.words(
-                        Messages.bindTo(job),
+                        AgentMessages.bindTo(job),
                         place.localRank(),
                         ranks.onNode(place.nodeRank()).size(),
                         CpuMap.probe(Path.of("/")));

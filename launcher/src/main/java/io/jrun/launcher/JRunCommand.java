@@ -2,6 +2,7 @@ package io.jrun.launcher;
 
 import io.jrun.launcher.cli.AgentRequest;
 import io.jrun.launcher.cli.CertRequest;
+import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.DoctorRequest;
 import io.jrun.launcher.cli.FlightRequest;
 import io.jrun.launcher.cli.HelpText;
@@ -10,7 +11,6 @@ import io.jrun.launcher.cli.JobRequest;
 import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.SubmitRequest;
-import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.cli.TypedCommand;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.ExitCode;
@@ -19,7 +19,7 @@ import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.jobs.JobCommands;
 import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.process.FastExit;
-import io.jrun.launcher.process.HeadStart;
+import io.jrun.launcher.process.Prewarm;
 import io.jrun.launcher.record.JobIndex;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -43,17 +43,17 @@ public final class JRunCommand {
     /** Which of jrun's streams are terminals, as the wrapper has found: "out", "err", both, or neither. */
     private static final String TERMINAL_PROPERTY = "jrun.tty";
 
-    private final Surroundings surroundings;
+    private final CommandContext commandContext;
     private final Terminal terminal;
 
-    JRunCommand(Surroundings surroundings, Terminal terminal) {
-        this.surroundings = surroundings;
+    JRunCommand(CommandContext commandContext, Terminal terminal) {
+        this.commandContext = commandContext;
         this.terminal = terminal;
     }
 
     /** Runs a command line and ends the process with its exit code. */
     public static void main(String[] args) {
-        HeadStart.begin();
+        Prewarm.begin();
         Path directory = Path.of("").toAbsolutePath();
         Path home = directory.resolve(System.getProperty(HOME_PROPERTY, "target/jrun"));
         String terminals = System.getProperty(TERMINAL_PROPERTY, "");
@@ -65,13 +65,14 @@ public final class JRunCommand {
                 colours && streams.stdout(),
                 colours && streams.stderr());
         Path command = directory.resolve(System.getProperty(COMMAND_PROPERTY, "scripts/jrun"));
-        Surroundings surroundings = new Surroundings(System.getenv(), directory, home, command.normalize(), streams);
-        String rehearsal = System.getProperty(Rehearsal.PROPERTY);
-        if (rehearsal != null) {
-            Rehearsal.run(rehearsal, surroundings);
+        CommandContext commandContext =
+                new CommandContext(System.getenv(), directory, home, command.normalize(), streams);
+        String archiveTraining = System.getProperty(ArchiveTraining.PROPERTY);
+        if (archiveTraining != null) {
+            ArchiveTraining.run(archiveTraining, commandContext);
             return;
         }
-        FastExit.exit(new JRunCommand(surroundings, terminal).run(Arrays.asList(args)));
+        FastExit.exit(new JRunCommand(commandContext, terminal).run(Arrays.asList(args)));
     }
 
     /** Runs a command line; returns its exit code. */
@@ -95,9 +96,9 @@ public final class JRunCommand {
     private int dispatch(List<String> args) throws IOException, InterruptedException {
         Optional<SubCommand> subCommand = args.isEmpty() ? Optional.empty() : SubCommand.of(args.getFirst());
         if (subCommand.isEmpty()) {
-            JobRequest request = JobRequest.parse(args, surroundings);
-            return request instanceof JobRequest.Detach(JobSpec job) && !Detached.isHere()
-                    ? Detached.start(job, args.size(), terminal)
+            JobRequest request = JobRequest.parse(args, commandContext);
+            return request instanceof JobRequest.Detach(JobSpec job) && !DetachedLaunch.isHere()
+                    ? DetachedLaunch.start(job, args.size(), terminal)
                     : run(request, args);
         }
         List<String> rest = args.subList(1, args.size());
@@ -115,20 +116,22 @@ public final class JRunCommand {
             }
             case COMPLETION -> {
                 refuseWords(command, args);
-                yield print(HelpText.completion(BenchProgram.words(surroundings.home())));
+                yield print(HelpText.completion(BenchProgram.words(commandContext.home())));
             }
-            case INIT -> print(InitCommand.run(InitRequest.parse(args, surroundings), surroundings.home()));
-            case FLIGHT_RECORDER -> print(FlightRecorderCommand.run(FlightRequest.parse(args, surroundings), index()));
+            case INIT -> print(InitCommand.run(InitRequest.parse(args, commandContext), commandContext.home()));
+            case FLIGHT_RECORDER ->
+                print(FlightRecorderCommand.run(FlightRequest.parse(args, commandContext), index()));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
-                new JobCommands(surroundings, terminal.out(), terminal::say).run(JobsRequest.parse(command, args));
-            case CERT -> print(CertCommand.run(CertRequest.parse(args, surroundings), surroundings.home()));
-            case DOCTOR -> DoctorCommand.run(DoctorRequest.parse(args, surroundings), surroundings.home(), terminal);
+                new JobCommands(commandContext, terminal.out(), terminal::say).run(JobsRequest.parse(command, args));
+            case CERT -> print(CertCommand.run(CertRequest.parse(args, commandContext), commandContext.home()));
+            case DOCTOR ->
+                DoctorCommand.run(DoctorRequest.parse(args, commandContext), commandContext.home(), terminal);
             case BENCH ->
                 args.contains("-V") || args.contains("--version")
                         ? print(versionText())
-                        : bench(JobRequest.parseBench(args, surroundings), args);
-            case SUBMIT -> SubmitCommand.run(SubmitRequest.parse(args, surroundings), terminal);
-            case AGENT -> AgentCommand.run(AgentRequest.parse(args, surroundings), surroundings.home(), terminal);
+                        : bench(JobRequest.parseBench(args, commandContext), args);
+            case SUBMIT -> SubmitCommand.run(SubmitRequest.parse(args, commandContext), terminal);
+            case AGENT -> AgentCommand.run(AgentRequest.parse(args, commandContext), commandContext.home(), terminal);
         };
     }
 
@@ -147,7 +150,7 @@ public final class JRunCommand {
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK -> JobsRequest.help(command);
             case CERT -> CertRequest.help();
             case DOCTOR -> DoctorRequest.help();
-            case BENCH -> BenchProgram.help(args, surroundings.home());
+            case BENCH -> BenchProgram.help(args, commandContext.home());
             case SUBMIT -> SubmitRequest.help();
             case AGENT -> AgentRequest.help();
         };
@@ -163,9 +166,9 @@ public final class JRunCommand {
 
     private int bench(JobRequest request, List<String> args) throws IOException, InterruptedException {
         if (request instanceof JobRequest.Run(JobSpec job)) {
-            BenchProgram.check(job, surroundings.home());
+            BenchProgram.check(job, commandContext.home());
         } else if (request instanceof JobRequest.RunUnderMpi(JobSpec job)) {
-            BenchProgram.check(job, surroundings.home());
+            BenchProgram.check(job, commandContext.home());
         }
         return run(request, Stream.concat(Stream.of("bench"), args.stream()).toList());
     }
@@ -177,19 +180,19 @@ public final class JRunCommand {
             case JobRequest.RunUnderMpi(JobSpec job) ->
                 MpiJobRun.run(
                         job,
-                        surroundings.home(),
+                        commandContext.home(),
                         System.getProperty("user.name", "").equals("root"));
             case JobRequest.Run(JobSpec job)
-            when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, surroundings.home())));
+            when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, commandContext.home())));
             case JobRequest.Run(JobSpec job) -> start(job, args);
             case JobRequest.Detach(JobSpec job) -> start(job, args);
         };
     }
 
     private int start(JobSpec job, List<String> args) throws IOException, InterruptedException {
-        try (JobRun run = new JobRun(job, TypedCommand.of(args), surroundings.home(), index(), terminal)) {
+        try (JobRun run = new JobRun(job, TypedCommand.of(args), commandContext.home(), index(), terminal)) {
             return job.meeting().isPresent()
-                    ? new MeetingRun(job, job.meeting().get(), surroundings.home(), run).run()
+                    ? new RendezvousRun(job, job.meeting().get(), commandContext.home(), run).run()
                     : run.run();
         }
     }
@@ -202,7 +205,7 @@ public final class JRunCommand {
     }
 
     private Optional<JobIndex> index() {
-        return surroundings.stateFolder().map(JobIndex::in);
+        return commandContext.stateFolder().map(JobIndex::in);
     }
 
     private static String versionText() {

@@ -2,16 +2,16 @@ package io.jrun.launcher;
 
 import io.grpc.Channel;
 import io.grpc.inprocess.InProcessChannelBuilder;
-import io.jrun.agent.AgentOptions;
 import io.jrun.agent.AgentServer;
 import io.jrun.agent.SocketTransport;
-import io.jrun.launcher.arrival.Bootstrap;
-import io.jrun.launcher.arrival.Gathering;
+import io.jrun.agent.worker.AgentOptions;
 import io.jrun.launcher.coordinator.Agent;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.JobSpec;
-import io.jrun.launcher.srun.SrunBootstrap;
-import io.jrun.launcher.ssh.SshBootstrap;
+import io.jrun.launcher.registration.AgentLauncher;
+import io.jrun.launcher.registration.LaunchedAgents;
+import io.jrun.launcher.srun.SrunAgentLauncher;
+import io.jrun.launcher.ssh.SshAgentLauncher;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -46,11 +46,11 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
             case Cluster.Standing standing -> standing(cluster, standing);
             case Cluster.Slurm slurm -> {
                 say.accept(slurm.words());
-                yield called(cluster, new SrunBootstrap(slurm), say);
+                yield called(cluster, new SrunAgentLauncher(slurm), say);
             }
             case Cluster.Ssh(List<String> options, String jrun) ->
-                called(cluster, new SshBootstrap(options, jrun, home.toString()), say);
-            case Cluster.Met _ -> throw new IllegalArgumentException("a meeting has a host, see MeetingRun");
+                called(cluster, new SshAgentLauncher(options, jrun, home.toString()), say);
+            case Cluster.Met _ -> throw new IllegalArgumentException("a meeting has a host, see RendezvousRun");
         };
     }
 
@@ -75,8 +75,9 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
                 () -> {});
     }
 
-    private static JobAgents called(Cluster cluster, Bootstrap bootstrap, Consumer<String> say) throws IOException {
-        Gathering gathering = Gathering.call(cluster.names(), bootstrap, SecretFile.random(), Version.TEXT, say);
+    private static JobAgents called(Cluster cluster, AgentLauncher bootstrap, Consumer<String> say) throws IOException {
+        LaunchedAgents gathering =
+                LaunchedAgents.call(cluster.names(), bootstrap, SecretFile.random(), Version.TEXT, say);
         return new JobAgents(gathering.agents(), gathering);
     }
 

@@ -2,22 +2,22 @@ package io.jrun.launcher;
 
 import com.google.protobuf.ByteString;
 import io.jrun.launcher.cli.UsageException;
-import io.jrun.launcher.console.LogMux;
+import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.Coordinator;
 import io.jrun.launcher.coordinator.Coordinator.CoordinatorOptions;
-import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.JobOutcome;
 import io.jrun.launcher.coordinator.Straggler;
-import io.jrun.launcher.files.FileDesk;
+import io.jrun.launcher.files.FileServer;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.process.SignalHandlers;
-import io.jrun.launcher.record.Desk;
+import io.jrun.launcher.record.JobControlServer;
 import io.jrun.launcher.record.JobIndex;
+import io.jrun.launcher.record.JobRecorder;
 import io.jrun.launcher.record.RecordFile;
-import io.jrun.launcher.record.Recorder;
 import io.jrun.launcher.report.FailureReport;
 import io.jrun.launcher.report.JobJson;
 import java.io.IOException;
@@ -34,7 +34,7 @@ final class JobRun implements AutoCloseable {
     private final Path home;
     private final Optional<JobIndex> index;
     private Terminal terminal;
-    private LogMux console;
+    private LogMultiplexer console;
 
     /**
      * @param typed the command line, for the job's record
@@ -50,7 +50,7 @@ final class JobRun implements AutoCloseable {
     }
 
     /** Where the output of this job's workers is shown. */
-    LogMux console() {
+    LogMultiplexer console() {
         return console;
     }
 
@@ -88,11 +88,11 @@ final class JobRun implements AutoCloseable {
         Path logs = job.logDirectory().resolve(job.runId());
         try (RunFolder folder = RunFolder.claim(logs, terminal::say)) {
             index.ifPresent(jobs -> enter(jobs, folder, logs));
-            if (Detached.isHere()) {
+            if (DetachedLaunch.isHere()) {
                 terminal = Terminal.toFile(logs.resolve(RecordFile.CONSOLE));
                 console = terminal.console(job);
             }
-            try (Recorder recorder = Recorder.begin(logs, job, typed, Detached.isHere(), this::say)) {
+            try (JobRecorder recorder = JobRecorder.begin(logs, job, typed, DetachedLaunch.isHere(), this::say)) {
                 return run(logs, recorder, around);
             }
         }
@@ -110,14 +110,15 @@ final class JobRun implements AutoCloseable {
         }
     }
 
-    private int run(Path logs, Recorder recorder, Around around) throws IOException, InterruptedException {
+    private int run(Path logs, JobRecorder recorder, Around around) throws IOException, InterruptedException {
         long start = System.nanoTime();
         CoordinatorOptions options =
                 new CoordinatorOptions(Version.TEXT, ByteString.copyFrom(SecretFile.random()), files(), recorder);
         Coordinator coordinator = new Coordinator(job, options, console, this::say);
         around.signals(coordinator::signal);
-        Outcome outcome;
-        try (Desk _ = Desk.open(logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask, this::say);
+        JobOutcome outcome;
+        try (JobControlServer _ = JobControlServer.open(
+                        logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask, this::say);
                 JobAgents agents = around.open(this::say)) {
             outcome = coordinator.run(agents.list(), agents.late());
         } catch (UsageException | LayoutException e) {
@@ -140,8 +141,8 @@ final class JobRun implements AutoCloseable {
         return outcome.exitCode();
     }
 
-    private Optional<FileDesk> files() {
-        return job.cluster().isPresent() ? Optional.of(new FileDesk(JobFiles.of(job), this::say)) : Optional.empty();
+    private Optional<FileServer> files() {
+        return job.cluster().isPresent() ? Optional.of(new FileServer(JobFiles.of(job), this::say)) : Optional.empty();
     }
 
     /** Waits for the terminal; a signal ends that. */

@@ -1,6 +1,6 @@
 package io.jrun.launcher;
 
-import io.jrun.launcher.console.LogMux;
+import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.job.JobSpec;
 import java.io.IOException;
@@ -44,8 +44,8 @@ record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean
     }
 
     /** Where the output of a job's workers is shown. With --json, stdout is the machine's: what workers print goes to stderr. */
-    LogMux console(JobSpec job) {
-        return new LogMux(
+    LogMultiplexer console(JobSpec job) {
+        return new LogMultiplexer(
                 job.json() ? err : out,
                 err,
                 new RankPrefix(job.console().prefixed(), outColoured && !job.json(), errColoured),

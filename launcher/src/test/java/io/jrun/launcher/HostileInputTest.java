@@ -2,8 +2,8 @@ package io.jrun.launcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.LaunchOption;
-import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.job.TerminalStreams;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -167,14 +167,14 @@ class HostileInputTest {
         args.addFirst("--dry-run");
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         ByteArrayOutputStream err = new ByteArrayOutputStream();
-        Surroundings surroundings = new Surroundings(
+        CommandContext commandContext = new CommandContext(
                 Map.of("HOME", folder.toString(), "PATH", "/usr/bin:/bin"),
                 folder,
                 folder,
                 folder,
                 TerminalStreams.NONE);
         long start = System.nanoTime();
-        int exitCode = new JRunCommand(surroundings, new Terminal(out, err, false, false)).run(args);
+        int exitCode = new JRunCommand(commandContext, new Terminal(out, err, false, false)).run(args);
         Duration took = Duration.ofNanos(System.nanoTime() - start);
         String what = String.join(" ", args);
         String said = err.toString(StandardCharsets.UTF_8);

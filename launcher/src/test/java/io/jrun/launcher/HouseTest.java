@@ -28,7 +28,7 @@ class HouseTest {
     @ArchTest
     static final ArchRule theRulesOfAJobHaveNoInput = noClasses()
             .that()
-            .haveNameMatching(".*\\.(JobMachine|Muster|Ending|Succession|Round|Ledger|Lineup)")
+            .haveNameMatching(".*\\.(JobMachine|RoundStart|RoundEnd|RankAssignment|Round|JobProgress|Membership)")
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.grpc..", "io.jrun.agent..", "java.io..", "java.nio..");

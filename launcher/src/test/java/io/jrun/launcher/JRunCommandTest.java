@@ -2,7 +2,7 @@ package io.jrun.launcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.launcher.cli.Surroundings;
+import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.job.TerminalStreams;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -180,8 +180,8 @@ class JRunCommandTest {
     }
 
     private int run(String... args) {
-        Surroundings surroundings =
-                new Surroundings(Map.of("HOME", folder.toString()), folder, folder, folder, TerminalStreams.NONE);
-        return new JRunCommand(surroundings, new Terminal(out, err, false, false)).run(List.of(args));
+        CommandContext commandContext =
+                new CommandContext(Map.of("HOME", folder.toString()), folder, folder, folder, TerminalStreams.NONE);
+        return new JRunCommand(commandContext, new Terminal(out, err, false, false)).run(List.of(args));
     }
 }

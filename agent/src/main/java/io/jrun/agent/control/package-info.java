@@ -1,4 +1,4 @@
-/** The unix-domain socket between an agent and its workers. Entry: {@link io.jrun.agent.control.ControlSocket}. */
+/** The unix-domain socket between an agent and its workers. Entry: {@code ControlSocket}. */
 @NullMarked
 package io.jrun.agent.control;
 

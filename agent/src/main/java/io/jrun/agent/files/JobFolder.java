@@ -17,9 +17,9 @@ final class JobFolder {
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
     private final Path path;
-    private final PlacedList placed;
+    private final StagedFileList placed;
 
-    private JobFolder(Path path, PlacedList placed) {
+    private JobFolder(Path path, StagedFileList placed) {
         this.path = path;
         this.placed = placed;
     }
@@ -31,7 +31,7 @@ final class JobFolder {
             String free = number == 0 ? name : name + "." + number;
             try {
                 Path path = Files.createDirectory(parent.resolve(free), OWNER_ONLY);
-                JobFolder folder = new JobFolder(path, PlacedList.create(lists.resolve(free)));
+                JobFolder folder = new JobFolder(path, StagedFileList.create(lists.resolve(free)));
                 folder.remember(path);
                 return folder;
             } catch (FileAlreadyExistsException e) {
@@ -42,7 +42,7 @@ final class JobFolder {
 
     /** Removes what agents that were killed have put into folders below {@code parent}. */
     static void sweep(Path parent) throws IOException {
-        PlacedList.sweep(lists(parent));
+        StagedFileList.sweep(lists(parent));
     }
 
     /** No run id begins with a dot. */

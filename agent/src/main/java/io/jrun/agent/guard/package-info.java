@@ -1,4 +1,4 @@
-/** The watcher that outlives the agent by a moment. Entry: {@link io.jrun.agent.guard.Guard}. */
+/** The watcher that outlives the agent by a moment. Entry: {@code Guard}. */
 @NullMarked
 package io.jrun.agent.guard;
 

@@ -2,16 +2,15 @@ package io.jrun.agent.job;
 
 import com.google.protobuf.ByteString;
 import io.grpc.Status;
-import io.jrun.agent.AgentOptions;
 import io.jrun.agent.control.ControlSocket;
 import io.jrun.agent.control.WorkerConnection;
-import io.jrun.agent.files.Staging;
+import io.jrun.agent.files.FileStaging;
 import io.jrun.agent.guard.Guard;
 import io.jrun.agent.log.AgentLog;
 import io.jrun.agent.log.ConsoleFeed;
 import io.jrun.agent.node.MasterPort;
-import io.jrun.agent.node.Node;
 import io.jrun.agent.node.NodeProbe;
+import io.jrun.agent.node.NodeResources;
 import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobOpened;
@@ -19,6 +18,7 @@ import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.Pong;
 import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.comm.control.Bytes;
@@ -45,25 +45,25 @@ final class Job {
 
     private final OpenJob request;
     private final AgentOptions options;
-    private final Optional<String> reachedAt;
+    private final Optional<String> localAddress;
     private final Consumer<Job> onEnd;
-    private final Outbox<FromAgent> out;
-    private final Notices notices;
+    private final ResponseStream<FromAgent> out;
+    private final UserNotices notices;
     private final ConsoleFeed feed;
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
-    private final Mailbox mailbox;
-    private final LauncherWatch launcher;
-    private final Staging staging;
+    private final JobEventLoop mailbox;
+    private final LauncherLiveness launcher;
+    private final FileStaging staging;
 
     private @Nullable Resources resources;
-    private @Nullable HeldLaunch held;
-    private @Nullable Round round;
+    private @Nullable PendingLaunch held;
+    private @Nullable NodeRound round;
     private @Nullable AgentLog log;
     private boolean ending;
 
     /** What a job holds of the machine. */
     private record Resources(
-            ControlSocket socket, Guard guard, @Nullable MasterPort masterPort, Round.Surroundings surroundings)
+            ControlSocket socket, Guard guard, @Nullable MasterPort masterPort, NodeRound.Surroundings commandContext)
             implements AutoCloseable {
         @Override
         public void close() throws IOException {
@@ -75,24 +75,29 @@ final class Job {
         }
     }
 
-    Job(OpenJob request, AgentOptions options, Optional<String> reachedAt, Outbox<FromAgent> out, Consumer<Job> onEnd) {
+    Job(
+            OpenJob request,
+            AgentOptions options,
+            Optional<String> localAddress,
+            ResponseStream<FromAgent> out,
+            Consumer<Job> onEnd) {
         this.onEnd = onEnd;
         this.request = request;
         this.options = options;
-        this.reachedAt = reachedAt;
+        this.localAddress = localAddress;
         this.out = out;
         out.onOverflow(this::end);
-        this.notices = new Notices(out);
+        this.notices = new UserNotices(out);
         this.feed = new ConsoleFeed(notices);
-        this.mailbox = new Mailbox(this::fail);
-        this.launcher = new LauncherWatch(mailbox, this::launcherSilent);
-        this.staging = new Staging(request, System.getenv(), notices);
+        this.mailbox = new JobEventLoop(this::fail);
+        this.launcher = new LauncherLiveness(mailbox, this::launcherSilent);
+        this.staging = new FileStaging(request, System.getenv(), notices);
     }
 
     /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
     void open() throws IOException {
         ParentDeath parentDeath = ParentDeath.find(System.getenv());
-        Node node = NodeProbe.probeHere();
+        NodeResources node = NodeProbe.probeHere();
         Path logDir = Path.of(request.getLogDir()); // Before anything is taken that would have to be given back.
         ControlSocket socket = ControlSocket.bind();
         Guard guard = startGuard(socket, request.getRunId());
@@ -104,14 +109,14 @@ final class Job {
                 socket,
                 guard,
                 masterPort,
-                new Round.Surroundings(context, secret, parentDeath, guard, feed, mailbox, out, notices));
+                new NodeRound.Surroundings(context, secret, parentDeath, guard, feed, mailbox, out, notices));
         log = new AgentLog(logDir, node.host(), notices);
         socket.start(new SocketEvents());
         staging.begin(node.host());
         out.send(FromAgent.newBuilder()
                 .setJobOpened(JobOpened.newBuilder()
                         .setHost(node.host())
-                        .setAddress(reachedAt.orElse(node.address()))
+                        .setAddress(localAddress.orElse(node.address()))
                         .setMasterPort(masterPort == null ? 0 : masterPort.port())
                         .setCores(node.cores())
                         .addAllGpus(node.gpus()))
@@ -145,7 +150,7 @@ final class Job {
         return feed;
     }
 
-    Staging staging() {
+    FileStaging staging() {
         return staging;
     }
 
@@ -221,7 +226,7 @@ final class Job {
             launch(staging.placed().join().on(launch));
             return;
         }
-        HeldLaunch waiting = new HeldLaunch(launch, out);
+        PendingLaunch waiting = new PendingLaunch(launch, out);
         held = waiting;
         var _ = staging.placed()
                 .whenComplete((placed, problem) -> mailbox.post(() -> {
@@ -238,7 +243,7 @@ final class Job {
                 }));
     }
 
-    private void holdBack(HeldLaunch waiting, ToAgent message) {
+    private void holdBack(PendingLaunch waiting, ToAgent message) {
         if (message.hasStopWorkers()) {
             held = null;
             waiting.end("stopped before its files had come", true);
@@ -256,8 +261,8 @@ final class Job {
                     .withDescription("round " + launch.getRound() + " may not start: " + round.describeLiving())
                     .asRuntimeException();
         }
-        Round before = round;
-        round = new Round(launch, resources.surroundings());
+        NodeRound before = round;
+        round = new NodeRound(launch, resources.commandContext());
         round.startAfter(before);
     }
 

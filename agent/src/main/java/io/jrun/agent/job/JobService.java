@@ -4,7 +4,6 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
-import io.jrun.agent.AgentOptions;
 import io.jrun.agent.files.LauncherFiles;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.AgentGrpc;
@@ -16,6 +15,7 @@ import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.worker.AgentOptions;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -35,7 +35,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
 
     @Override
     public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
-        return new ControlStream((ServerCallStreamObserver<FromAgent>) toCoordinator, ReachedAt.current());
+        return new ControlStream((ServerCallStreamObserver<FromAgent>) toCoordinator, LocalAddress.current());
     }
 
     @Override
@@ -56,14 +56,14 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         open.forEach(Job::awaitEnd);
     }
 
-    private Job open(OpenJob request, Optional<String> reachedAt, Outbox<FromAgent> out) {
+    private Job open(OpenJob request, Optional<String> localAddress, ResponseStream<FromAgent> out) {
         if (!request.getJrunVersion().equals(options.version())) {
             throw Status.FAILED_PRECONDITION
                     .withDescription("this node's agent is jrun " + options.version() + ", the launcher is jrun "
                             + request.getJrunVersion() + "; install the same version on all nodes")
                     .asRuntimeException();
         }
-        Job job = new Job(request, options, reachedAt, out, ended -> jobs.remove(request.getRunId(), ended));
+        Job job = new Job(request, options, localAddress, out, ended -> jobs.remove(request.getRunId(), ended));
         if (jobs.putIfAbsent(request.getRunId(), job) != null) {
             throw Status.ALREADY_EXISTS
                     .withDescription("a job with the run id '" + request.getRunId()
@@ -101,14 +101,14 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
 
     /** The coordinator's side of one job. gRPC calls it from one thread at a time. */
     private final class ControlStream implements StreamObserver<ToAgent> {
-        private final Outbox<FromAgent> out;
-        private final Optional<String> reachedAt;
+        private final ResponseStream<FromAgent> out;
+        private final Optional<String> localAddress;
         private @Nullable Job job;
         private boolean refused;
 
-        ControlStream(ServerCallStreamObserver<FromAgent> stream, Optional<String> reachedAt) {
-            this.out = new Outbox<>(stream, NodeProbe.hostHere(), Outbox.MOST_BYTES);
-            this.reachedAt = reachedAt;
+        ControlStream(ServerCallStreamObserver<FromAgent> stream, Optional<String> localAddress) {
+            this.out = new ResponseStream<>(stream, NodeProbe.hostHere(), ResponseStream.MOST_BYTES);
+            this.localAddress = localAddress;
             stream.setOnCancelHandler(this::end);
         }
 
@@ -128,7 +128,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                                     + message.getMessageCase())
                             .asRuntimeException();
                 }
-                job = open(message.getOpenJob(), reachedAt, out);
+                job = open(message.getOpenJob(), localAddress, out);
             } catch (StatusRuntimeException e) {
                 refused = true;
                 out.fail(e);
@@ -157,11 +157,11 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     }
 
     private final class LogStream implements StreamObserver<LogCredit> {
-        private final Outbox<LogChunk> out;
+        private final ResponseStream<LogChunk> out;
         private @Nullable Job job;
 
         LogStream(ServerCallStreamObserver<LogChunk> stream) {
-            this.out = new Outbox<>(stream, NodeProbe.hostHere(), Outbox.MOST_BYTES);
+            this.out = new ResponseStream<>(stream, NodeProbe.hostHere(), ResponseStream.MOST_BYTES);
             stream.setOnCancelHandler(this::end);
         }
 

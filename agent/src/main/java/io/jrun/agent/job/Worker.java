@@ -6,8 +6,8 @@ import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.worker.JvmDefaults;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.WorkerCommand;
-import io.jrun.agent.worker.WorkerEnd;
-import io.jrun.agent.worker.WorkerEnvironment;
+import io.jrun.agent.worker.WorkerEnvironmentBuilder;
+import io.jrun.agent.worker.WorkerExit;
 import io.jrun.agent.worker.WorkerLogs;
 import io.jrun.agent.worker.WorkerPlan;
 import io.jrun.agent.worker.WorkerProcess;
@@ -19,15 +19,16 @@ import java.nio.file.Path;
  * another rank, with the log files it began with. Confined to the job's thread, to which it carries the process's events.
  */
 final class Worker implements WorkerProcess.Listener {
-    private final Round.Surroundings around;
+    private final NodeRound.Surroundings around;
     private final WorkerLogs logs;
     private final WorkerProcess process;
     private final String logFolder;
-    private Round round;
+    private NodeRound round;
     private WorkerSpec spec;
     private long pid;
 
-    private Worker(Round round, WorkerSpec spec, WorkerPlan plan, Round.Surroundings around) throws IOException {
+    private Worker(NodeRound round, WorkerSpec spec, WorkerPlan plan, NodeRound.Surroundings around)
+            throws IOException {
         this.round = round;
         this.spec = spec;
         this.around = around;
@@ -42,14 +43,14 @@ final class Worker implements WorkerProcess.Listener {
      * @param mark of the round's processes
      * @throws IOException if its log folder cannot be written
      */
-    static Worker start(Round round, Launch launch, WorkerSpec spec, Round.Surroundings around, long mark)
+    static Worker start(NodeRound round, Launch launch, WorkerSpec spec, NodeRound.Surroundings around, long mark)
             throws IOException {
         LaunchContext context = around.context();
         Path logDir = context.rankLogDir(launch, spec.getRank());
         WorkerPlan plan = new WorkerPlan(
                 spec.getRank(),
                 WorkerCommand.compose(launch, spec, context),
-                WorkerEnvironment.compose(launch, spec, context),
+                WorkerEnvironmentBuilder.compose(launch, spec, context),
                 Path.of(launch.getWorkingDir()),
                 WorkerCommand.neededFiles(launch),
                 logDir,
@@ -68,7 +69,7 @@ final class Worker implements WorkerProcess.Listener {
     }
 
     /** Goes on in another round, which from now on hears of its end. */
-    void goOnIn(Round next, int number, WorkerSpec nextSpec) {
+    void goOnIn(NodeRound next, int number, WorkerSpec nextSpec) {
         round = next;
         spec = nextSpec;
         showOnConsole(number);
@@ -118,7 +119,7 @@ final class Worker implements WorkerProcess.Listener {
     }
 
     @Override
-    public void ended(WorkerEnd end) {
+    public void ended(WorkerExit end) {
         around.mailbox().post(() -> round.exited(rank(), logFolder, end));
     }
 }

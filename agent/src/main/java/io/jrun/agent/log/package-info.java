@@ -1,4 +1,4 @@
-/** Workers' output: raw bytes into files at once, whole lines to a console that may lag. Entry: {@link io.jrun.agent.log.LogFile} and {@link io.jrun.agent.log.ConsoleFeed}. */
+/** Workers' output: raw bytes into files at once, whole lines to a console that may lag. Entry: {@code LogFile} and {@code ConsoleFeed}. */
 @NullMarked
 package io.jrun.agent.log;
 

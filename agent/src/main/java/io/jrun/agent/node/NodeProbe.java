@@ -10,7 +10,7 @@ import java.util.Map;
  * NVIDIA device file exists, so that a probe costs about a millisecond on a machine without GPUs. Stateless.
  */
 public final class NodeProbe {
-    /** For a job of this machine alone, where nothing leaves the loopback interface; see {@link Node#address}. */
+    /** For a job of this machine alone, where nothing leaves the loopback interface; see {@link NodeResources#address}. */
     private static final String LOOPBACK = "127.0.0.1";
 
     private final Path root;
@@ -28,13 +28,13 @@ public final class NodeProbe {
     }
 
     /** Probes this machine with this process's environment. */
-    public static Node probeHere() {
+    public static NodeResources probeHere() {
         return new NodeProbe(Path.of("/"), System.getenv()).probe();
     }
 
     /** What the machine offers now. Blocks at most 10 s, for nvidia-smi. */
-    public Node probe() {
-        return new Node(
+    public NodeResources probe() {
+        return new NodeResources(
                 host(), LOOPBACK, cores(), MemoryLimit.usableBytes(root), new GpuProbe(root, environment).visible());
     }
 

@@ -1,4 +1,4 @@
-/** What this machine has for workers: cores, memory, devices, ports. Entry: {@link io.jrun.agent.node.NodeProbe}. */
+/** What this machine has for workers: cores, memory, devices, ports. Entry: {@code NodeProbe}. */
 @NullMarked
 package io.jrun.agent.node;
 

@@ -36,8 +36,8 @@ public final class PeerIdentity {
         try {
             KeyPair keys = Ed25519.keyPair(derive(secret, "jrun agent key 2", Ed25519.KEY_BYTES));
             return new PeerIdentity(
-                    new OneKey(keys.getPrivate(), SelfSigned.of(keys, "jrun agent")),
-                    new OnePeer(keys.getPublic()),
+                    new FixedKeyManager(keys.getPrivate(), SelfSigned.of(keys, "jrun agent")),
+                    new PinnedKeyTrustManager(keys.getPublic()),
                     token(secret));
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException("this JDK lacks HKDF-SHA256 or Ed25519", e);
@@ -53,8 +53,8 @@ public final class PeerIdentity {
         CertificateFile file = CertificateFile.parse(pem);
         try {
             return new PeerIdentity(
-                    new OneKey(file.key(), file.own()),
-                    new CertifiedPeers(file.authority()),
+                    new FixedKeyManager(file.key(), file.own()),
+                    new AuthorityTrustManager(file.authority()),
                     token(file.secret().toArray()));
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException("this JDK lacks HKDF-SHA256 or PKIX", e);

@@ -134,7 +134,7 @@ public final class JvmDefaults {
         if (program.getJvmOptionsList().stream().anyMatch(JvmDefaults::mayChooseCollector)) {
             return true;
         }
-        Map<String, String> chosen = WorkerEnvironment.chosen(launch);
+        Map<String, String> chosen = WorkerEnvironmentBuilder.chosen(launch);
         for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")) {
             String value = chosen.getOrDefault(name, context.inherited().getOrDefault(name, ""));
             if (Collections.list(new StringTokenizer(value)).stream()

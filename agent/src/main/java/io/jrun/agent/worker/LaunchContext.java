@@ -1,7 +1,6 @@
 package io.jrun.agent.worker;
 
-import io.jrun.agent.AgentOptions;
-import io.jrun.agent.node.Node;
+import io.jrun.agent.node.NodeResources;
 import io.jrun.agent.proto.Launch;
 import java.nio.file.Path;
 import java.util.Map;
@@ -17,7 +16,12 @@ import java.util.Map;
  * @param inherited the environment that workers start from
  */
 public record LaunchContext(
-        Node node, AgentOptions options, String runId, Path runLogDir, Path socket, Map<String, String> inherited) {
+        NodeResources node,
+        AgentOptions options,
+        String runId,
+        Path runLogDir,
+        Path socket,
+        Map<String, String> inherited) {
     /** Copies the map. */
     public LaunchContext {
         inherited = Map.copyOf(inherited);

@@ -1,6 +1,5 @@
 package io.jrun.agent.worker;
 
-import io.jrun.agent.AgentOptions;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;

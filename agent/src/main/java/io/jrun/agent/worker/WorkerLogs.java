@@ -39,7 +39,7 @@ public final class WorkerLogs implements ExecuteStreamHandler {
         this.plan = plan;
         this.notice = notice;
         Path folder = Files.createDirectories(plan.logDir(), OWNER_ONLY);
-        Aftermath.clear(folder);
+        WorkerPostMortem.clear(folder);
         this.stdout = new LogFile(folder.resolve("stdout.log"), onChange);
         this.stderr = new LogFile(folder.resolve("stderr.log"), onChange);
     }

@@ -22,7 +22,7 @@ public final class WorkerProcess {
         void started(long pid);
 
         /** It has ended, or could not be started; the last event. */
-        void ended(WorkerEnd end);
+        void ended(WorkerExit end);
     }
 
     private static final int SIGKILL = 9;
@@ -91,7 +91,7 @@ public final class WorkerProcess {
     private void run() {
         String startError = "";
         int startExitCode = 0;
-        Optional<StartCheck.Failure> failure = StartCheck.check(plan);
+        Optional<Preflight.Failure> failure = Preflight.check(plan);
         if (failure.isPresent()) {
             startError = failure.get().reason();
             startExitCode = failure.get().exitCode();
@@ -100,7 +100,7 @@ public final class WorkerProcess {
                 execute();
             } catch (IOException | RuntimeException | Error e) {
                 startError = reasonOf(e); // whatever it is, "no more threads" too, the job must hear of it
-                startExitCode = StartCheck.NOT_EXECUTABLE;
+                startExitCode = Preflight.NOT_EXECUTABLE;
             }
         }
         logs.close();
@@ -137,16 +137,16 @@ public final class WorkerProcess {
         }
     }
 
-    private synchronized WorkerEnd end(String startError, int startExitCode) {
+    private synchronized WorkerExit end(String startError, int startExitCode) {
         Optional<ErrorRecord> error = ErrorRecords.read(plan.logDir().resolve("error.json"));
-        return new WorkerEnd(
+        return new WorkerExit(
                 process == null ? 0 : process.pid(),
                 process == null ? startExitCode : waitStatus,
                 endedAfterStop,
                 process == null ? startError : "",
                 error,
-                Aftermath.tail(logs.stderr().path()),
-                Aftermath.artifacts(plan.logDir()),
+                WorkerPostMortem.fileTail(logs.stderr().path()),
+                WorkerPostMortem.artifacts(plan.logDir()),
                 (endNanos - startNanos) / 1e9);
     }
 

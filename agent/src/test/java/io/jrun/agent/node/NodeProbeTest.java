@@ -25,7 +25,7 @@ class NodeProbeTest {
     @Test
     void machineWithoutLimitsOrDevices() {
         assertThat(probe(Map.of()))
-                .isEqualTo(new Node(
+                .isEqualTo(new NodeResources(
                         "node7", "127.0.0.1", Runtime.getRuntime().availableProcessors(), 16 * 1024, List.of()));
     }
 
@@ -95,7 +95,7 @@ class NodeProbeTest {
                 .containsExactly("0", "MIG-cc", "MIG-dd");
     }
 
-    private Node probe(Map<String, String> environment) {
+    private NodeResources probe(Map<String, String> environment) {
         return new NodeProbe(root, environment).probe();
     }
 

@@ -1,7 +1,6 @@
 package io.jrun.agent.worker;
 
-import io.jrun.agent.AgentOptions;
-import io.jrun.agent.node.Node;
+import io.jrun.agent.node.NodeResources;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.WorkerSpec;
 import java.nio.file.Path;
@@ -25,7 +24,7 @@ final class Launches {
 
     static LaunchContext context(Map<String, String> inherited, int cores) {
         return new LaunchContext(
-                new Node("node7", "127.0.0.1", cores, 1L << 34, List.of("4", "5")),
+                new NodeResources("node7", "127.0.0.1", cores, 1L << 34, List.of("4", "5")),
                 new AgentOptions("1", List.of(Path.of("/jrun/comm.jar"), Path.of("/jrun/train.jar")), Optional.empty()),
                 "run",
                 Path.of("/logs/run"),

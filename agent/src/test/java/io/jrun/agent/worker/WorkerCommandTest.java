@@ -3,7 +3,6 @@ package io.jrun.agent.worker;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.agent.AgentOptions;
 import io.jrun.agent.proto.BindTo;
 import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.JavaProgram;

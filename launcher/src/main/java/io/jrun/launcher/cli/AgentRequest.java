@@ -1,6 +1,6 @@
 package io.jrun.launcher.cli;
 
-import io.jrun.agent.HomeAddress;
+import io.jrun.agent.LauncherAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
@@ -23,7 +23,7 @@ public sealed interface AgentRequest {
     record Listen(String host, int port, Path secretFile) implements AgentRequest {}
 
     /** To dial a launcher and serve its one job. */
-    record GoHome(List<HomeAddress> homes, String node) implements AgentRequest {
+    record GoHome(List<LauncherAddress> homes, String node) implements AgentRequest {
         public GoHome {
             homes = List.copyOf(homes);
         }
@@ -34,7 +34,7 @@ public sealed interface AgentRequest {
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    static AgentRequest parse(List<String> args, Surroundings surroundings) {
+    static AgentRequest parse(List<String> args, CommandContext commandContext) {
         ParseResult result;
         try {
             result = AgentOption.command().setExpandAtFiles(false).parseArgs(args.toArray(String[]::new));
@@ -42,7 +42,7 @@ public sealed interface AgentRequest {
             throw new UsageException(
                     e.getMessage() + "; usage: jrun agent [--secret-file=PATH] [--listen=ADDRESS:PORT].");
         }
-        return result.hasMatchedOption("--home") ? goHome(result) : listen(result, surroundings);
+        return result.hasMatchedOption("--home") ? goHome(result) : listen(result, commandContext);
     }
 
     private static GoHome goHome(ParseResult result) {
@@ -63,14 +63,14 @@ public sealed interface AgentRequest {
                 node);
     }
 
-    private static Listen listen(ParseResult result, Surroundings surroundings) {
+    private static Listen listen(ParseResult result, CommandContext commandContext) {
         String text = result.matchedOptionValue("--listen", AgentOption.DEFAULT_HOST);
-        HomeAddress address = HostAndPort.parse(text, "--listen", OptionalInt.of(DEFAULT_PORT));
+        LauncherAddress address = HostAndPort.parse(text, "--listen", OptionalInt.of(DEFAULT_PORT));
         String secret = result.matchedOptionValue("--secret-file", "");
         return new Listen(
                 address.host().isEmpty() ? AgentOption.ANY_HOST : address.host(),
                 address.port(),
-                secret.isEmpty() ? SecretPath.standard(surroundings) : surroundings.resolve(secret));
+                secret.isEmpty() ? SecretPath.standard(commandContext) : commandContext.resolve(secret));
     }
 
     /** What {@code jrun agent --help} prints. */

@@ -27,7 +27,7 @@ public record CertRequest(Path folder, List<String> names, int days) {
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    public static CertRequest parse(List<String> args, Surroundings surroundings) {
+    public static CertRequest parse(List<String> args, CommandContext commandContext) {
         String folder = "";
         int days = DAYS;
         List<String> words = new ArrayList<>();
@@ -43,14 +43,14 @@ public record CertRequest(Path folder, List<String> names, int days) {
             String value = equals >= 0 ? word.substring(equals + 1) : rest.hasNext() ? rest.next() : "";
             switch (name) {
                 case "--dir" -> folder = value;
-                case "--days" -> days = Values.count(value, name, 1, MAX_DAYS);
+                case "--days" -> days = OptionValues.count(value, name, 1, MAX_DAYS);
                 default -> throw new UsageException("unknown option '" + word + "'; usage: " + USAGE + ".");
             }
             if (value.isEmpty()) {
                 throw new UsageException(name + " needs a value; usage: " + USAGE + ".");
             }
         }
-        Path directory = folder.isEmpty() ? defaultFolder(surroundings) : surroundings.resolve(folder);
+        Path directory = folder.isEmpty() ? defaultFolder(commandContext) : commandContext.resolve(folder);
         if (words.equals(List.of("init"))) {
             return new CertRequest(directory, List.of(), days);
         }
@@ -64,20 +64,21 @@ public record CertRequest(Path folder, List<String> names, int days) {
         List<String> names = List.of(text.split(",", -1));
         if (!names.stream().allMatch(name -> name.matches("[A-Za-z0-9][A-Za-z0-9.:_-]*"))
                 || names.getFirst().equals("ca")) {
-            throw Values.refused("jrun cert node", text, "host names or numeric addresses: gpu1,gpu1.lan,10.0.0.1");
+            throw OptionValues.refused(
+                    "jrun cert node", text, "host names or numeric addresses: gpu1,gpu1.lan,10.0.0.1");
         }
         return names;
     }
 
-    private static Path defaultFolder(Surroundings surroundings) {
-        String config = surroundings.variable("XDG_CONFIG_HOME", "");
-        String home = surroundings.variable("HOME", "");
+    private static Path defaultFolder(CommandContext commandContext) {
+        String config = commandContext.variable("XDG_CONFIG_HOME", "");
+        String home = commandContext.variable("HOME", "");
         if (config.isEmpty() && home.isEmpty()) {
             throw new UsageException("no folder for certificates: HOME and XDG_CONFIG_HOME are unset. Give --dir.");
         }
         return config.isEmpty()
-                ? surroundings.resolve(home).resolve(".config/jrun")
-                : surroundings.resolve(config).resolve("jrun");
+                ? commandContext.resolve(home).resolve(".config/jrun")
+                : commandContext.resolve(config).resolve("jrun");
     }
 
     /** What {@code jrun cert --help} prints. */

@@ -1,10 +1,10 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.hostlist.HostFile;
+import io.jrun.launcher.hostlist.HostList;
+import io.jrun.launcher.hostlist.HostSyntaxException;
 import io.jrun.launcher.job.Cluster;
-import io.jrun.launcher.nodes.HostFile;
-import io.jrun.launcher.nodes.HostList;
-import io.jrun.launcher.nodes.HostSyntaxException;
-import io.jrun.launcher.slurm.OncePerTask;
+import io.jrun.launcher.slurm.SrunPerTaskCheck;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -14,8 +14,8 @@ import java.util.Optional;
 final class ClusterReader {
     private static final int MAX_PORT = 65535;
 
-    private final Settings settings;
-    private final Surroundings surroundings;
+    private final ResolvedOptions settings;
+    private final CommandContext commandContext;
     private final PlacementOptions placement;
 
     /** {@code --launch}. */
@@ -27,9 +27,9 @@ final class ClusterReader {
         SLURM
     }
 
-    ClusterReader(Settings settings, Surroundings surroundings, PlacementOptions placement) {
+    ClusterReader(ResolvedOptions settings, CommandContext commandContext, PlacementOptions placement) {
         this.settings = settings;
-        this.surroundings = surroundings;
+        this.commandContext = commandContext;
         this.placement = placement;
     }
 
@@ -40,12 +40,12 @@ final class ClusterReader {
         if (source.isEmpty()) {
             if ((launch == Launch.AUTO && !isOfThisNode()) || launch == Launch.SLURM) {
                 Optional<Cluster> allocated =
-                        new SlurmReader(settings, surroundings, placement).read(launch == Launch.SLURM);
+                        new SlurmReader(settings, commandContext, placement).read(launch == Launch.SLURM);
                 if (allocated.isPresent()) {
                     return allocated;
                 }
             } else if (launch == Launch.AUTO) {
-                OncePerTask.explainMeeting(surroundings.environment()).ifPresent(words -> {
+                SrunPerTaskCheck.explainMeeting(commandContext.environment()).ifPresent(words -> {
                     throw new UsageException(words);
                 });
             }
@@ -72,7 +72,7 @@ final class ClusterReader {
 
     /** Whether this jrun is meant for its own node only: alone, or as one of several that meet. */
     private boolean isOfThisNode() {
-        return MeetingReader.namesPlace(settings)
+        return RendezvousOptionsReader.namesPlace(settings)
                 || settings.has(LaunchOption.NODE_RANK)
                 || settings.isOn(LaunchOption.STANDALONE);
     }
@@ -82,7 +82,7 @@ final class ClusterReader {
             return true;
         }
         boolean meansSsh = settings.has(LaunchOption.SSH_OPTIONS) || settings.has(LaunchOption.REMOTE_JRUN);
-        return !meansSsh && Files.exists(SecretPath.standard(surroundings));
+        return !meansSsh && Files.exists(SecretPath.standard(commandContext));
     }
 
     private Launch launch() {
@@ -94,7 +94,8 @@ final class ClusterReader {
             case "ssh" -> Launch.SSH;
             case "slurm" -> Launch.SLURM;
             default ->
-                throw Values.refused(settings.name(LaunchOption.LAUNCH), text, "auto, local, hosts, ssh or slurm");
+                throw OptionValues.refused(
+                        settings.name(LaunchOption.LAUNCH), text, "auto, local, hosts, ssh or slurm");
         };
     }
 
@@ -109,14 +110,14 @@ final class ClusterReader {
     }
 
     private Cluster.Standing standing() {
-        int port = Values.count(
+        int port = OptionValues.count(
                 settings.text(LaunchOption.AGENT_PORT, Integer.toString(AgentRequest.DEFAULT_PORT)),
                 settings.name(LaunchOption.AGENT_PORT),
                 1,
                 MAX_PORT);
         Path secret = settings.has(LaunchOption.SECRET_FILE)
-                ? surroundings.resolve(settings.text(LaunchOption.SECRET_FILE, ""))
-                : SecretPath.standard(surroundings);
+                ? commandContext.resolve(settings.text(LaunchOption.SECRET_FILE, ""))
+                : SecretPath.standard(commandContext);
         if (!Files.isReadable(secret)) {
             throw new UsageException(settings.name(LaunchOption.SECRET_FILE) + ": " + secret
                     + ": no such readable file; give the file that 'jrun agent' uses on each host.");
@@ -126,8 +127,9 @@ final class ClusterReader {
 
     private Cluster.Ssh ssh() {
         return new Cluster.Ssh(
-                Values.shellWords(settings.text(LaunchOption.SSH_OPTIONS, ""), settings.name(LaunchOption.SSH_OPTIONS)),
-                settings.text(LaunchOption.REMOTE_JRUN, surroundings.command().toString()));
+                OptionValues.shellWords(
+                        settings.text(LaunchOption.SSH_OPTIONS, ""), settings.name(LaunchOption.SSH_OPTIONS)),
+                settings.text(LaunchOption.REMOTE_JRUN, commandContext.command().toString()));
     }
 
     private List<Cluster.Host> chosen(LaunchOption source) {
@@ -143,7 +145,7 @@ final class ClusterReader {
             return source == LaunchOption.HOSTS
                     ? HostList.parse(text)
                     : HostFile.parse(TextFile.withoutByteOrderMark(
-                                    TextFile.read(settings.name(source) + ": " + text, surroundings.resolve(text)))
+                                    TextFile.read(settings.name(source) + ": " + text, commandContext.resolve(text)))
                             .lines()
                             .toList());
         } catch (HostSyntaxException e) {

@@ -32,7 +32,7 @@ public record DoctorRequest(Optional<Cluster> cluster, boolean json) {
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    public static DoctorRequest parse(List<String> args, Surroundings surroundings) {
+    public static DoctorRequest parse(List<String> args, CommandContext commandContext) {
         OptionScanner.Scanned parsed = OptionScanner.scan(args);
         Optional<String> stranger = parsed.options().keySet().stream()
                 .filter(option -> !TAKEN.contains(option))
@@ -42,11 +42,11 @@ public record DoctorRequest(Optional<Cluster> cluster, boolean json) {
         if (stranger.isPresent()) {
             throw new UsageException("jrun doctor does not take '" + stranger.get() + "'; usage: " + USAGE + ".");
         }
-        Settings settings = Settings.ofCommandLine(parsed);
+        ResolvedOptions settings = ResolvedOptions.ofCommandLine(parsed);
         boolean json = settings.isOn(LaunchOption.JSON);
-        settings.addEnvironment(surroundings.environment());
+        settings.addEnvironment(commandContext.environment());
         return new DoctorRequest(
-                new ClusterReader(settings, surroundings, new PlacementOptions(settings)).read(), json);
+                new ClusterReader(settings, commandContext, new PlacementOptions(settings)).read(), json);
     }
 
     /** What {@code jrun doctor --help} prints. */

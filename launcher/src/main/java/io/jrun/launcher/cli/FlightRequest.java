@@ -18,7 +18,7 @@ public record FlightRequest(String job, Path directory, boolean json) {
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    public static FlightRequest parse(List<String> args, Surroundings surroundings) {
+    public static FlightRequest parse(List<String> args, CommandContext commandContext) {
         List<String> words = new ArrayList<>(args);
         boolean json = words.removeIf("--json"::equals);
         for (String word : words) {
@@ -31,7 +31,7 @@ public record FlightRequest(String job, Path directory, boolean json) {
                     (words.isEmpty() ? "JOB is missing" : "one JOB is expected, but '" + words.get(1) + "' follows")
                             + "; usage: " + USAGE + ".");
         }
-        return new FlightRequest(words.getFirst(), surroundings.resolve(words.getFirst()), json);
+        return new FlightRequest(words.getFirst(), commandContext.resolve(words.getFirst()), json);
     }
 
     /** What {@code jrun flight-recorder --help} prints. */

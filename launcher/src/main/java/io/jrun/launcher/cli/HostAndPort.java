@@ -1,6 +1,6 @@
 package io.jrun.launcher.cli;
 
-import io.jrun.agent.HomeAddress;
+import io.jrun.agent.LauncherAddress;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -26,7 +26,7 @@ final class HostAndPort {
      */
     static void checkHost(String host, String text, String option) {
         if (!NAME.matcher(host).matches() && !IPV6.matcher(host).matches()) {
-            throw Values.refused(
+            throw OptionValues.refused(
                     option, text, "a host's name (letters, digits, dots, dashes, underscores) or an address");
         }
     }
@@ -37,10 +37,10 @@ final class HostAndPort {
      * @param option the option's name for messages
      * @param standard the port where there is none, empty if there must be one
      */
-    static HomeAddress parse(String text, String option, OptionalInt standard) {
+    static LauncherAddress parse(String text, String option, OptionalInt standard) {
         Matcher parts = FORM.matcher(text.strip());
         if (!parts.matches() || text.isBlank() || (parts.group(3) == null && standard.isEmpty())) {
-            throw Values.refused(
+            throw OptionValues.refused(
                     option,
                     text,
                     standard.isEmpty()
@@ -54,7 +54,9 @@ final class HostAndPort {
         if (!host.isEmpty()) {
             checkHost(host, text, option);
         }
-        int port = parts.group(3) == null ? standard.orElseThrow() : Values.count(parts.group(3), option, 0, MAX_PORT);
-        return new HomeAddress(host, port);
+        int port = parts.group(3) == null
+                ? standard.orElseThrow()
+                : OptionValues.count(parts.group(3), option, 0, MAX_PORT);
+        return new LauncherAddress(host, port);
     }
 }

@@ -16,7 +16,7 @@ public record InitRequest(Path folder) {
      *
      * @throws UsageException in one line, if they are not one folder
      */
-    public static InitRequest parse(List<String> args, Surroundings surroundings) {
+    public static InitRequest parse(List<String> args, CommandContext commandContext) {
         for (String word : args) {
             if (word.startsWith("-")) {
                 throw new UsageException("unknown option '" + word + "'; usage: " + USAGE + ".");
@@ -27,7 +27,7 @@ public record InitRequest(Path folder) {
                     (args.size() > 1 ? "one DIR is expected, but '" + args.get(1) + "' follows" : "DIR is missing")
                             + "; usage: " + USAGE + ".");
         }
-        return new InitRequest(surroundings.resolve(args.getFirst()));
+        return new InitRequest(commandContext.resolve(args.getFirst()));
     }
 
     /** What {@code jrun init --help} prints. */

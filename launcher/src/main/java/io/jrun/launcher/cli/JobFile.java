@@ -4,7 +4,7 @@ import io.jrun.launcher.cli.JobFileValue.Kind;
 import io.jrun.launcher.cli.JobFileValue.Mapping;
 import io.jrun.launcher.cli.JobFileValue.Scalar;
 import io.jrun.launcher.cli.JobFileValue.Sequence;
-import io.jrun.launcher.cli.Settings.Setting;
+import io.jrun.launcher.cli.ResolvedOptions.Setting;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -28,9 +28,9 @@ record JobFile(Map<LaunchOption, Setting> options, String program, List<String> 
     private static final String ARGS = "args";
 
     /** Reads the file called {@code name}; JSON is YAML too, but a {@code .json} file is held to JSON's rules. */
-    static JobFile read(String name, Surroundings surroundings) {
+    static JobFile read(String name, CommandContext commandContext) {
         String called = name.equals(STDIN) ? "stdin" : name;
-        Path path = name.equals(STDIN) ? Path.of("/dev/stdin") : surroundings.resolve(name);
+        Path path = name.equals(STDIN) ? Path.of("/dev/stdin") : commandContext.resolve(name);
         if (name.endsWith(".jar")) {
             throw new UsageException("--file: '" + name + "' is a jar, not a job file; a program follows the options:"
                     + " jrun --file=JOB.yaml " + name + ".");

@@ -28,7 +28,7 @@ public sealed interface JobRequest {
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    static JobRequest parse(List<String> args, Surroundings surroundings) {
+    static JobRequest parse(List<String> args, CommandContext commandContext) {
         OptionScanner.Scanned parsed = OptionScanner.scan(args);
         if (parsed.help() || parsed.brief()) {
             return new Help(!parsed.help());
@@ -36,18 +36,18 @@ public sealed interface JobRequest {
         if (parsed.version()) {
             return new Version();
         }
-        Settings settings = Settings.ofCommandLine(parsed);
+        ResolvedOptions settings = ResolvedOptions.ofCommandLine(parsed);
         List<String> words = new ArrayList<>(parsed.words());
         if (settings.has(LaunchOption.FILE)) {
-            addFile(settings, words, surroundings);
+            addFile(settings, words, commandContext);
         }
-        settings.addEnvironment(surroundings.environment());
+        settings.addEnvironment(commandContext.environment());
         if (words.isEmpty()) {
             throw new UsageException("PROGRAM is missing; usage: jrun [options] PROGRAM [args...]. " + swallowed(args)
                     + "'jrun -h' shows examples.");
         }
         JobSpec job =
-                new JobSpecBuilder(settings, surroundings).build(words.getFirst(), words.subList(1, words.size()));
+                new JobSpecBuilder(settings, commandContext).build(words.getFirst(), words.subList(1, words.size()));
         return settings.isOn(LaunchOption.DETACH) && !job.dryRun() ? detach(job) : new Run(job);
     }
 
@@ -73,20 +73,21 @@ public sealed interface JobRequest {
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    static JobRequest parseBench(List<String> args, Surroundings surroundings) {
+    static JobRequest parseBench(List<String> args, CommandContext commandContext) {
         BenchArguments bench = BenchArguments.split(args);
         if (bench.programs().isEmpty()) {
             throw new UsageException(
                     "OPERATION is missing; usage: jrun bench OPERATION [options]. 'jrun bench --help' shows them.");
         }
         OptionScanner.Scanned parsed = OptionScanner.scan(bench.own());
-        Settings settings = Settings.ofCommandLine(parsed);
+        ResolvedOptions settings = ResolvedOptions.ofCommandLine(parsed);
         if (settings.has(LaunchOption.DETACH)) {
             throw new UsageException("--detach is for jobs, and a benchmark prints its result here; leave it out.");
         }
-        settings.addEnvironment(surroundings.environment());
-        String jar = surroundings.home().resolve("lib/bench/bench.jar").toString();
-        JobSpec job = new JobSpecBuilder(settings, surroundings).withoutPrefix().build(jar, bench.programs());
+        settings.addEnvironment(commandContext.environment());
+        String jar = commandContext.home().resolve("lib/bench/bench.jar").toString();
+        JobSpec job =
+                new JobSpecBuilder(settings, commandContext).withoutPrefix().build(jar, bench.programs());
         return bench.needsMpi() ? new RunUnderMpi(job) : new Run(job);
     }
 
@@ -94,15 +95,15 @@ public sealed interface JobRequest {
         return Files.notExists(file) || Files.isRegularFile(file);
     }
 
-    private static void addFile(Settings settings, List<String> words, Surroundings surroundings) {
+    private static void addFile(ResolvedOptions settings, List<String> words, CommandContext commandContext) {
         String name = settings.text(LaunchOption.FILE, "");
         if (settings.isOn(LaunchOption.DETACH)
-                && (name.equals(JobFile.STDIN) || !isRegular(surroundings.resolve(name)))) {
+                && (name.equals(JobFile.STDIN) || !isRegular(commandContext.resolve(name)))) {
             throw new UsageException(
                     "--file: '" + name + "' is no regular file, and with --detach the job's launcher reads the"
                             + " job file once more. Give a regular file.");
         }
-        JobFile file = JobFile.read(name, surroundings);
+        JobFile file = JobFile.read(name, commandContext);
         file.options().forEach(settings::add);
         if (words.isEmpty() && !file.program().isEmpty()) {
             words.add(file.program());

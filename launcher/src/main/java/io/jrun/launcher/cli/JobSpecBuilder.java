@@ -4,7 +4,7 @@ import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
-import io.jrun.launcher.job.Liveness;
+import io.jrun.launcher.job.LivenessSettings;
 import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.job.PlacementRules;
 import io.jrun.launcher.job.Program;
@@ -24,21 +24,21 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** Checks {@link Settings} one by one and makes the job of them. Confined to one thread. */
+/** Checks {@link ResolvedOptions} one by one and makes the job of them. Confined to one thread. */
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
     private static final String OWN_BACKEND = "jrun";
     private static final List<String> BACKENDS = List.of(OWN_BACKEND, "gloo", "nccl");
     private static final int MAX_PORT = 65535;
 
-    private final Settings settings;
-    private final Surroundings surroundings;
+    private final ResolvedOptions settings;
+    private final CommandContext commandContext;
     private final PlacementOptions placement;
     private boolean prefixed = true;
 
-    JobSpecBuilder(Settings settings, Surroundings surroundings) {
+    JobSpecBuilder(ResolvedOptions settings, CommandContext commandContext) {
         this.settings = settings;
-        this.surroundings = surroundings;
+        this.commandContext = commandContext;
         this.placement = new PlacementOptions(settings);
     }
 
@@ -50,20 +50,20 @@ final class JobSpecBuilder {
 
     JobSpec build(String word, List<String> args) {
         List<String> words = Stream.concat(Stream.of(word), args.stream()).toList();
-        Optional<Cluster> cluster = new ClusterReader(settings, surroundings, placement)
+        Optional<Cluster> cluster = new ClusterReader(settings, commandContext, placement)
                 .read()
-                .or(() -> new MeetingReader(settings, surroundings, placement).read(words));
+                .or(() -> new RendezvousOptionsReader(settings, commandContext, placement).read(words));
         NodePolicy nodes = new NodeOptions(settings, cluster).policy();
-        new Companions(settings).check(cluster, nodes);
+        new OptionDependencies(settings).check(cluster, nodes);
         // Every option is read before PROGRAM is looked for: a mistyped option may be why there is no such program.
         String runId = runId();
         PlacementRules rules = placement.rules();
         Path logDirectory = logDirectory();
         ConsoleSettings console = console();
         StopPolicy stopPolicy = stopPolicy();
-        Liveness liveness = liveness();
+        LivenessSettings liveness = liveness();
         Optional<Duration> timeout = settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT));
-        ProgramFinder programs = new ProgramFinder(settings, surroundings);
+        ProgramFinder programs = new ProgramFinder(settings, commandContext);
         WorkerSettings workers = workers(programs.isJava(word));
         Program program = programs.find(word, args);
         return new JobSpec(
@@ -92,7 +92,7 @@ final class JobSpecBuilder {
             return RunId.generate();
         }
         if (!RunId.isUsable(id)) {
-            throw Values.refused(
+            throw OptionValues.refused(
                     settings.name(LaunchOption.RUN_ID),
                     id,
                     "up to " + RunId.MAX_LENGTH
@@ -102,7 +102,7 @@ final class JobSpecBuilder {
     }
 
     private WorkerSettings workers(boolean isJava) {
-        Path directory = surroundings.resolve(settings.text(LaunchOption.WORKDIR, "."));
+        Path directory = commandContext.resolve(settings.text(LaunchOption.WORKDIR, "."));
         if (!Files.isDirectory(directory)) {
             throw new UsageException(settings.name(LaunchOption.WORKDIR) + ": "
                     + settings.text(LaunchOption.WORKDIR, ".") + ": "
@@ -118,7 +118,7 @@ final class JobSpecBuilder {
                 settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK),
                 settings.text(LaunchOption.ROLE, "default"),
                 settings.has(LaunchOption.MASTER_PORT) && !settings.has(LaunchOption.MASTER_ADDR)
-                        ? Values.count(
+                        ? OptionValues.count(
                                 settings.text(LaunchOption.MASTER_PORT, ""),
                                 settings.name(LaunchOption.MASTER_PORT),
                                 0,
@@ -130,7 +130,7 @@ final class JobSpecBuilder {
     private List<Path> staged(Path workingDirectory) {
         List<Path> paths = new ArrayList<>();
         for (String text : settings.all(LaunchOption.STAGE)) {
-            Path path = surroundings.resolve(text);
+            Path path = commandContext.resolve(text);
             if (!Files.exists(path)) {
                 throw new UsageException(settings.name(LaunchOption.STAGE) + ": " + text + ": "
                         + MissingPath.words(path, "no such file or folder") + ".");
@@ -165,7 +165,7 @@ final class JobSpecBuilder {
                             + " java ..., or 'jrun bench --backend mpi'.");
         }
         if (!BACKENDS.contains(backend)) {
-            throw Values.refused(name, backend, String.join(", ", BACKENDS));
+            throw OptionValues.refused(name, backend, String.join(", ", BACKENDS));
         }
         if (!backend.equals(OWN_BACKEND) && settings.isOn(LaunchOption.ENCRYPT)) {
             throw new UsageException(settings.name(LaunchOption.ENCRYPT) + ": " + backend
@@ -184,15 +184,15 @@ final class JobSpecBuilder {
         return switch (text) {
             case "one" -> GpuVisibility.ONE;
             case "all" -> GpuVisibility.ALL;
-            default -> throw Values.refused(settings.name(LaunchOption.GPU_VISIBILITY), text, "one or all");
+            default -> throw OptionValues.refused(settings.name(LaunchOption.GPU_VISIBILITY), text, "one or all");
         };
     }
 
     private Path logDirectory() {
         if (settings.has(LaunchOption.LOG_DIR)) {
-            return surroundings.resolve(settings.text(LaunchOption.LOG_DIR, ""));
+            return commandContext.resolve(settings.text(LaunchOption.LOG_DIR, ""));
         }
-        return surroundings
+        return commandContext
                 .stateFolder()
                 .map(state -> state.resolve("logs"))
                 .orElseThrow(() -> new UsageException(
@@ -201,8 +201,8 @@ final class JobSpecBuilder {
 
     private ConsoleSettings console() {
         return new ConsoleSettings(
-                Values.streams(settings.text(LaunchOption.REDIRECTS, "0"), settings.name(LaunchOption.REDIRECTS)),
-                Values.tee(settings.text(LaunchOption.TEE, "0"), settings.name(LaunchOption.TEE)),
+                OptionValues.streams(settings.text(LaunchOption.REDIRECTS, "0"), settings.name(LaunchOption.REDIRECTS)),
+                OptionValues.tee(settings.text(LaunchOption.TEE, "0"), settings.name(LaunchOption.TEE)),
                 ranks(LaunchOption.LOCAL_RANKS_FILTER),
                 ranks(LaunchOption.RANKS_FILTER),
                 prefixed,
@@ -211,37 +211,39 @@ final class JobSpecBuilder {
 
     /** With --json, stdout is the machine's, and what workers print there goes to stderr. */
     private TerminalStreams terminals() {
-        TerminalStreams found = surroundings.terminals();
+        TerminalStreams found = commandContext.terminals();
         return settings.isOn(LaunchOption.JSON) ? new TerminalStreams(found.stderr(), found.stderr()) : found;
     }
 
     private Optional<Set<Integer>> ranks(LaunchOption option) {
-        return settings.get(option).map(setting -> Values.ranks(setting.last(), settings.name(option)));
+        return settings.get(option).map(setting -> OptionValues.ranks(setting.last(), settings.name(option)));
     }
 
     private StopPolicy stopPolicy() {
-        int restarts = Values.count(
+        int restarts = OptionValues.count(
                 settings.text(LaunchOption.MAX_RESTARTS, "0"),
                 settings.name(LaunchOption.MAX_RESTARTS),
                 0,
                 Integer.MAX_VALUE);
-        Duration grace = Values.time(
+        Duration grace = OptionValues.time(
                 settings.text(LaunchOption.SHUTDOWN_TIMEOUT, "30"), settings.name(LaunchOption.SHUTDOWN_TIMEOUT));
         return new StopPolicy(restarts, grace, signals());
     }
 
-    private Liveness liveness() {
-        return new Liveness(silence(LaunchOption.WORKER_TIMEOUT, "300"), silence(LaunchOption.PROGRESS_TIMEOUT, "0"));
+    private LivenessSettings liveness() {
+        return new LivenessSettings(
+                silence(LaunchOption.WORKER_TIMEOUT, "300"), silence(LaunchOption.PROGRESS_TIMEOUT, "0"));
     }
 
     /** A time from a second up; 0: never. */
     private Optional<Duration> silence(LaunchOption option, String byDefault) {
-        Duration time = Values.time(settings.text(option, byDefault), settings.name(option));
+        Duration time = OptionValues.time(settings.text(option, byDefault), settings.name(option));
         if (time.isZero()) {
             return Optional.empty();
         }
         if (time.compareTo(Duration.ofSeconds(1)) < 0) {
-            throw Values.refused(settings.name(option), settings.text(option, ""), "0 for never, or 1 s and more");
+            throw OptionValues.refused(
+                    settings.name(option), settings.text(option, ""), "0 for never, or 1 s and more");
         }
         return Optional.of(time);
     }
@@ -254,8 +256,8 @@ final class JobSpecBuilder {
             if (part.strip().equals("SIGQUIT") || part.strip().equals("QUIT")) {
                 continue; // of torchrun's default; a JVM prints its threads on it and takes no handler
             }
-            signals.add(
-                    StopSignal.of(part).orElseThrow(() -> Values.refused(name, part, "some of " + DEFAULT_SIGNALS)));
+            signals.add(StopSignal.of(part)
+                    .orElseThrow(() -> OptionValues.refused(name, part, "some of " + DEFAULT_SIGNALS)));
         }
         if (signals.isEmpty()) {
             throw new UsageException(
@@ -266,9 +268,9 @@ final class JobSpecBuilder {
     }
 
     private Duration positiveTime(LaunchOption option) {
-        Duration time = Values.time(settings.text(option, ""), settings.name(option));
+        Duration time = OptionValues.time(settings.text(option, ""), settings.name(option));
         if (time.isZero()) {
-            throw Values.refused(settings.name(option), settings.text(option, ""), "more than 0");
+            throw OptionValues.refused(settings.name(option), settings.text(option, ""), "more than 0");
         }
         return time;
     }

@@ -72,10 +72,10 @@ public record JobsRequest(SubCommand command, String job, Set<Flag> flags, Optio
             if (flag.isPresent()) {
                 flags.add(flag.get());
             } else if (takesRanks(command) && word.startsWith(RANK + "=")) {
-                ranks = Optional.of(Values.ranks(word.substring(RANK.length() + 1), RANK));
+                ranks = Optional.of(OptionValues.ranks(word.substring(RANK.length() + 1), RANK));
             } else if (takesRanks(command) && word.equals(RANK) && i + 1 < args.size()) {
                 i++;
-                ranks = Optional.of(Values.ranks(args.get(i), RANK));
+                ranks = Optional.of(OptionValues.ranks(args.get(i), RANK));
             } else if (word.startsWith("-")) {
                 throw new UsageException("unknown option '" + word + "'; usage: " + usage(command) + ".");
             } else if (command == SubCommand.PS || !job.isEmpty()) {

@@ -11,12 +11,12 @@ import java.util.regex.Pattern;
 final class NodeOptions {
     private static final Pattern RANGE = Pattern.compile("([1-9][0-9]{0,5})(?::([1-9][0-9]{0,5}))?");
 
-    private final Settings settings;
+    private final ResolvedOptions settings;
     private final Optional<Cluster> cluster;
     private final int named;
 
     /** @param cluster the hosts that are named, empty for this machine alone */
-    NodeOptions(Settings settings, Optional<Cluster> cluster) {
+    NodeOptions(ResolvedOptions settings, Optional<Cluster> cluster) {
         this.settings = settings;
         this.cluster = cluster;
         this.named = cluster.map(hosts -> hosts.hosts().size()).orElse(1);
@@ -24,11 +24,11 @@ final class NodeOptions {
 
     /** Refuses what is neither a number of nodes nor {@code MIN:MAX}. */
     static void checkForm(String text, String name) {
-        Values.refuseLeadingZeros(text, name);
+        OptionValues.refuseLeadingZeros(text, name);
         Matcher range = RANGE.matcher(text.strip());
         if (!range.matches()
                 || (range.group(2) != null && Integer.parseInt(range.group(1)) > Integer.parseInt(range.group(2)))) {
-            throw Values.refused(name, text, "a number of nodes, or MIN:MAX");
+            throw OptionValues.refused(name, text, "a number of nodes, or MIN:MAX");
         }
     }
 
@@ -37,12 +37,12 @@ final class NodeOptions {
             throw new UsageException(
                     settings.name(LaunchOption.STANDALONE) + " means this machine alone, but hosts are named.");
         }
-        int spares = Values.count(
+        int spares = OptionValues.count(
                 settings.text(LaunchOption.SPARES, "0"), settings.name(LaunchOption.SPARES), 0, Math.max(0, named - 1));
         String text = settings.text(LaunchOption.NNODES, Integer.toString(named - spares));
         Matcher range = RANGE.matcher(text.strip());
         if (!range.matches()) {
-            throw Values.refused(settings.name(LaunchOption.NNODES), text, "a number of nodes, or MIN:MAX");
+            throw OptionValues.refused(settings.name(LaunchOption.NNODES), text, "a number of nodes, or MIN:MAX");
         }
         int min = Integer.parseInt(range.group(1));
         int max = range.group(2) == null ? min : Integer.parseInt(range.group(2));
@@ -74,6 +74,6 @@ final class NodeOptions {
     }
 
     private Duration time(LaunchOption option, String byDefault) {
-        return Values.time(settings.text(option, byDefault), settings.name(option));
+        return OptionValues.time(settings.text(option, byDefault), settings.name(option));
     }
 }

@@ -1,6 +1,6 @@
 package io.jrun.launcher.cli;
 
-import io.jrun.launcher.cli.Settings.Setting;
+import io.jrun.launcher.cli.ResolvedOptions.Setting;
 import java.time.Duration;
 import java.util.List;
 import java.util.OptionalInt;
@@ -25,7 +25,7 @@ final class OptionForm {
         String name = setting.name();
         for (String text : option.isList() ? setting.values() : List.of(setting.last())) {
             if (option.isSwitch()) {
-                var _ = Values.isTrue(text, name);
+                var _ = OptionValues.isTrue(text, name);
             } else {
                 check(option, text, name);
             }
@@ -35,17 +35,17 @@ final class OptionForm {
     private static void check(LaunchOption option, String text, String name) {
         switch (option) {
             case NNODES -> NodeOptions.checkForm(text, name);
-            case SPARES -> Values.count(text, name, 0, MOST_NODES);
-            case NODE_RANK -> Values.count(text, name, 0, MOST_NODES - 1);
-            case MAX_RESTARTS -> Values.count(text, name, 0, Integer.MAX_VALUE);
-            case AGENT_PORT -> Values.count(text, name, 1, MAX_PORT);
-            case MASTER_PORT -> Values.count(text, name, 0, MAX_PORT);
+            case SPARES -> OptionValues.count(text, name, 0, MOST_NODES);
+            case NODE_RANK -> OptionValues.count(text, name, 0, MOST_NODES - 1);
+            case MAX_RESTARTS -> OptionValues.count(text, name, 0, Integer.MAX_VALUE);
+            case AGENT_PORT -> OptionValues.count(text, name, 1, MAX_PORT);
+            case MASTER_PORT -> OptionValues.count(text, name, 0, MAX_PORT);
             case JOIN_TIMEOUT, NODE_COOLDOWN, RESTART_WINDOW, TIMEOUT, SHUTDOWN_TIMEOUT, MONITOR_INTERVAL ->
-                Values.time(text, name);
+                OptionValues.time(text, name);
             case WORKER_TIMEOUT, PROGRESS_TIMEOUT -> checkSilence(text, name);
-            case REDIRECTS -> Values.streams(text, name);
-            case TEE -> Values.tee(text, name);
-            case LOCAL_RANKS_FILTER, RANKS_FILTER -> Values.ranks(text, name);
+            case REDIRECTS -> OptionValues.streams(text, name);
+            case TEE -> OptionValues.tee(text, name);
+            case LOCAL_RANKS_FILTER, RANKS_FILTER -> OptionValues.ranks(text, name);
             case RDZV_ENDPOINT -> {
                 if (!text.isEmpty()) { // torchrun's default
                     HostAndPort.parse(text, name, OptionalInt.of(0));
@@ -57,15 +57,15 @@ final class OptionForm {
                     HostAndPort.checkHost(text, text, name);
                 }
             }
-            case RDZV_CONF -> MeetingReader.conf(text, name);
-            case RDZV_BACKEND -> MeetingReader.checkBackend(text, name);
+            case RDZV_CONF -> RendezvousOptionsReader.conf(text, name);
+            case RDZV_BACKEND -> RendezvousOptionsReader.checkBackend(text, name);
             case RUN_ID, RDZV_ID, ROLE -> checkVisible(text, name);
             case FILE, HOSTFILE, SECRET_FILE, JAVA, WORKDIR, STAGE, LOG_DIR, REMOTE_JRUN -> checkPath(text, name);
             case SSH_OPTIONS -> checkWords(text, name, "-", "options for ssh, which begin with a dash");
-            case JVM_OPTS -> Values.shellWords(text, name);
+            case JVM_OPTS -> OptionValues.shellWords(text, name);
             case MAIN_CLASS -> {
                 if (!CLASS_NAME.matcher(text).matches()) {
-                    throw Values.refused(name, text, "the name of a class, as app.Train");
+                    throw OptionValues.refused(name, text, "the name of a class, as app.Train");
                 }
             }
             case NPROC_PER_NODE,
@@ -89,30 +89,30 @@ final class OptionForm {
     }
 
     private static void checkSilence(String text, String name) {
-        Duration time = Values.time(text, name);
+        Duration time = OptionValues.time(text, name);
         if (!time.isZero() && time.compareTo(Duration.ofSeconds(1)) < 0) {
-            throw Values.refused(name, text, "0 for never, or 1 s and more");
+            throw OptionValues.refused(name, text, "0 for never, or 1 s and more");
         }
     }
 
     /** Empty is torchrun's default. */
     private static void checkVisible(String text, String name) {
         if ((!text.isEmpty() && text.isBlank()) || text.chars().anyMatch(Character::isISOControl)) {
-            throw Values.refused(name, text, "visible characters");
+            throw OptionValues.refused(name, text, "visible characters");
         }
     }
 
     /** A name of blanks alone comes of a variable of the shell's that is not set. */
     private static void checkPath(String text, String name) {
         if (text.isBlank()) {
-            throw Values.refused(name, text, "a path");
+            throw OptionValues.refused(name, text, "a path");
         }
     }
 
     private static void checkWords(String text, String name, String first, String expected) {
-        List<String> words = Values.shellWords(text, name);
+        List<String> words = OptionValues.shellWords(text, name);
         if (!words.isEmpty() && !words.getFirst().startsWith(first)) {
-            throw Values.refused(name, text, expected);
+            throw OptionValues.refused(name, text, expected);
         }
     }
 }

@@ -1,6 +1,6 @@
 package io.jrun.launcher.cli;
 
-import io.jrun.launcher.cli.Settings.Setting;
+import io.jrun.launcher.cli.ResolvedOptions.Setting;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;

@@ -1,12 +1,12 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.hostlist.HostSyntaxException;
+import io.jrun.launcher.hostlist.NodeChoice;
 import io.jrun.launcher.job.BindTo;
 import io.jrun.launcher.job.Cluster.Host;
 import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.PlacementRules;
 import io.jrun.launcher.job.WorkerCount;
-import io.jrun.launcher.nodes.HostSyntaxException;
-import io.jrun.launcher.nodes.NodeChoice;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -18,9 +18,9 @@ final class PlacementOptions {
     /** Open MPI's "processes per resource", of which jrun knows the node. */
     private static final Pattern PER_NODE = Pattern.compile("ppr:([1-9][0-9]{0,3})(?::node)?");
 
-    private final Settings settings;
+    private final ResolvedOptions settings;
 
-    PlacementOptions(Settings settings) {
+    PlacementOptions(ResolvedOptions settings) {
         this.settings = settings;
     }
 
@@ -39,7 +39,7 @@ final class PlacementOptions {
     private WorkerCount workersPerNode() {
         OptionalInt perNode = perNode();
         String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
-        Values.refuseLeadingZeros(text, settings.name(LaunchOption.NPROC_PER_NODE));
+        OptionValues.refuseLeadingZeros(text, settings.name(LaunchOption.NPROC_PER_NODE));
         if (perNode.isPresent()) {
             if (settings.has(LaunchOption.NPROC_PER_NODE) && !text.equals(Integer.toString(perNode.getAsInt()))) {
                 throw new UsageException(settings.name(LaunchOption.MAP_BY) + " and "
@@ -51,7 +51,7 @@ final class PlacementOptions {
         try {
             return WorkerCount.of(text.strip());
         } catch (IllegalArgumentException e) {
-            throw Values.refused(
+            throw OptionValues.refused(
                     settings.name(LaunchOption.NPROC_PER_NODE),
                     text,
                     "auto, cpu, gpu, or a number of workers from 1 to " + WorkerCount.MOST);
@@ -82,7 +82,7 @@ final class PlacementOptions {
         }
         Matcher matcher = PER_NODE.matcher(text);
         if (!matcher.matches() || Integer.parseInt(matcher.group(1)) > WorkerCount.MOST) {
-            throw Values.refused(
+            throw OptionValues.refused(
                     settings.name(LaunchOption.MAP_BY),
                     text,
                     "node, slot, or ppr:N with a number of workers from 1 to " + WorkerCount.MOST);
@@ -96,7 +96,7 @@ final class PlacementOptions {
             case "none" -> BindTo.NONE;
             case "core" -> BindTo.CORE;
             case "numa" -> BindTo.NUMA;
-            default -> throw Values.refused(settings.name(LaunchOption.BIND_TO), text, "core, numa or none");
+            default -> throw OptionValues.refused(settings.name(LaunchOption.BIND_TO), text, "core, numa or none");
         };
     }
 

@@ -16,12 +16,12 @@ final class ProgramFinder {
     /** What other launchers' command for running a program is called; jrun has none. */
     private static final Set<String> RUN = Set.of("run", "exec", "launch", "start");
 
-    private final Settings settings;
-    private final Surroundings surroundings;
+    private final ResolvedOptions settings;
+    private final CommandContext commandContext;
 
-    ProgramFinder(Settings settings, Surroundings surroundings) {
+    ProgramFinder(ResolvedOptions settings, CommandContext commandContext) {
         this.settings = settings;
-        this.surroundings = surroundings;
+        this.commandContext = commandContext;
     }
 
     /** The program called {@code word}, with its own {@code args}. */
@@ -47,7 +47,7 @@ final class ProgramFinder {
         if (settings.isOn(LaunchOption.NO_JAVA)) {
             return false;
         }
-        Path path = surroundings.resolve(word);
+        Path path = commandContext.resolve(word);
         return word.endsWith(".jar")
                 || isZip(path)
                 || (settings.has(LaunchOption.MAIN_CLASS) && Files.isDirectory(path));
@@ -65,7 +65,7 @@ final class ProgramFinder {
     }
 
     private Program java(String word, List<String> args) {
-        Path path = surroundings.resolve(word);
+        Path path = commandContext.resolve(word);
         JarManifest manifest = Files.isDirectory(path) ? JarManifest.NONE : manifest(word, path);
         String mainClass =
                 settings.text(LaunchOption.MAIN_CLASS, manifest.mainClass().orElse(""));
@@ -83,7 +83,7 @@ final class ProgramFinder {
         }
         Program.JavaProgram program = new Program.JavaProgram(
                 path.toString(), javaHome(), classPath, mainClass, manifest.options(), jvmOptions(), args);
-        Path runtime = surroundings.home().resolve("lib/runtime");
+        Path runtime = commandContext.home().resolve("lib/runtime");
         if (MainClassCheck.isMissing(mainClass, classPath, runtime, program.jvmOptions())) {
             throw new UsageException(
                     word + ": the main class '" + mainClass + "' is neither in it nor on the class path."
@@ -130,7 +130,7 @@ final class ProgramFinder {
     }
 
     private String classPathEntry(String part) {
-        Path path = surroundings.resolve(part.endsWith("/*") ? part.substring(0, part.length() - 1) : part);
+        Path path = commandContext.resolve(part.endsWith("/*") ? part.substring(0, part.length() - 1) : part);
         if (!Files.exists(path)) {
             throw new UsageException(settings.name(LaunchOption.CLASSPATH) + ": " + part + ": "
                     + MissingPath.words(path, "no such file or folder") + ".");
@@ -141,12 +141,12 @@ final class ProgramFinder {
     private List<String> jvmOptions() {
         List<String> options = new ArrayList<>();
         for (String text : settings.all(LaunchOption.JVM_OPTS)) {
-            options.addAll(Values.shellWords(text, settings.name(LaunchOption.JVM_OPTS)));
+            options.addAll(OptionValues.shellWords(text, settings.name(LaunchOption.JVM_OPTS)));
         }
         if (!options.isEmpty()
                 && !options.getFirst().startsWith("-")
                 && !options.getFirst().startsWith("@")) {
-            throw Values.refused(
+            throw OptionValues.refused(
                     settings.name(LaunchOption.JVM_OPTS),
                     options.getFirst(),
                     "options of a JVM, which begin with a dash");
@@ -159,7 +159,7 @@ final class ProgramFinder {
             return "";
         }
         String text = settings.text(LaunchOption.JAVA, "");
-        Path path = surroundings.resolve(text);
+        Path path = commandContext.resolve(text);
         Path home = path.endsWith("bin/java") ? path.resolve("../..").normalize() : path;
         if (!Files.isExecutable(home.resolve("bin/java"))) {
             throw new UsageException(
@@ -175,15 +175,15 @@ final class ProgramFinder {
 
     private String executable(String word) {
         if (word.contains("/")) {
-            return executableFile(word, surroundings.resolve(word));
+            return executableFile(word, commandContext.resolve(word));
         }
-        for (String folder : surroundings.variable("PATH", "/usr/bin:/bin").split(":", -1)) {
-            Path candidate = surroundings.resolve(folder).resolve(word);
+        for (String folder : commandContext.variable("PATH", "/usr/bin:/bin").split(":", -1)) {
+            Path candidate = commandContext.resolve(folder).resolve(word);
             if (Files.isRegularFile(candidate) && Files.isExecutable(candidate)) {
                 return candidate.toString();
             }
         }
-        Path here = surroundings.resolve(word);
+        Path here = commandContext.resolve(word);
         if (Files.isRegularFile(here)) {
             return executableFile(word, here);
         }

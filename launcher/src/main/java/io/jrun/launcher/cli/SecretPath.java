@@ -7,11 +7,11 @@ final class SecretPath {
     private SecretPath() {}
 
     /** {@code $XDG_CONFIG_HOME/jrun/secret}, {@code ~/.config/jrun/secret} by default; it need not exist. */
-    static Path standard(Surroundings surroundings) {
-        String config = surroundings.variable("XDG_CONFIG_HOME", "");
+    static Path standard(CommandContext commandContext) {
+        String config = commandContext.variable("XDG_CONFIG_HOME", "");
         Path folder = config.isEmpty()
-                ? surroundings.resolve(surroundings.variable("HOME", "")).resolve(".config")
-                : surroundings.resolve(config);
+                ? commandContext.resolve(commandContext.variable("HOME", "")).resolve(".config")
+                : commandContext.resolve(config);
         return folder.resolve("jrun/secret");
     }
 }

@@ -5,20 +5,20 @@ import io.jrun.launcher.job.Cluster.Host;
 import io.jrun.launcher.slurm.Allocation;
 import io.jrun.launcher.slurm.AllocationException;
 import io.jrun.launcher.slurm.JobQuery;
-import io.jrun.launcher.slurm.OncePerTask;
+import io.jrun.launcher.slurm.SrunPerTaskCheck;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 
 /** Reads the Slurm allocation that jrun runs in. Confined to one thread. */
 final class SlurmReader {
-    private final Settings settings;
-    private final Surroundings surroundings;
+    private final ResolvedOptions settings;
+    private final CommandContext commandContext;
     private final PlacementOptions placement;
 
-    SlurmReader(Settings settings, Surroundings surroundings, PlacementOptions placement) {
+    SlurmReader(ResolvedOptions settings, CommandContext commandContext, PlacementOptions placement) {
         this.settings = settings;
-        this.surroundings = surroundings;
+        this.commandContext = commandContext;
         this.placement = placement;
     }
 
@@ -30,14 +30,14 @@ final class SlurmReader {
      */
     Optional<Cluster> read(boolean demanded) {
         // A worker that starts jrun again means its own node, not the allocation that it is a part of.
-        if (surroundings.environment().containsKey("JRUN_AGENT_SOCKET") && !demanded) {
+        if (commandContext.environment().containsKey("JRUN_AGENT_SOCKET") && !demanded) {
             return Optional.empty();
         }
-        OncePerTask.explain(surroundings.environment()).ifPresent(words -> {
+        SrunPerTaskCheck.explain(commandContext.environment()).ifPresent(words -> {
             throw new UsageException(words);
         });
         try {
-            Optional<Allocation> allocation = Allocation.of(surroundings.environment(), JobQuery::scontrol);
+            Optional<Allocation> allocation = Allocation.of(commandContext.environment(), JobQuery::scontrol);
             if (allocation.isEmpty() && demanded) {
                 throw new UsageException(settings.name(LaunchOption.LAUNCH)
                         + " slurm needs a Slurm allocation (a batch script or salloc); 'jrun submit' submits a job.");
@@ -60,6 +60,6 @@ final class SlurmReader {
         }
         return new Cluster(
                 placement.choose(hosts),
-                allocation.reach(countedBy, surroundings.command().toString()));
+                allocation.reach(countedBy, commandContext.command().toString()));
     }
 }

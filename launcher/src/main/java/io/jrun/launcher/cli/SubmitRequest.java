@@ -70,14 +70,14 @@ public record SubmitRequest(BatchScript script, boolean print) {
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    public static SubmitRequest parse(List<String> args, Surroundings surroundings) {
+    public static SubmitRequest parse(List<String> args, CommandContext commandContext) {
         Parted parted = Parted.of(args);
         OptionScanner.Scanned scanned = OptionScanner.scan(parted.own);
-        var _ = Settings.ofCommandLine(scanned); // refuses here what the job would refuse hours later
+        var _ = ResolvedOptions.ofCommandLine(scanned); // refuses here what the job would refuse hours later
         return new SubmitRequest(
                 new BatchScript(
                         withDefaults(parted.sbatch, scanned),
-                        Stream.concat(Stream.of(surroundings.command().toString()), parted.own.stream())
+                        Stream.concat(Stream.of(commandContext.command().toString()), parted.own.stream())
                                 .toList()),
                 parted.print);
     }

@@ -1,6 +1,6 @@
 /**
- * Turns a command line, a job file and the environment into a {@link io.jrun.launcher.job.JobSpec}, or into one line that
- * says what is wrong. Entry class: {@link io.jrun.launcher.cli.JobRequest}; {@link io.jrun.launcher.cli.LaunchOption} is the
+ * Turns a command line, a job file and the environment into a {@code JobSpec}, or into one line that
+ * says what is wrong. Entry class: {@code JobRequest}; {@code LaunchOption} is the
  * table all of it is made from.
  */
 @NullMarked

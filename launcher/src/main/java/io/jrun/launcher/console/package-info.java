@@ -1,6 +1,6 @@
 /**
  * The user's view of the workers' output: whole lines, prefixed with rank and host. Entry class:
- * {@link io.jrun.launcher.console.LogMux}.
+ * {@code LogMultiplexer}.
  */
 @NullMarked
 package io.jrun.launcher.console;

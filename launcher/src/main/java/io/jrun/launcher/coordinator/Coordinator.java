@@ -4,14 +4,14 @@ import com.google.protobuf.ByteString;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.ToAgent;
-import io.jrun.launcher.console.LogMux;
-import io.jrun.launcher.files.FileDesk;
+import io.jrun.launcher.console.LogMultiplexer;
+import io.jrun.launcher.files.FileServer;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.layout.Layout;
+import io.jrun.launcher.layout.LayoutRules;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
-import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -30,20 +30,20 @@ public final class Coordinator {
     /** Within which every node that is there is to have heard of a failure. */
     private static final long RECEIPT_NANOS = 1_000_000_000;
 
-    /** Bounds how late a store wait fails, and how long this thread may stand still without {@link ListeningTime}'s notice. */
+    /** Bounds how late a store wait fails, and how long this thread may stand still without {@link ListenerClock}'s notice. */
     private static final long TICK_NANOS = 100_000_000;
 
     private final JobSpec job;
     private final CoordinatorOptions options;
-    private final LogMux console;
+    private final LogMultiplexer console;
     private final Consumer<String> say;
-    private final LongSupplier nanoTime = new ListeningTime(System::nanoTime);
+    private final LongSupplier nanoTime = new ListenerClock(System::nanoTime);
     private final Mailbox mailbox = new Mailbox(Mailbox.MAX_BYTES);
     private final Timers timers = new Timers(nanoTime);
-    private final Links links;
-    private final News news;
-    private final Output output;
-    private final Departures departures;
+    private final AgentConnections links;
+    private final AgentEventReader news;
+    private final WorkerOutput output;
+    private final RankDepartures rankDepartures;
     private volatile boolean finished;
 
     /**
@@ -54,30 +54,32 @@ public final class Coordinator {
      * @param files for agents that may lack some; empty for the agent of this process
      * @param watch is told how the job goes
      */
-    public record CoordinatorOptions(String version, ByteString secret, Optional<FileDesk> files, JobWatch watch) {}
+    public record CoordinatorOptions(
+            String version, ByteString secret, Optional<FileServer> files, JobObserver watch) {}
 
     /** A coordinator that shows output on {@code console} and says its own sentences to {@code say}. */
-    public Coordinator(JobSpec job, CoordinatorOptions options, LogMux console, Consumer<String> say) {
+    public Coordinator(JobSpec job, CoordinatorOptions options, LogMultiplexer console, Consumer<String> say) {
         this.job = job;
         this.options = options;
         this.console = console;
         this.say = say;
-        this.links = new Links(
+        this.links = new AgentConnections(
                 mailbox,
-                id -> Messages.open(
+                id -> AgentMessages.open(
                         job,
                         options.version(),
                         options.secret(),
                         id,
-                        options.files().map(FileDesk::files)),
+                        options.files().map(FileServer::files)),
                 job.nodes().isElastic()
-                        ? Optional.of(new Recalls(nanoTime, job.nodes().coolDown()))
+                        ? Optional.of(
+                                new NodeReconnectBackoff(nanoTime, job.nodes().coolDown()))
                         : Optional.empty(),
                 new Redials(nanoTime, job.nodes().joinTimeout()),
                 say);
-        this.news = new News(links, nanoTime, console, say, options.watch());
-        this.output = new Output(console, job.console());
-        this.departures = new Departures(nanoTime, links::sendAll);
+        this.news = new AgentEventReader(links, nanoTime, console, say, options.watch());
+        this.output = new WorkerOutput(console, job.console());
+        this.rankDepartures = new RankDepartures(nanoTime, links::sendAll);
     }
 
     /** Hands over a signal; from any thread. */
@@ -85,12 +87,12 @@ public final class Coordinator {
         if (finished && signal.endsJob()) {
             console.giveUp();
         }
-        mailbox.add(new Mail.SignalMail(signal));
+        mailbox.add(new CoordinatorMessage.SignalMail(signal));
     }
 
     /** Asks workers where they are; from any thread. The inquiry stays unanswered while none run. */
-    public void ask(Inquiry inquiry) {
-        mailbox.add(new Mail.Asked(inquiry));
+    public void ask(LocationQuery inquiry) {
+        mailbox.add(new CoordinatorMessage.Asked(inquiry));
     }
 
     /**
@@ -99,9 +101,9 @@ public final class Coordinator {
      * @param late agents that may come while the job runs, and are not waited for
      * @throws io.jrun.launcher.layout.LayoutException if the nodes cannot hold it
      */
-    public Outcome run(List<Agent> agents, List<Agent> late) throws InterruptedException {
+    public JobOutcome run(List<Agent> agents, List<Agent> late) throws InterruptedException {
         try (links) {
-            job.timeout().ifPresent(time -> timers.start(new JobEvent.TimeIsUp(), time.toMillis()));
+            job.timeout().ifPresent(time -> timers.start(new CoordinatorInput.TimeIsUp(), time.toMillis()));
             agents.forEach(links::call);
             SortedMap<Integer, String> called = links.names();
             late.forEach(links::call);
@@ -114,13 +116,13 @@ public final class Coordinator {
         return news.stragglers(seconds);
     }
 
-    private Outcome run(SortedMap<Integer, String> called) throws InterruptedException {
-        Succession succession = new Succession(job.nodes(), Rules.of(job), NodeAddresses::forAll);
-        JobMachine machine = new JobMachine(succession, job.stop());
+    private JobOutcome run(SortedMap<Integer, String> called) throws InterruptedException {
+        RankAssignment rankAssignment = new RankAssignment(job.nodes(), LayoutRules.of(job), NodeAddresses::forAll);
+        JobMachine machine = new JobMachine(rankAssignment, job.stop());
         Transition transition = machine.start(called);
         while (true) {
             transition.actions().forEach(this::perform);
-            if (transition.state() instanceof JobState.Finished(Ledger _, Outcome outcome)) {
+            if (transition.state() instanceof JobState.Finished(JobProgress _, JobOutcome outcome)) {
                 finished = true;
                 awaitReceipts();
                 console.awaitDrained(DRAIN_IDLE);
@@ -134,104 +136,110 @@ public final class Coordinator {
     private void awaitReceipts() throws InterruptedException {
         long end = nanoTime.getAsLong() + RECEIPT_NANOS;
         while (news.awaitsReceipts()) {
-            Mail mail = mailbox.poll(end - nanoTime.getAsLong());
+            CoordinatorMessage mail = mailbox.poll(end - nanoTime.getAsLong());
             if (mail == null) {
                 return;
             }
-            Optional<JobEvent> _ = event(mail); // The machine has ended.
+            Optional<CoordinatorInput> _ = event(mail); // The machine has ended.
         }
     }
 
     /** The next event for the machine; mail that is not for it is dealt with on the way. */
-    private JobEvent await() throws InterruptedException {
+    private CoordinatorInput await() throws InterruptedException {
         while (true) {
-            Optional<JobEvent> due = timers.due();
+            Optional<CoordinatorInput> due = timers.due();
             if (due.isPresent()) {
                 return due.get();
             }
-            long patience = Math.min(TICK_NANOS, Math.min(timers.nanosLeft(), departures.nanosLeft()));
-            Mail mail = mailbox.poll(patience);
-            departures.tell(links.count());
+            long timeoutOrder = Math.min(TICK_NANOS, Math.min(timers.nanosLeft(), rankDepartures.nanosLeft()));
+            CoordinatorMessage mail = mailbox.poll(timeoutOrder);
+            rankDepartures.tell(links.count());
             news.tick();
             links.recall();
-            Optional<JobEvent> event = mail == null ? Optional.empty() : event(mail);
+            Optional<CoordinatorInput> event = mail == null ? Optional.empty() : event(mail);
             if (event.isPresent()) {
                 return event.get();
             }
         }
     }
 
-    private Optional<JobEvent> event(Mail mail) {
+    private Optional<CoordinatorInput> event(CoordinatorMessage mail) {
         return switch (mail) {
-            case Mail.FromNode(int id, FromAgent message) -> {
+            case CoordinatorMessage.FromNode(int id, FromAgent message) -> {
                 if (message.hasJobOpened()) {
-                    AgentLink link = links.get(id);
-                    JobClaim claim = Messages.claim(job, options.secret());
+                    AgentConnection link = links.get(id);
+                    JobClaim claim = AgentMessages.claim(job, options.secret());
                     output.follow(id, link, claim, message.getJobOpened().getHost());
-                    options.files().ifPresent(desk -> link.sendFiles(desk, claim));
+                    options.files().ifPresent(jobControlServer -> link.sendFiles(jobControlServer, claim));
                 }
                 yield news.read(id, message);
             }
-            case Mail.NodeBroken(int id, String why, boolean refused) -> Optional.of(gone(id, why, refused));
-            case Mail.NodeDropped(int id, String why) ->
+            case CoordinatorMessage.NodeBroken(int id, String why, boolean refused) ->
+                Optional.of(gone(id, why, refused));
+            case CoordinatorMessage.NodeDropped(int id, String why) ->
                 links.redialSoon(id) ? Optional.empty() : Optional.of(gone(id, why, false));
-            case Mail.Asked(Inquiry inquiry) -> {
+            case CoordinatorMessage.Asked(LocationQuery inquiry) -> {
                 news.ask(inquiry);
                 yield Optional.empty();
             }
-            case Mail.SignalMail(StopSignal signal) -> Optional.of(new JobEvent.SignalCame(signal));
+            case CoordinatorMessage.SignalMail(StopSignal signal) ->
+                Optional.of(new CoordinatorInput.SignalCame(signal));
         };
     }
 
-    private JobEvent gone(int id, String why, boolean refused) {
+    private CoordinatorInput gone(int id, String why, boolean refused) {
         links.broken(id);
-        return new JobEvent.NodeGone(id, links.where(id), why, refused);
+        return new CoordinatorInput.NodeGone(id, links.where(id), why, refused);
     }
 
-    private void perform(JobAction action) {
+    private void perform(CoordinatorAction action) {
         switch (action) {
-            case JobAction.Launch(int round, int restartCount, Lineup lineup) -> launch(round, restartCount, lineup);
-            case JobAction.SendPeers(int round, List<JobAction.Peer> peers) -> toAll(Messages.peers(round, peers));
-            case JobAction.TellRankLeft(int round, int rank, String how) -> {
-                departures.add(round, rank, how);
-                departures.tell(links.count());
+            case CoordinatorAction.Launch(int round, int restartCount, Membership membership) ->
+                launch(round, restartCount, membership);
+            case CoordinatorAction.SendPeers(int round, List<CoordinatorAction.Peer> peers) ->
+                toAll(AgentMessages.peers(round, peers));
+            case CoordinatorAction.TellRankLeft(int round, int rank, String how) -> {
+                rankDepartures.add(round, rank, how);
+                rankDepartures.tell(links.count());
             }
-            case JobAction.Regroup(int round, String why) -> toAll(Messages.regroup(round, why));
-            case JobAction.Abort(int round, String cause) -> {
+            case CoordinatorAction.Regroup(int round, String why) -> toAll(AgentMessages.regroup(round, why));
+            case CoordinatorAction.Abort(int round, String cause) -> {
                 news.abort(round);
-                toAll(Messages.abort(round, cause));
+                toAll(AgentMessages.abort(round, cause));
             }
-            case JobAction.Stop(int signal, long graceMillis, boolean spareElastic) ->
-                toAll(Messages.stop(signal, graceMillis, spareElastic));
-            case JobAction.Checkpoint(int signal) -> {
-                toAll(Messages.signal(signal));
-                toAll(Messages.checkpoint());
+            case CoordinatorAction.Stop(int signal, long graceMillis, boolean spareElastic) ->
+                toAll(AgentMessages.stop(signal, graceMillis, spareElastic));
+            case CoordinatorAction.Checkpoint(int signal) -> {
+                toAll(AgentMessages.signal(signal));
+                toAll(AgentMessages.checkpoint());
             }
-            case JobAction.After(JobEvent event, long millis) -> timers.start(event, millis);
-            case JobAction.GiveUp(int id, String why) -> links.giveUp(id, why);
-            case JobAction.Rest(int id, String why) -> links.rest(id, why);
-            case JobAction.Say(String text) -> say.accept(text);
+            case CoordinatorAction.After(CoordinatorInput event, long millis) -> timers.start(event, millis);
+            case CoordinatorAction.GiveUp(int id, String why) -> links.giveUp(id, why);
+            case CoordinatorAction.Rest(int id, String why) -> links.rest(id, why);
+            case CoordinatorAction.Say(String text) -> say.accept(text);
         }
     }
 
     private void toAll(ToAgent message) {
-        departures.tellNow(links.count());
+        rankDepartures.tellNow(links.count());
         links.sendAll(message);
     }
 
-    private void launch(int round, int restartCount, Lineup lineup) {
+    private void launch(int round, int restartCount, Membership membership) {
         if (round == 1) {
-            Layout.checkShown(lineup.ranks(), job);
-            Layout.sharedDevices(lineup.ranks(), job.workers().gpuVisibility()).forEach(say);
+            Layout.checkShown(membership.ranks(), job);
+            Layout.sharedDevices(membership.ranks(), job.workers().gpuVisibility())
+                    .forEach(say);
         }
-        news.begin(round, restartCount, lineup);
-        for (Placement place : lineup.ranks().placements()) {
-            output.expect(lineup.idOf(place.rank()), round, place);
+        news.begin(round, restartCount, membership);
+        for (Placement place : membership.ranks().placements()) {
+            output.expect(membership.idOf(place.rank()), round, place);
         }
-        for (Node node : lineup.ranks().nodes()) {
+        for (Node node : membership.ranks().nodes()) {
             links.send(
-                    lineup.ids().get(node.nodeRank()),
-                    Messages.launch(Messages.launch(job, lineup.ranks(), node, round, restartCount, lineup.kept())));
+                    membership.ids().get(node.nodeRank()),
+                    AgentMessages.launch(AgentMessages.launch(
+                            job, membership.ranks(), node, round, restartCount, membership.kept())));
         }
     }
 }

@@ -13,7 +13,7 @@ final class Heartbeats implements AutoCloseable {
     private static final long TURN_NANOS = 2_000_000_000;
     private static final int MAX_MISSED = 3;
 
-    private final List<AgentLink> links = new CopyOnWriteArrayList<>();
+    private final List<AgentConnection> links = new CopyOnWriteArrayList<>();
     private volatile boolean closed;
     private final Thread thread;
 
@@ -29,7 +29,7 @@ final class Heartbeats implements AutoCloseable {
     }
 
     /** Watches this agent from now on; it must have opened the job, since before that it may be busy. */
-    void watch(AgentLink link) {
+    void watch(AgentConnection link) {
         links.add(link);
     }
 

@@ -1,28 +1,28 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.launcher.coordinator.JobAction.Checkpoint;
-import io.jrun.launcher.coordinator.JobAction.Peer;
-import io.jrun.launcher.coordinator.JobAction.Regroup;
-import io.jrun.launcher.coordinator.JobAction.Say;
-import io.jrun.launcher.coordinator.JobAction.SendPeers;
-import io.jrun.launcher.coordinator.JobAction.TellRankLeft;
-import io.jrun.launcher.coordinator.JobEvent.Endpoint;
-import io.jrun.launcher.coordinator.JobEvent.GraceIsOver;
-import io.jrun.launcher.coordinator.JobEvent.JoinTimeIsOver;
-import io.jrun.launcher.coordinator.JobEvent.LastCallIsOver;
-import io.jrun.launcher.coordinator.JobEvent.NodeCame;
-import io.jrun.launcher.coordinator.JobEvent.NodeGone;
-import io.jrun.launcher.coordinator.JobEvent.NodeJoined;
-import io.jrun.launcher.coordinator.JobEvent.ParkIsUnexplained;
-import io.jrun.launcher.coordinator.JobEvent.RestartIsOld;
-import io.jrun.launcher.coordinator.JobEvent.SignalCame;
-import io.jrun.launcher.coordinator.JobEvent.TimeIsUp;
-import io.jrun.launcher.coordinator.JobEvent.WorkerElastic;
-import io.jrun.launcher.coordinator.JobEvent.WorkerEnded;
-import io.jrun.launcher.coordinator.JobEvent.WorkerHung;
-import io.jrun.launcher.coordinator.JobEvent.WorkerLeaving;
-import io.jrun.launcher.coordinator.JobEvent.WorkerParked;
-import io.jrun.launcher.coordinator.JobEvent.WorkerStarted;
+import io.jrun.launcher.coordinator.CoordinatorAction.Checkpoint;
+import io.jrun.launcher.coordinator.CoordinatorAction.Peer;
+import io.jrun.launcher.coordinator.CoordinatorAction.Regroup;
+import io.jrun.launcher.coordinator.CoordinatorAction.Say;
+import io.jrun.launcher.coordinator.CoordinatorAction.SendPeers;
+import io.jrun.launcher.coordinator.CoordinatorAction.TellRankLeft;
+import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
+import io.jrun.launcher.coordinator.CoordinatorInput.GraceIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.LastCallIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeCame;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeGone;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeJoined;
+import io.jrun.launcher.coordinator.CoordinatorInput.ParkIsUnexplained;
+import io.jrun.launcher.coordinator.CoordinatorInput.RestartIsOld;
+import io.jrun.launcher.coordinator.CoordinatorInput.SignalCame;
+import io.jrun.launcher.coordinator.CoordinatorInput.TimeIsUp;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerElastic;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerHung;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerLeaving;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerParked;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerStarted;
 import io.jrun.launcher.coordinator.JobState.Finished;
 import io.jrun.launcher.coordinator.JobState.Gathering;
 import io.jrun.launcher.coordinator.JobState.Running;
@@ -44,7 +44,7 @@ import java.util.SortedMap;
 /**
  * The rules of a job, as a pure function from a state and an event to the next state and what to do: who is told what, what
  * counts as the first failure, when workers start again and on which nodes, when the job is over. How a round begins is
- * {@link Muster}'s, how it ends {@link Ending}'s. Stateless and without clock or I/O.
+ * {@link RoundStart}'s, how it ends {@link RoundEnd}'s. Stateless and without clock or I/O.
  */
 final class JobMachine {
     static final int SIGTERM = 15;
@@ -52,14 +52,14 @@ final class JobMachine {
     /** How long what made a worker park may take to be known: the end of a process at once, that of a host 8 s. */
     private static final long PARK_MILLIS = 10_000;
 
-    private final Succession succession;
-    private final Muster muster;
-    private final Ending ending;
+    private final RankAssignment rankAssignment;
+    private final RoundStart roundStart;
+    private final RoundEnd ending;
 
-    JobMachine(Succession succession, StopPolicy policy) {
-        this.succession = succession;
-        this.muster = new Muster(succession, policy);
-        this.ending = new Ending(policy, muster);
+    JobMachine(RankAssignment rankAssignment, StopPolicy policy) {
+        this.rankAssignment = rankAssignment;
+        this.roundStart = new RoundStart(rankAssignment, policy);
+        this.ending = new RoundEnd(policy, roundStart);
     }
 
     /**
@@ -68,26 +68,26 @@ final class JobMachine {
      * @param called how messages name the nodes that have been called, by id
      */
     Transition start(SortedMap<Integer, String> called) {
-        return muster.start(called);
+        return roundStart.start(called);
     }
 
     /** The state after {@code event}. Events of an earlier round, or after the end, change nothing. */
-    Transition next(JobState state, JobEvent event) {
+    Transition next(JobState state, CoordinatorInput event) {
         if (event instanceof RestartIsOld && !(state instanceof Finished)) {
-            return Transition.to(state.with(state.ledger().withoutOldestRestart()));
+            return Transition.to(state.with(state.jobProgress().withoutOldestRestart()));
         }
-        if (event instanceof JobEvent.FailureIsOld(int id) && !(state instanceof Finished)) {
-            return Transition.to(state.with(state.ledger().withoutOldestFailure(id)));
+        if (event instanceof CoordinatorInput.FailureIsOld(int id) && !(state instanceof Finished)) {
+            return Transition.to(state.with(state.jobProgress().withoutOldestFailure(id)));
         }
         return switch (state) {
-            case Gathering gathering -> muster.next(gathering, event, ending);
+            case Gathering gathering -> roundStart.next(gathering, event, ending);
             case Running running -> running(running, event);
             case Stopping stopping -> ending.next(stopping, event);
             case Finished finished -> Transition.to(finished);
         };
     }
 
-    private Transition running(Running state, JobEvent event) {
+    private Transition running(Running state, CoordinatorInput event) {
         Round round = state.round();
         Transition same = Transition.to(state);
         return switch (event) {
@@ -96,14 +96,14 @@ final class JobMachine {
             case WorkerStarted(int number, int rank, long pid) ->
                 number == round.number() ? Transition.to(state.with(round.withPid(rank, pid))) : same;
             case NodeJoined(int id, int number, List<Endpoint> endpoints) ->
-                number == round.number() && round.lineup().has(id) ? joined(state, id, endpoints) : same;
+                number == round.number() && round.membership().has(id) ? joined(state, id, endpoints) : same;
             case WorkerElastic(int number, int rank) ->
                 number == round.number() ? grow(state.with(round.withElastic(rank))) : same;
             case WorkerParked(int number, int rank, long pid, String why) ->
                 number == round.number() ? parked(state.with(round.withParked(rank, pid)), rank, why) : same;
             case WorkerLeaving(int rank, int number, String how) ->
                 number == round.number() ? left(state, rank, how) : same;
-            case WorkerEnded(int number, WorkerEnd end) ->
+            case WorkerEnded(int number, WorkerResult end) ->
                 number == round.number() && !round.hasEnded(end.rank()) ? ended(state, end) : same;
             case WorkerHung(int rank, int number, long pid, String why) ->
                 number == round.number() ? hung(state, rank, pid, why) : same;
@@ -111,20 +111,22 @@ final class JobMachine {
             case TimeIsUp() -> ending.stop(state, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
             case ParkIsUnexplained(int number, int rank, String why) ->
                 number == round.number() && round.parked().has(rank) ? scattered(state, rank, why) : same;
-            case GraceIsOver _, JoinTimeIsOver _, LastCallIsOver _, RestartIsOld _, JobEvent.FailureIsOld _ -> same;
+            case GraceIsOver _, JoinTimeIsOver _, LastCallIsOver _, RestartIsOld _, CoordinatorInput.FailureIsOld _ ->
+                same;
         };
     }
 
     private Transition came(Running state, int id, Node node) {
-        return muster.admit(state, id, node)
+        return roundStart
+                .admit(state, id, node)
                 .map(this::grow)
-                .orElseGet(() -> Transition.to(state, new JobAction.GiveUp(id, "the job has no use for it")));
+                .orElseGet(() -> Transition.to(state, new CoordinatorAction.GiveUp(id, "the job has no use for it")));
     }
 
     /** Where there is room for more nodes, the workers are asked to let them in, if all of them can. */
     private Transition grow(Running state) {
         Round round = state.round();
-        if (round.regrouping() || !round.isElastic() || !succession.canGrow(state.ledger(), round)) {
+        if (round.regrouping() || !round.isElastic() || !rankAssignment.canGrow(state.jobProgress(), round)) {
             return Transition.to(state);
         }
         String why = "more nodes have come";
@@ -135,15 +137,18 @@ final class JobMachine {
     }
 
     private Transition gone(Running state, int id, String where, String why) {
-        Running without = state.with(state.ledger().without(id));
+        Running without = state.with(state.jobProgress().without(id));
         Round round = state.round();
-        if (!round.lineup().has(id)) {
-            return state.ledger().present().containsKey(id)
+        if (!round.membership().has(id)) {
+            return state.jobProgress().present().containsKey(id)
                     ? Transition.to(without, new Say("lost the agent at " + where + ", which stood by: " + why))
                     : Transition.to(without);
         }
-        String host =
-                round.lineup().ranks().nodes().get(round.lineup().nodeRank(id)).host();
+        String host = round.membership()
+                .ranks()
+                .nodes()
+                .get(round.membership().nodeRank(id))
+                .host();
         return lost(without.with(round.withNodeEnded(id)), host, why);
     }
 
@@ -154,14 +159,15 @@ final class JobMachine {
     private static Transition joined(Running state, int id, List<Endpoint> endpoints) {
         Round round = state.round();
         Round next = round.withJoined(id, endpoints);
-        if (round.joined().has(id) || next.joined().size() < next.lineup().ids().size()) {
+        if (round.joined().has(id)
+                || next.joined().size() < next.membership().ids().size()) {
             return Transition.to(state.with(next));
         }
         return Transition.to(state.with(next), new SendPeers(round.number(), peers(next)));
     }
 
     private static List<Peer> peers(Round round) {
-        RankMap ranks = round.lineup().ranks();
+        RankMap ranks = round.membership().ranks();
         List<Peer> peers = new ArrayList<>();
         for (List<Endpoint> endpoints : round.joined().values()) {
             for (Endpoint endpoint : endpoints) {
@@ -189,12 +195,13 @@ final class JobMachine {
         if (round.isOver()) {
             return scattered(state, rank, why);
         }
-        return Transition.to(state, new JobAction.After(new ParkIsUnexplained(round.number(), rank, why), PARK_MILLIS));
+        return Transition.to(
+                state, new CoordinatorAction.After(new ParkIsUnexplained(round.number(), rank, why), PARK_MILLIS));
     }
 
     /** Workers have lost each other, and nothing else is wrong. */
     private Transition scattered(Running state, int rank, String why) {
-        String host = state.round().lineup().ranks().placement(rank).host();
+        String host = state.round().membership().ranks().placement(rank).host();
         return ending.stop(
                 state,
                 new StopCause.PeersLost(rank, host, why),
@@ -209,26 +216,27 @@ final class JobMachine {
                 : Transition.to(state.with(round.withLeft(rank)), new TellRankLeft(round.number(), rank, how));
     }
 
-    private Transition ended(Running state, WorkerEnd end) {
+    private Transition ended(Running state, WorkerResult end) {
         Round next = state.round().withEnd(end);
         Running with = state.with(next);
         if (!end.isSuccess() && end.afterStop()) { // nobody here has told it to stop
-            int id = next.lineup().idOf(end.rank());
-            return lost(with.with(state.ledger().without(id)), end.host(), "it was stopped, and its workers with it");
+            int id = next.membership().idOf(end.rank());
+            return lost(
+                    with.with(state.jobProgress().without(id)), end.host(), "it was stopped, and its workers with it");
         }
         if (!end.isSuccess()) {
-            return ending.stop(with, new WorkerFailed(end), SIGTERM, Ending.words(end));
+            return ending.stop(with, new WorkerFailed(end), SIGTERM, RoundEnd.words(end));
         }
         if (next.isReaped()) {
-            return Ending.finish(state.ledger(), Optional.empty(), next.ends());
+            return RoundEnd.finish(state.jobProgress(), Optional.empty(), next.ends());
         }
         return left(with, end.rank(), "exited with code 0");
     }
 
     private Transition hung(Running state, int rank, long pid, String why) {
-        String host = state.round().lineup().ranks().placement(rank).host();
+        String host = state.round().membership().ranks().placement(rank).host();
         StopCause cause = new StopCause.WorkerHung(rank, host, pid, why);
-        return ending.stop(state, cause, SIGTERM, Ending.words(cause));
+        return ending.stop(state, cause, SIGTERM, RoundEnd.words(cause));
     }
 
     private Transition signalled(Running state, StopSignal signal) {

@@ -5,10 +5,10 @@ import java.util.Optional;
 /** Where a job stands. */
 sealed interface JobState {
     /** What holds from round to round. */
-    Ledger ledger();
+    JobProgress jobProgress();
 
     /** The same state with another ledger. */
-    JobState with(Ledger other);
+    JobState with(JobProgress other);
 
     /**
      * Nodes are waited for.
@@ -17,10 +17,10 @@ sealed interface JobState {
      * @param cause why it has ended
      * @param lastCall there are enough, and it will not be waited much longer for the rest
      */
-    record Gathering(Ledger ledger, Optional<Round> before, Optional<StopCause> cause, boolean lastCall)
+    record Gathering(JobProgress jobProgress, Optional<Round> before, Optional<StopCause> cause, boolean lastCall)
             implements JobState {
         @Override
-        public Gathering with(Ledger other) {
+        public Gathering with(JobProgress other) {
             return new Gathering(other, before, cause, lastCall);
         }
 
@@ -31,14 +31,14 @@ sealed interface JobState {
     }
 
     /** Workers run. */
-    record Running(Ledger ledger, Round round) implements JobState {
+    record Running(JobProgress jobProgress, Round round) implements JobState {
         @Override
-        public Running with(Ledger other) {
+        public Running with(JobProgress other) {
             return new Running(other, round);
         }
 
         Running with(Round other) {
-            return new Running(ledger, other);
+            return new Running(jobProgress, other);
         }
     }
 
@@ -49,35 +49,35 @@ sealed interface JobState {
      * @param again another round is to follow
      * @param asked the user has asked for the stop
      */
-    record Stopping(Ledger ledger, Round round, Optional<StopCause> cause, boolean again, boolean asked)
+    record Stopping(JobProgress jobProgress, Round round, Optional<StopCause> cause, boolean again, boolean asked)
             implements JobState {
         @Override
-        public Stopping with(Ledger other) {
+        public Stopping with(JobProgress other) {
             return new Stopping(other, round, cause, again, asked);
         }
 
         Stopping with(Round other) {
-            return new Stopping(ledger, other, cause, again, asked);
+            return new Stopping(jobProgress, other, cause, again, asked);
         }
 
         /** It was for another reason that the round had to end. */
         Stopping because(StopCause why) {
-            return new Stopping(ledger, round, Optional.of(why), again, asked);
+            return new Stopping(jobProgress, round, Optional.of(why), again, asked);
         }
 
         Stopping forGood() {
-            return new Stopping(ledger, round, cause, false, asked);
+            return new Stopping(jobProgress, round, cause, false, asked);
         }
 
         Stopping asAsked() {
-            return new Stopping(ledger, round, cause, again, true);
+            return new Stopping(jobProgress, round, cause, again, true);
         }
     }
 
     /** Nothing runs and nothing will. */
-    record Finished(Ledger ledger, Outcome outcome) implements JobState {
+    record Finished(JobProgress jobProgress, JobOutcome outcome) implements JobState {
         @Override
-        public Finished with(Ledger other) {
+        public Finished with(JobProgress other) {
             return new Finished(other, outcome);
         }
     }

@@ -15,7 +15,7 @@ final class Mailbox {
     /** An eighth of the launcher's heap of 256 MiB. A message is counted as it was on the wire; as objects it takes several times as much. */
     static final long MAX_BYTES = 32 << 20;
 
-    private record Item(Mail mail, int bytes) {}
+    private record Item(CoordinatorMessage mail, int bytes) {}
 
     private final long maxBytes;
     private final BlockingQueue<Item> queue = new LinkedBlockingQueue<>();
@@ -28,7 +28,7 @@ final class Mailbox {
     }
 
     /** Adds mail of this process, which has no limit. */
-    void add(Mail mail) {
+    void add(CoordinatorMessage mail) {
         queue.add(new Item(mail, 0));
     }
 
@@ -37,7 +37,7 @@ final class Mailbox {
      *
      * @param readOn reads the agent's next message. It is called once: now, or by the thread that takes mail out when there is room.
      */
-    void add(Mail mail, int size, Runnable readOn) {
+    void add(CoordinatorMessage mail, int size, Runnable readOn) {
         boolean hasRoom;
         synchronized (this) {
             bytes += size;
@@ -54,7 +54,7 @@ final class Mailbox {
 
     /** The oldest mail; null if none comes in time. */
     @Nullable
-    Mail poll(long nanos) throws InterruptedException {
+    CoordinatorMessage poll(long nanos) throws InterruptedException {
         Item item = queue.poll(nanos, TimeUnit.NANOSECONDS);
         if (item == null) {
             return null;

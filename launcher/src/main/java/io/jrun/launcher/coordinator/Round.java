@@ -1,6 +1,6 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.launcher.coordinator.JobEvent.Endpoint;
+import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
 import io.jrun.launcher.layout.Placement;
 import java.util.List;
 import java.util.Optional;
@@ -19,33 +19,33 @@ import java.util.Optional;
  */
 record Round(
         int number,
-        Lineup lineup,
-        Table<List<Endpoint>> joined,
-        Table<Boolean> left,
-        Table<Long> pids,
-        Table<WorkerEnd> ended,
-        Table<WorkerEnd> order,
-        Table<Boolean> elastic,
-        Table<Long> parked,
+        Membership membership,
+        PersistentVector<List<Endpoint>> joined,
+        PersistentVector<Boolean> left,
+        PersistentVector<Long> pids,
+        PersistentVector<WorkerResult> ended,
+        PersistentVector<WorkerResult> order,
+        PersistentVector<Boolean> elastic,
+        PersistentVector<Long> parked,
         boolean regrouping) {
     private static final int DIED_OF_SIGKILL = 137;
 
-    static Round start(int number, Lineup lineup) {
+    static Round start(int number, Membership membership) {
         return new Round(
                 number,
-                lineup,
-                Table.empty(),
-                Table.empty(),
-                Table.empty(),
-                Table.empty(),
-                Table.empty(),
-                Table.empty(),
-                Table.empty(),
+                membership,
+                PersistentVector.empty(),
+                PersistentVector.empty(),
+                PersistentVector.empty(),
+                PersistentVector.empty(),
+                PersistentVector.empty(),
+                PersistentVector.empty(),
+                PersistentVector.empty(),
                 false);
     }
 
     int worldSize() {
-        return lineup.worldSize();
+        return membership.worldSize();
     }
 
     boolean hasEnded(int rank) {
@@ -53,7 +53,7 @@ record Round(
     }
 
     /** How workers have ended, in the order in which they did. */
-    List<WorkerEnd> ends() {
+    List<WorkerResult> ends() {
         return order.values();
     }
 
@@ -73,43 +73,53 @@ record Round(
     }
 
     Round withJoined(int id, List<Endpoint> endpoints) {
-        Table<List<Endpoint>> more = joined.with(id, List.copyOf(endpoints));
-        return new Round(number, lineup, more, left, pids, ended, order, elastic, parked, regrouping);
+        PersistentVector<List<Endpoint>> more = joined.with(id, List.copyOf(endpoints));
+        return new Round(number, membership, more, left, pids, ended, order, elastic, parked, regrouping);
     }
 
     Round withLeft(int rank) {
         return new Round(
-                number, lineup, joined, left.with(rank, true), pids, ended, order, elastic, parked, regrouping);
+                number, membership, joined, left.with(rank, true), pids, ended, order, elastic, parked, regrouping);
     }
 
     Round withPid(int rank, long pid) {
-        return new Round(number, lineup, joined, left, pids.with(rank, pid), ended, order, elastic, parked, regrouping);
+        return new Round(
+                number, membership, joined, left, pids.with(rank, pid), ended, order, elastic, parked, regrouping);
     }
 
     Round withElastic(int rank) {
         return new Round(
-                number, lineup, joined, left, pids, ended, order, elastic.with(rank, true), parked, regrouping);
+                number, membership, joined, left, pids, ended, order, elastic.with(rank, true), parked, regrouping);
     }
 
     Round withParked(int rank, long pid) {
         return hasEnded(rank)
                 ? this
                 : new Round(
-                        number, lineup, joined, left, pids, ended, order, elastic, parked.with(rank, pid), regrouping);
+                        number,
+                        membership,
+                        joined,
+                        left,
+                        pids,
+                        ended,
+                        order,
+                        elastic,
+                        parked.with(rank, pid),
+                        regrouping);
     }
 
     Round asRegrouping() {
-        return new Round(number, lineup, joined, left, pids, ended, order, elastic, parked, true);
+        return new Round(number, membership, joined, left, pids, ended, order, elastic, parked, true);
     }
 
     /** A worker ends once; what comes later is of no interest. */
-    Round withEnd(WorkerEnd end) {
+    Round withEnd(WorkerResult end) {
         int rank = end.rank();
         return hasEnded(rank)
                 ? this
                 : new Round(
                         number,
-                        lineup,
+                        membership,
                         joined,
                         left,
                         pids,
@@ -123,14 +133,14 @@ record Round(
     /** The workers of a node that is gone have gone with it. */
     Round withNodeEnded(int id) {
         Round next = this;
-        for (Placement place : lineup.ranks().onNode(lineup.nodeRank(id))) {
+        for (Placement place : membership.ranks().onNode(membership.nodeRank(id))) {
             next = next.withEnd(lost(place));
         }
         return next;
     }
 
-    private WorkerEnd lost(Placement place) {
-        return new WorkerEnd(
+    private WorkerResult lost(Placement place) {
+        return new WorkerResult(
                 place.rank(),
                 place.localRank(),
                 place.host(),

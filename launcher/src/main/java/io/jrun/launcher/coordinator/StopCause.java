@@ -6,7 +6,7 @@ import io.jrun.launcher.job.StopSignal;
 /** Why a job stops before all its workers have ended by themselves: the first cause, by the coordinator's order. */
 public sealed interface StopCause {
     /** A worker failed. */
-    record WorkerFailed(WorkerEnd end) implements StopCause {}
+    record WorkerFailed(WorkerResult end) implements StopCause {}
 
     /** A worker hung; {@code why} completes "rank 3 ...". */
     record WorkerHung(int rank, String host, long pid, String why) implements StopCause {}
@@ -33,7 +33,7 @@ public sealed interface StopCause {
     /** The exit code of jrun for this cause. */
     default int exitCode() {
         return switch (this) {
-            case WorkerFailed(WorkerEnd end) -> end.exitCode() == 0 ? 1 : end.exitCode() & 0xff;
+            case WorkerFailed(WorkerResult end) -> end.exitCode() == 0 ? 1 : end.exitCode() & 0xff;
             case WorkerHung _, PeersLost _ -> ExitCode.STALLED;
             case Signalled(StopSignal signal) -> ExitCode.of(signal);
             case TimedOut() -> ExitCode.TIMED_OUT;

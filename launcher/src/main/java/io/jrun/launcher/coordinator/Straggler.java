@@ -14,7 +14,7 @@ import java.util.TreeMap;
  * A rank for which the others of a group have waited, while it has hardly waited itself. Every rank counts its own waits
  * only, on its own clock: who comes last to a collective finds all others there. So a rank's lateness is the median of the
  * others' waits less its own, and it is late beyond chance where that is several times the others' usual deviation, see
- * {@link Lateness}.
+ * {@link WaitComparison}.
  *
  * @param group name of the group
  * @param seconds that a typical other rank has waited for it
@@ -64,7 +64,7 @@ public record Straggler(
         if (byRank.size() < 2) {
             return List.of();
         }
-        Lateness lateness = new Lateness(
+        WaitComparison waitComparison = new WaitComparison(
                 byRank.values().stream().mapToDouble(Straggler::waitedSeconds).toArray());
         Map<Integer, Lag> seen = new HashMap<>();
         byRank.values().stream()
@@ -72,10 +72,11 @@ public record Straggler(
                 .forEach(lag -> seen.merge(lag.getRank(), lag, (a, b) -> a.getCount() >= b.getCount() ? a : b));
         List<Straggler> found = new ArrayList<>();
         byRank.forEach((rank, wait) -> {
-            double late = lateness.of(waitedSeconds(wait));
+            double late = waitComparison.of(waitedSeconds(wait));
             if (late >= LEAST_SECONDS + skewSeconds && late >= LEAST_SHARE * jobSeconds + skewSeconds) {
                 Lag lag = seen.getOrDefault(rank, Lag.getDefaultInstance());
-                found.add(straggler(wait, rank, late, late / jobSeconds, lateness.score(waitedSeconds(wait)), lag));
+                found.add(
+                        straggler(wait, rank, late, late / jobSeconds, waitComparison.score(waitedSeconds(wait)), lag));
             }
         });
         return found;

@@ -7,7 +7,7 @@ import java.util.function.LongSupplier;
 
 /** Events that come by themselves after a while. Confined to the coordinator's thread. */
 final class Timers {
-    private record Timer(long deadlineNanos, JobEvent event) {}
+    private record Timer(long deadlineNanos, CoordinatorInput event) {}
 
     private final LongSupplier nanoTime;
     private final PriorityQueue<Timer> timers =
@@ -17,12 +17,12 @@ final class Timers {
         this.nanoTime = nanoTime;
     }
 
-    void start(JobEvent event, long millis) {
+    void start(CoordinatorInput event, long millis) {
         timers.add(new Timer(nanoTime.getAsLong() + millis * 1_000_000, event));
     }
 
     /** The oldest event whose time has come. */
-    Optional<JobEvent> due() {
+    Optional<CoordinatorInput> due() {
         Timer first = timers.peek();
         if (first == null || first.deadlineNanos() - nanoTime.getAsLong() > 0) {
             return Optional.empty();

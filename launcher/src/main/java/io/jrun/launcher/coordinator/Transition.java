@@ -4,18 +4,18 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** A state and what has to be done on the way there, in order. */
-record Transition(JobState state, List<JobAction> actions) {
+record Transition(JobState state, List<CoordinatorAction> actions) {
     Transition {
         actions = List.copyOf(actions);
     }
 
-    static Transition to(JobState state, JobAction... actions) {
+    static Transition to(JobState state, CoordinatorAction... actions) {
         return new Transition(state, List.of(actions));
     }
 
     /** The same after some other actions. */
-    Transition after(JobAction... first) {
-        List<JobAction> all = new ArrayList<>(List.of(first));
+    Transition after(CoordinatorAction... first) {
+        List<CoordinatorAction> all = new ArrayList<>(List.of(first));
         all.addAll(actions);
         return new Transition(state, all);
     }

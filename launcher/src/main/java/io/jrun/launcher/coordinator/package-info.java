@@ -1,6 +1,6 @@
 /**
  * Runs a job: opens its agents, starts rounds of workers, hears of their ends, and decides. The decisions are a pure
- * function, {@link io.jrun.launcher.coordinator.JobMachine}; entry class: {@link io.jrun.launcher.coordinator.Coordinator}.
+ * function, {@code JobMachine}; entry class: {@code Coordinator}.
  */
 @NullMarked
 package io.jrun.launcher.coordinator;

@@ -13,7 +13,7 @@ final class BackendsCheck implements Check {
     /** Loading libtorch for the first time unpacks 450 MB. */
     private static final long DEADLINE_SECONDS = 120;
 
-    private static final String PROGRAM = "io.jrun.comm.BackendCheck";
+    private static final String PROGRAM = "io.jrun.comm.group.BackendCheck";
 
     private final Path home;
 
@@ -23,9 +23,9 @@ final class BackendsCheck implements Check {
     }
 
     @Override
-    public List<Finding> look() throws IOException, InterruptedException {
-        List<Finding> findings = new ArrayList<>();
-        findings.add(Finding.ok("backend jrun", "shared memory on one node, TCP between nodes"));
+    public List<CheckResult> look() throws IOException, InterruptedException {
+        List<CheckResult> findings = new ArrayList<>();
+        findings.add(CheckResult.ok("backend jrun", "shared memory on one node, TCP between nodes"));
         Path said = Files.createTempFile("jrun-doctor", ".txt");
         Path errors = Files.createTempFile("jrun-doctor", ".err");
         try {
@@ -52,7 +52,7 @@ final class BackendsCheck implements Check {
                 String last = Files.readAllLines(errors).stream()
                         .filter(line -> !line.startsWith("WARNING"))
                         .reduce("", (first, second) -> second);
-                findings.add(Finding.problem(
+                findings.add(CheckResult.problem(
                         "backends",
                         (ended ? "the check ended with " + java.exitValue() : "no answer in " + DEADLINE_SECONDS + " s")
                                 + ": " + last));
@@ -64,10 +64,10 @@ final class BackendsCheck implements Check {
         return findings;
     }
 
-    private static Finding finding(String line) {
+    private static CheckResult finding(String line) {
         int tab = line.indexOf('\t');
         String what = "backend " + line.substring(0, tab);
         String obstacle = line.substring(tab + 1);
-        return obstacle.isEmpty() ? Finding.ok(what, "available") : Finding.absent(what, obstacle);
+        return obstacle.isEmpty() ? CheckResult.ok(what, "available") : CheckResult.absent(what, obstacle);
     }
 }

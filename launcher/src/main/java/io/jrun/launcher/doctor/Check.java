@@ -7,5 +7,5 @@ import java.util.List;
 @FunctionalInterface
 public interface Check {
     /** What it found; several lines where it looks at several things of a kind. */
-    List<Finding> look() throws IOException, InterruptedException;
+    List<CheckResult> look() throws IOException, InterruptedException;
 }

@@ -10,9 +10,9 @@ import java.util.Map;
 
 /** Runs the checks one after another and tells what they found. */
 public final class Doctor {
-    private final List<Finding> findings;
+    private final List<CheckResult> findings;
 
-    Doctor(List<Finding> findings) {
+    Doctor(List<CheckResult> findings) {
         this.findings = List.copyOf(findings);
     }
 
@@ -32,12 +32,12 @@ public final class Doctor {
     }
 
     static Doctor examine(List<Check> checks) throws InterruptedException {
-        List<Finding> findings = new ArrayList<>();
+        List<CheckResult> findings = new ArrayList<>();
         for (Check check : checks) {
             try {
                 findings.addAll(check.look());
             } catch (IOException e) {
-                findings.add(Finding.problem("check", "cannot look: " + e));
+                findings.add(CheckResult.problem("check", "cannot look: " + e));
             }
         }
         return new Doctor(findings);
@@ -45,7 +45,7 @@ public final class Doctor {
 
     /** 0, or 1 if there is a problem. */
     public int exitCode() {
-        return findings.stream().anyMatch(finding -> finding.state() == Finding.State.PROBLEM) ? 1 : 0;
+        return findings.stream().anyMatch(finding -> finding.state() == CheckResult.State.PROBLEM) ? 1 : 0;
     }
 
     /** A line for each finding. */
@@ -61,7 +61,7 @@ public final class Doctor {
     /** The same as one JSON object on one line. */
     public String json() {
         List<Map<String, Object>> checks = new ArrayList<>();
-        for (Finding finding : findings) {
+        for (CheckResult finding : findings) {
             Map<String, Object> check = new LinkedHashMap<>();
             check.put("what", finding.what());
             check.put("state", finding.state().word());

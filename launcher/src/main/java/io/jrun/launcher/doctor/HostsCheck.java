@@ -13,7 +13,7 @@ import io.jrun.agent.proto.ListenRequest;
 import io.jrun.agent.proto.Listening;
 import io.jrun.agent.proto.MeasureRequest;
 import io.jrun.agent.proto.Measurement;
-import io.jrun.launcher.doctor.HostFindings.Clock;
+import io.jrun.launcher.doctor.HostAssessment.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,64 +40,65 @@ public final class HostsCheck implements Check {
 
     private final List<String> hosts;
     private final List<Channel> agents;
-    private final Duration patience;
-    private final HostFindings findings;
+    private final Duration timeoutOrder;
+    private final HostAssessment findings;
 
     /**
      * A check of these hosts.
      *
      * @param agents of the hosts, in the same order
      * @param port at which they stand; empty where they are called
-     * @param patience until an agent first answers
+     * @param timeoutOrder until an agent first answers
      * @param version of jrun here
      */
-    public HostsCheck(List<String> hosts, List<Channel> agents, OptionalInt port, Duration patience, String version) {
+    public HostsCheck(
+            List<String> hosts, List<Channel> agents, OptionalInt port, Duration timeoutOrder, String version) {
         this.hosts = List.copyOf(hosts);
         this.agents = List.copyOf(agents);
-        this.patience = patience;
-        this.findings = new HostFindings(version, port);
+        this.timeoutOrder = timeoutOrder;
+        this.findings = new HostAssessment(version, port);
     }
 
     /** An agent that has answered, and listens for the others. */
     private record Answer(DoctorBlockingStub agent, Examination facts, int port) {}
 
     @Override
-    public List<Finding> look() throws InterruptedException {
-        List<Finding> found = new ArrayList<>();
+    public List<CheckResult> look() throws InterruptedException {
+        List<CheckResult> found = new ArrayList<>();
         Map<Integer, Answer> answers = new TreeMap<>();
         Context.CancellableContext listening = Context.current().withCancellation();
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
-            List<Future<List<Finding>>> examinations = new ArrayList<>();
+            List<Future<List<CheckResult>>> examinations = new ArrayList<>();
             for (int i = 0; i < hosts.size(); i++) {
                 int number = i;
                 examinations.add(threads.submit(() -> examine(number, answers, listening)));
             }
             found.addAll(gather(examinations));
             List<Integer> there = List.copyOf(answers.keySet());
-            List<HostFindings.Way> ways = new ArrayList<>();
-            for (List<Pairing.Pair> round : Pairing.rounds(there.size())) {
-                List<Callable<List<HostFindings.Way>>> measurements = new ArrayList<>();
-                for (Pairing.Pair pair : round) {
+            List<HostAssessment.Way> ways = new ArrayList<>();
+            for (List<RoundRobinPairs.Pair> round : RoundRobinPairs.rounds(there.size())) {
+                List<Callable<List<HostAssessment.Way>>> measurements = new ArrayList<>();
+                for (RoundRobinPairs.Pair pair : round) {
                     int first = there.get(pair.first());
                     int second = there.get(pair.second());
                     measurements.add(() -> List.of(way(first, second, answers), way(second, first, answers)));
                 }
                 ways.addAll(gather(measurements.stream().map(threads::submit).toList()));
             }
-            found.addAll(HostFindings.ways(ways));
+            found.addAll(HostAssessment.ways(ways));
         } finally {
             listening.cancel(null);
         }
         return found;
     }
 
-    private List<Finding> examine(int number, Map<Integer, Answer> answers, Context listening)
+    private List<CheckResult> examine(int number, Map<Integer, Answer> answers, Context listening)
             throws InterruptedException {
         String host = hosts.get(number);
         Channel channel = agents.get(number);
         DoctorBlockingStub agent = DoctorGrpc.newBlockingStub(channel);
         try {
-            Examination facts = agent.withDeadlineAfter(patience.toSeconds(), TimeUnit.SECONDS)
+            Examination facts = agent.withDeadlineAfter(timeoutOrder.toSeconds(), TimeUnit.SECONDS)
                     .examine(ExamineRequest.newBuilder().addAllNames(hosts).build());
             Clock clock = clock(agent);
             int port = listening.wrap(() -> listen(channel)).call();
@@ -160,7 +161,7 @@ public final class HostsCheck implements Check {
     }
 
     /** As workers go: to the address at which jrun reaches the host, and a port that the kernel has chosen. */
-    private HostFindings.Way way(int from, int to, Map<Integer, Answer> answers) {
+    private HostAssessment.Way way(int from, int to, Map<Integer, Answer> answers) {
         Answer other = Objects.requireNonNull(answers.get(to));
         Measurement measured;
         try {
@@ -174,7 +175,7 @@ public final class HostsCheck implements Check {
                     .setError(String.valueOf(Status.fromThrowable(e).getDescription()))
                     .build();
         }
-        return new HostFindings.Way(
+        return new HostAssessment.Way(
                 hosts.get(from), hosts.get(to), other.facts().getPortRange(), measured);
     }
 

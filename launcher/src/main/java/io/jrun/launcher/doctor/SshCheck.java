@@ -1,6 +1,6 @@
 package io.jrun.launcher.doctor;
 
-import io.jrun.launcher.ssh.SshBootstrap;
+import io.jrun.launcher.ssh.SshAgentLauncher;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,33 +17,33 @@ public final class SshCheck implements Check {
     private static final long LIMIT_SECONDS = 20;
 
     private final List<String> hosts;
-    private final SshBootstrap ssh;
+    private final SshAgentLauncher ssh;
 
     /** A check of the way that {@code ssh} would take to each of {@code hosts}. */
-    public SshCheck(List<String> hosts, SshBootstrap ssh) {
+    public SshCheck(List<String> hosts, SshAgentLauncher ssh) {
         this.hosts = List.copyOf(hosts);
         this.ssh = ssh;
     }
 
     /** What starts agents on other hosts, where none are named. */
-    static List<Finding> here(Map<String, String> environment) throws IOException, InterruptedException {
-        if (Asked.find("ssh", environment).isEmpty()) {
-            return List.of(Finding.absent("ssh", "no 'ssh' on the PATH"));
+    static List<CheckResult> here(Map<String, String> environment) throws IOException, InterruptedException {
+        if (CommandResult.find("ssh", environment).isEmpty()) {
+            return List.of(CheckResult.absent("ssh", "no 'ssh' on the PATH"));
         }
-        return List.of(
-                Finding.ok("ssh", Asked.of(List.of("ssh", "-V"), LIMIT_SECONDS).lastLine()));
+        return List.of(CheckResult.ok(
+                "ssh", CommandResult.of(List.of("ssh", "-V"), LIMIT_SECONDS).lastLine()));
     }
 
     @Override
-    public List<Finding> look() throws IOException, InterruptedException {
-        if (Asked.find("ssh", System.getenv()).isEmpty()) {
+    public List<CheckResult> look() throws IOException, InterruptedException {
+        if (CommandResult.find("ssh", System.getenv()).isEmpty()) {
             return List.of();
         }
         try (ExecutorService threads = Executors.newFixedThreadPool(Math.min(AT_A_TIME, hosts.size()))) {
-            List<Callable<Finding>> logins = new ArrayList<>();
+            List<Callable<CheckResult>> logins = new ArrayList<>();
             hosts.forEach(host -> logins.add(() -> login(host).on(host)));
-            List<Finding> found = new ArrayList<>();
-            for (Future<Finding> login : threads.invokeAll(logins)) {
+            List<CheckResult> found = new ArrayList<>();
+            for (Future<CheckResult> login : threads.invokeAll(logins)) {
                 found.add(login.get());
             }
             return found;
@@ -53,10 +53,10 @@ public final class SshCheck implements Check {
     }
 
     /** The agents stand, so jobs need no ssh. */
-    private Finding login(String host) throws IOException, InterruptedException {
-        Asked answer = Asked.of(ssh.login(host), LIMIT_SECONDS);
+    private CheckResult login(String host) throws IOException, InterruptedException {
+        CommandResult answer = CommandResult.of(ssh.login(host), LIMIT_SECONDS);
         return answer.isWell()
-                ? Finding.ok("ssh", "logs in without a question")
-                : Finding.absent("ssh", ssh.explainLogin(host, answer.exitCode(), answer.lastLine()));
+                ? CheckResult.ok("ssh", "logs in without a question")
+                : CheckResult.absent("ssh", ssh.explainLogin(host, answer.exitCode(), answer.lastLine()));
     }
 }

@@ -1,6 +1,6 @@
 /**
- * {@code jrun doctor}: whether this machine has what jobs need, one {@link io.jrun.launcher.doctor.Check} for each thing. Entry
- * class: {@link io.jrun.launcher.doctor.Doctor}.
+ * {@code jrun doctor}: whether this machine has what jobs need, one {@code Check} for each thing. Entry
+ * class: {@code Doctor}.
  */
 @NullMarked
 package io.jrun.launcher.doctor;

@@ -1,6 +1,6 @@
 /**
  * The files that a job's workers need, as this machine has them, and their way to agents that lack some. Entry:
- * {@link io.jrun.launcher.files.JobFiles}.
+ * {@code JobFiles}.
  */
 @NullMarked
 package io.jrun.launcher.files;

@@ -21,7 +21,7 @@ record Dump(
         int round,
         String reason,
         Map<String, Group> groups,
-        List<Operation> operations,
+        List<DumpedOperation> operations,
         boolean isWhole) {
     Dump {
         groups = Map.copyOf(groups);
@@ -47,7 +47,7 @@ record Dump(
     }
 
     /** A group's collective, if it is kept. */
-    Optional<Operation> collective(String group, long sequence) {
+    Optional<DumpedOperation> collective(String group, long sequence) {
         return operations.stream()
                 .filter(operation -> !operation.isMessage()
                         && operation.sequence() == sequence
@@ -56,7 +56,7 @@ record Dump(
     }
 
     /** What this rank was in, in whatever group, when it dumped. */
-    List<Operation> unfinished() {
-        return operations.stream().filter(Operation::isUnfinished).toList();
+    List<DumpedOperation> unfinished() {
+        return operations.stream().filter(DumpedOperation::isUnfinished).toList();
     }
 }

@@ -20,7 +20,7 @@ final class DumpReader {
 
     private final Path file;
     private final Map<String, Dump.Group> groups = new HashMap<>();
-    private final List<Operation> operations = new ArrayList<>();
+    private final List<DumpedOperation> operations = new ArrayList<>();
     private int line;
 
     private DumpReader(Path file) {
@@ -67,11 +67,12 @@ final class DumpReader {
         groups.put(name, new Dump.Group(name, ranks, number(node, "started")));
     }
 
-    private Operation operation(JsonNode node, long dumpNanos) {
+    private DumpedOperation operation(JsonNode node, long dumpNanos) {
         long ended = node.path("endedNanos").asLong(dumpNanos);
-        Operation.State state = state(node);
-        boolean clocked = node.has("startedNanos") && (state != Operation.State.COMPLETED || node.has("endedNanos"));
-        return new Operation(
+        DumpedOperation.State state = state(node);
+        boolean clocked =
+                node.has("startedNanos") && (state != DumpedOperation.State.COMPLETED || node.has("endedNanos"));
+        return new DumpedOperation(
                 text(node, "group"),
                 number(node, "sequence"),
                 text(node, "op"),
@@ -86,10 +87,10 @@ final class DumpReader {
                 node.path("lateNanos").asLong());
     }
 
-    private Operation.State state(JsonNode node) {
+    private DumpedOperation.State state(JsonNode node) {
         String label = text(node, "state");
         try {
-            return Operation.State.valueOf(label.toUpperCase(Locale.ROOT));
+            return DumpedOperation.State.valueOf(label.toUpperCase(Locale.ROOT));
         } catch (IllegalArgumentException e) {
             throw unreadable("unknown state '" + label + "'");
         }

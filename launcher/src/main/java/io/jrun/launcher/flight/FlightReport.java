@@ -14,14 +14,14 @@ public final class FlightReport {
     private static final double NANOS_PER_SECOND = 1e9;
 
     private final DumpFolder folder;
-    private final List<Finding> findings;
-    private final ArrivalReport arrivals;
+    private final List<Mismatch> findings;
+    private final LastArrivalReport arrivals;
 
     /** Matches the dumps. */
     public FlightReport(DumpFolder folder) {
         this.folder = folder;
-        this.findings = Matching.of(folder.dumps());
-        this.arrivals = new ArrivalReport(folder.dumps());
+        this.findings = OperationMatcher.of(folder.dumps());
+        this.arrivals = new LastArrivalReport(folder.dumps());
     }
 
     /** The findings in words, a table for each, who came last to what, and why each rank has dumped. */
@@ -35,7 +35,7 @@ public final class FlightReport {
         if (findings.isEmpty()) {
             lines.add("no rank waited for another, and no two differ in what is kept");
         }
-        for (Finding finding : findings) {
+        for (Mismatch finding : findings) {
             lines.add("");
             lines.add(title(finding) + ": " + finding.text());
             lines.addAll(table(finding));
@@ -59,7 +59,7 @@ public final class FlightReport {
         return JsonLine.of(json);
     }
 
-    private static String title(Finding finding) {
+    private static String title(Mismatch finding) {
         return switch (finding.kind()) {
                     case MISMATCH -> "different calls";
                     case LATE -> "late";
@@ -68,35 +68,35 @@ public final class FlightReport {
                 + " on group " + finding.group() + " at operation #" + finding.sequence();
     }
 
-    private static List<String> table(Finding finding) {
+    private static List<String> table(Mismatch finding) {
         int hostWidth = finding.places().stream()
                 .mapToInt(place -> place.host().length())
                 .reduce(4, Math::max);
         String format = "%4s  %-" + hostWidth + "s  %-9s  %8s  %s";
         List<String> lines = new ArrayList<>();
         lines.add(format.formatted("RANK", "HOST", "STATE", "SECONDS", "OPERATION"));
-        for (Finding.Place place : finding.places()) {
+        for (Mismatch.Place place : finding.places()) {
             lines.add(format.formatted(
                             place.rank(),
                             place.host().isEmpty() ? "-" : place.host(),
                             state(place),
                             place.operation().map(FlightReport::seconds).orElse("-"),
-                            place.operation().map(Operation::call).orElse("-"))
+                            place.operation().map(DumpedOperation::call).orElse("-"))
                     .stripTrailing());
         }
         return lines;
     }
 
-    private static String state(Finding.Place place) {
+    private static String state(Mismatch.Place place) {
         String none = place.host().isEmpty() ? "no dump" : "-";
         return place.operation().map(FlightReport::state).orElse(none);
     }
 
-    private static String state(Operation operation) {
+    private static String state(DumpedOperation operation) {
         return operation.state().name().toLowerCase(Locale.ROOT);
     }
 
-    private static String seconds(Operation operation) {
+    private static String seconds(DumpedOperation operation) {
         return operation.waitedNanos() == 0
                 ? "-"
                 : String.format(Locale.ROOT, "%.3f", operation.waitedNanos() / NANOS_PER_SECOND);
@@ -106,7 +106,7 @@ public final class FlightReport {
         return text.lines().findFirst().orElse("");
     }
 
-    private static Map<String, Object> json(Finding finding) {
+    private static Map<String, Object> json(Mismatch finding) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("kind", finding.kind().name().toLowerCase(Locale.ROOT));
         json.put("group", finding.group());
@@ -117,7 +117,7 @@ public final class FlightReport {
         return json;
     }
 
-    private static Map<String, Object> json(Finding.Place place) {
+    private static Map<String, Object> json(Mismatch.Place place) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("rank", place.rank());
         json.put("place", place.words());

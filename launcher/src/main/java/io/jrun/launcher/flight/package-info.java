@@ -1,6 +1,6 @@
 /**
  * Reads the flight recorders that the ranks of a failed job have dumped, matches their operations and says who diverged.
- * Entry class: {@link io.jrun.launcher.flight.FlightReport}.
+ * Entry class: {@code FlightReport}.
  */
 @NullMarked
 package io.jrun.launcher.flight;

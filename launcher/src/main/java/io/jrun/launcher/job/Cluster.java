@@ -70,5 +70,5 @@ public record Cluster(List<Host> hosts, Reach reach) {
     }
 
     /** Somebody starts jrun on each of them, and they meet. */
-    public record Met(Meeting meeting) implements Reach {}
+    public record Met(RendezvousSettings meeting) implements Reach {}
 }

@@ -22,7 +22,7 @@ public record JobSpec(
         Path logDirectory,
         ConsoleSettings console,
         StopPolicy stop,
-        Liveness liveness,
+        LivenessSettings liveness,
         NodePolicy nodes,
         Optional<Duration> timeout,
         Optional<Cluster> cluster,
@@ -52,7 +52,7 @@ public record JobSpec(
     }
 
     /** How the jruns of its nodes meet, if that is how it was started. */
-    public Optional<Meeting> meeting() {
+    public Optional<RendezvousSettings> meeting() {
         return cluster.map(Cluster::reach)
                 .filter(Cluster.Met.class::isInstance)
                 .map(reach -> ((Cluster.Met) reach).meeting());

@@ -1,11 +1,11 @@
 package io.jrun.launcher.jobs;
 
+import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.JobsRequest.Flag;
-import io.jrun.launcher.cli.Surroundings;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.ExitCode;
-import io.jrun.launcher.record.DeskCall;
+import io.jrun.launcher.record.JobControlRequest;
 import io.jrun.launcher.record.JobIndex;
 import io.jrun.launcher.record.JobIndex.Entry;
 import io.jrun.launcher.record.JobRecord;
@@ -31,7 +31,7 @@ public final class JobCommands {
     /** A launcher's own affairs after the last worker's end: draining a slow console, its report. */
     private static final long END_MILLIS = 30_000;
 
-    private final Surroundings surroundings;
+    private final CommandContext commandContext;
     private final OutputStream out;
     private final Consumer<String> say;
 
@@ -41,8 +41,8 @@ public final class JobCommands {
      * @param out what was asked for
      * @param say remarks for people
      */
-    public JobCommands(Surroundings surroundings, OutputStream out, Consumer<String> say) {
-        this.surroundings = surroundings;
+    public JobCommands(CommandContext commandContext, OutputStream out, Consumer<String> say) {
+        this.commandContext = commandContext;
         this.out = out;
         this.say = say;
     }
@@ -102,7 +102,7 @@ public final class JobCommands {
             say.accept("attached to " + job.name() + "; Ctrl-C leaves it alone, 'jrun cancel " + job.name()
                     + "' stops it");
         }
-        Tail console = new Tail(job.logs().resolve(RecordFile.CONSOLE));
+        FileTail console = new FileTail(job.logs().resolve(RecordFile.CONSOLE));
         while (true) {
             JobRecord record = RecordFile.read(job.logs());
             boolean over = record.isOver();
@@ -128,13 +128,13 @@ public final class JobCommands {
             return 0;
         }
         ask(job, now ? "kill" : "cancel");
-        long patience = job.record().graceMillis() + END_MILLIS;
-        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patience);
+        long timeoutOrder = job.record().graceMillis() + END_MILLIS;
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutOrder);
         JobRecord record = RecordFile.read(job.logs());
         while (!record.isOver()) {
             if (System.nanoTime() - deadline >= 0) {
                 throw new UsageException("cancel: " + job.name() + " was told to stop and has not done so within "
-                        + patience / 1000 + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
+                        + timeoutOrder / 1000 + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
             }
             TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
             record = RecordFile.read(job.logs());
@@ -158,7 +158,7 @@ public final class JobCommands {
 
     private static List<String> ask(Entry job, String line) {
         try {
-            return DeskCall.say(job.logs(), line);
+            return JobControlRequest.say(job.logs(), line);
         } catch (IOException e) {
             JobRecord record = job.record();
             throw new UsageException(
@@ -169,7 +169,7 @@ public final class JobCommands {
     }
 
     private Optional<JobIndex> index() {
-        return surroundings.stateFolder().map(JobIndex::in);
+        return commandContext.stateFolder().map(JobIndex::in);
     }
 
     private Entry find(String job) {
@@ -182,7 +182,7 @@ public final class JobCommands {
     }
 
     private Entry folder(String job) {
-        Path logs = surroundings.resolve(job);
+        Path logs = commandContext.resolve(job);
         try {
             return new Entry(String.valueOf(logs.getFileName()), logs, RecordFile.read(logs));
         } catch (IOException e) {

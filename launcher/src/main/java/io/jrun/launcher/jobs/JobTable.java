@@ -1,6 +1,6 @@
 package io.jrun.launcher.jobs;
 
-import io.jrun.launcher.coordinator.ExitWords;
+import io.jrun.launcher.coordinator.ExitCodeDescription;
 import io.jrun.launcher.record.JobIndex.Entry;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.Worker;
@@ -42,7 +42,7 @@ final class JobTable {
     /** A word or two: "running", "exit 0", "SIGTERM (143)", "lost". */
     static String state(JobRecord record) {
         return record.state() == JobRecord.State.ENDED
-                ? ExitWords.brief(record.exitCode())
+                ? ExitCodeDescription.brief(record.exitCode())
                 : record.state().name().toLowerCase(Locale.ROOT);
     }
 

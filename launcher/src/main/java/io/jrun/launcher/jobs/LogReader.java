@@ -1,6 +1,6 @@
 package io.jrun.launcher.jobs;
 
-import io.jrun.launcher.console.LogMux;
+import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.record.JobIndex.Entry;
@@ -28,7 +28,7 @@ final class LogReader {
 
     private final Entry job;
     private final Optional<Set<Integer>> ranks;
-    private final LogMux mux;
+    private final LogMultiplexer mux;
     private final Consumer<String> say;
     private final Map<Path, Lines> files = new LinkedHashMap<>();
 
@@ -37,7 +37,7 @@ final class LogReader {
         this.job = job;
         this.ranks = ranks;
         this.say = say;
-        this.mux = new LogMux(
+        this.mux = new LogMultiplexer(
                 out,
                 out,
                 new RankPrefix(ranks.isEmpty() || ranks.get().size() > 1, false, false),
@@ -110,19 +110,19 @@ final class LogReader {
     private final class Lines {
         private static final int LONGEST = 1 << 20;
 
-        private final Tail tail;
-        private final LogMux.Source source;
+        private final FileTail fileTail;
+        private final LogMultiplexer.Source source;
         private final String host;
         private final ByteArrayOutputStream pending = new ByteArrayOutputStream();
 
         Lines(Path file, int attempt, Worker worker, boolean stderr) {
-            this.tail = new Tail(file);
-            this.source = new LogMux.Source(attempt, worker.rank(), stderr);
+            this.fileTail = new FileTail(file);
+            this.source = new LogMultiplexer.Source(attempt, worker.rank(), stderr);
             this.host = worker.host();
         }
 
         void show(boolean last) throws IOException {
-            tail.copyTo(new OutputStream() {
+            fileTail.copyTo(new OutputStream() {
                 @Override
                 public void write(int b) {
                     pending.write(b);

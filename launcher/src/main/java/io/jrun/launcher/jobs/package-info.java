@@ -1,6 +1,6 @@
 /**
  * The commands about jobs that run or have run: {@code jrun ps}, {@code describe}, {@code logs}, {@code attach}, {@code
- * cancel} and {@code stack}. Entry class: {@link io.jrun.launcher.jobs.JobCommands}.
+ * cancel} and {@code stack}. Entry class: {@code JobCommands}.
  */
 @NullMarked
 package io.jrun.launcher.jobs;

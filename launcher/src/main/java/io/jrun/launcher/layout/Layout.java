@@ -24,7 +24,7 @@ public final class Layout {
      *
      * @throws LayoutException if a node lacks the GPUs that were asked for
      */
-    public static RankMap place(List<Node> nodes, Rules rules) {
+    public static RankMap place(List<Node> nodes, LayoutRules rules) {
         List<Node> used = nodes.stream()
                 .map(node -> withChosenGpus(node, rules.gpus().apply(node.nodeRank())))
                 .toList();
@@ -104,7 +104,7 @@ public final class Layout {
                         + ".");
     }
 
-    private static Placement placement(int rank, Node node, int localRank, Rules rules) {
+    private static Placement placement(int rank, Node node, int localRank, LayoutRules rules) {
         return new Placement(rank, node.nodeRank(), localRank, node.host(), devices(node, localRank, rules));
     }
 
@@ -117,7 +117,7 @@ public final class Layout {
         return node.withGpus(chosen.of(node.gpus()));
     }
 
-    private static int slots(Node node, Rules rules) {
+    private static int slots(Node node, LayoutRules rules) {
         int slots = slots(node, node.workers().orElseGet(() -> rules.workers().apply(node.nodeRank())));
         if (rules.visibility() == GpuVisibility.ONE && slots > node.gpus().size()) {
             throw new LayoutException("--gpu-visibility one: " + slots + " workers on " + node.host() + ", which has "
@@ -162,7 +162,7 @@ public final class Layout {
     }
 
     /** A worker that sees all of a node's GPUs need not be told, unless the job does not use all. */
-    private static String devices(Node node, int localRank, Rules rules) {
+    private static String devices(Node node, int localRank, LayoutRules rules) {
         if (rules.visibility() == GpuVisibility.ALL) {
             return rules.gpus().apply(node.nodeRank()).isAll() ? "" : String.join(",", node.gpus());
         }

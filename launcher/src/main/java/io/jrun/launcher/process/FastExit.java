@@ -7,7 +7,7 @@ import java.lang.invoke.MethodHandle;
 
 /** Ends this process at once. */
 public final class FastExit {
-    /** Made when first needed: by {@link HeadStart}, or else at the end. */
+    /** Made when first needed: by {@link Prewarm}, or else at the end. */
     private static final class Native {
         private static final Linker LINKER = Linker.nativeLinker();
 

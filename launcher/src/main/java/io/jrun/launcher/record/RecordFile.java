@@ -124,7 +124,7 @@ public final class RecordFile {
             put(text, "gpu", worker.gpu());
             put(text, "end", worker.end());
         }
-        record.stragglers().forEach(straggler -> put(text, "straggler", StragglerLine.of(straggler)));
+        record.stragglers().forEach(straggler -> put(text, "straggler", StragglerRecord.of(straggler)));
         record.report().forEach(line -> put(text, "report", line));
         return text.toString();
     }
@@ -147,7 +147,7 @@ public final class RecordFile {
                 all(values, "variable"),
                 all(values, "host"),
                 workers(all(values, "worker"), all(values, "logs"), all(values, "gpu"), all(values, "end")),
-                all(values, "straggler").stream().map(StragglerLine::read).toList(),
+                all(values, "straggler").stream().map(StragglerRecord::read).toList(),
                 all(values, "report"));
     }
 

@@ -1,9 +1,9 @@
 package io.jrun.launcher.report;
 
-import io.jrun.launcher.coordinator.ExitWords;
-import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.ExitCodeDescription;
+import io.jrun.launcher.coordinator.JobOutcome;
 import io.jrun.launcher.coordinator.StopCause;
-import io.jrun.launcher.coordinator.WorkerEnd;
+import io.jrun.launcher.coordinator.WorkerResult;
 import io.jrun.launcher.job.ConsoleSettings;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -29,10 +29,10 @@ public final class FailureReport {
             + " batches, a smaller heap (--jvm-opts=-Xmx...), or a higher limit";
 
     private final Path jobLogs;
-    private final Predicate<WorkerEnd> stderrShown;
+    private final Predicate<WorkerResult> stderrShown;
     private final List<String> lines = new ArrayList<>();
 
-    private FailureReport(Path jobLogs, Predicate<WorkerEnd> stderrShown) {
+    private FailureReport(Path jobLogs, Predicate<WorkerResult> stderrShown) {
         this.jobLogs = jobLogs;
         this.stderrShown = stderrShown;
     }
@@ -42,23 +42,23 @@ public final class FailureReport {
      *
      * @param jobLogs the job's log folder
      */
-    public static List<String> of(Outcome outcome, Path jobLogs) {
+    public static List<String> of(JobOutcome outcome, Path jobLogs) {
         return new FailureReport(jobLogs, _ -> false).of(outcome);
     }
 
     /** The same for a console that has shown what workers wrote on stderr: a stack that is there already is not told again. */
-    public static List<String> ofShown(Outcome outcome, Path jobLogs, ConsoleSettings console) {
+    public static List<String> ofShown(JobOutcome outcome, Path jobLogs, ConsoleSettings console) {
         return new FailureReport(jobLogs, end -> console.showsStderr(end.rank(), end.localRank())).of(outcome);
     }
 
-    private List<String> of(Outcome outcome) {
+    private List<String> of(JobOutcome outcome) {
         outcome.cause().ifPresent(cause -> tell(cause, outcome));
         return lines;
     }
 
-    private void tell(StopCause cause, Outcome outcome) {
+    private void tell(StopCause cause, JobOutcome outcome) {
         switch (cause) {
-            case StopCause.WorkerFailed(WorkerEnd end) -> failed(end, outcome);
+            case StopCause.WorkerFailed(WorkerResult end) -> failed(end, outcome);
             case StopCause.WorkerHung(int rank, String host, long pid, String why) ->
                 stopped("first failure: rank " + rank + " on " + host + " (pid " + pid + ") " + why, outcome);
             case StopCause.PeersLost(int rank, String host, String why) ->
@@ -71,7 +71,7 @@ public final class FailureReport {
         }
     }
 
-    private void stopped(String what, Outcome outcome) {
+    private void stopped(String what, JobOutcome outcome) {
         lines.add("jrun: " + what + " (exit code " + outcome.exitCode() + ")");
         told(outcome);
         notJoined(outcome.ends());
@@ -82,13 +82,13 @@ public final class FailureReport {
     }
 
     /** One node tells itself. */
-    private void told(Outcome outcome) {
+    private void told(JobOutcome outcome) {
         outcome.told()
                 .filter(told -> told.millis().size() + told.silent().size() > 1)
                 .ifPresent(told -> lines.add("  " + told.words()));
     }
 
-    private void failed(WorkerEnd end, Outcome outcome) {
+    private void failed(WorkerResult end, JobOutcome outcome) {
         lines.add("jrun: first failure: rank " + end.rank() + " on " + end.host() + " " + how(end));
         if (outcome.restarts() > 0) {
             lines.add("  the job was restarted " + times(outcome.restarts()) + " before");
@@ -100,10 +100,10 @@ public final class FailureReport {
         } else if (end.exitCode() == KILLED && !end.afterStop() && end.error().isEmpty()) {
             lines.add("  if nobody killed it, look for the kernel's out-of-memory killer: dmesg | grep -i oom");
         }
-        List<String> tail = tailBesidesTheStack(end);
-        if (!tail.isEmpty()) {
+        List<String> fileTail = tailBesidesTheStack(end);
+        if (!fileTail.isEmpty()) {
             lines.add("  its last lines on stderr:");
-            tail.forEach(line -> lines.add("    | " + line));
+            fileTail.forEach(line -> lines.add("    | " + line));
         }
         end.artifacts().forEach(path -> lines.add("  it left " + path));
         if (end.notJoined().isEmpty()) { // it may have failed because others have not joined
@@ -119,15 +119,15 @@ public final class FailureReport {
     }
 
     /** Only then ranks have left dumps that tell more than their stacks. */
-    private static boolean failedInACollective(WorkerEnd end) {
+    private static boolean failedInACollective(WorkerResult end) {
         return end.error()
                 .filter(error -> error.message().lines().limit(1).anyMatch(line -> line.contains("CommException")))
                 .isPresent();
     }
 
     /** Names the ranks that the others waited for in {@code Distributed.init()}. Where no rank has joined, nobody waited. */
-    private void notJoined(List<WorkerEnd> ends) {
-        List<WorkerEnd> missing =
+    private void notJoined(List<WorkerResult> ends) {
+        List<WorkerResult> missing =
                 ends.stream().filter(end -> !end.notJoined().isEmpty()).toList();
         if (missing.size() == ends.size()) {
             return;
@@ -141,13 +141,13 @@ public final class FailureReport {
         }
     }
 
-    private static String how(WorkerEnd end) {
+    private static String how(WorkerResult end) {
         return end.startError().isEmpty()
                 ? end.how() + " (pid " + end.pid() + ", after " + seconds(end.runSeconds()) + ")"
                 : "could not be started: " + end.startError();
     }
 
-    private void error(WorkerEnd end, WorkerEnd.WorkerError error) {
+    private void error(WorkerResult end, WorkerResult.WorkerError error) {
         List<String> stack = error.stack().lines().toList();
         if (stack.size() > 1 && stderrShown.test(end) && end.stderrTail().contains(stack.getLast())) {
             error.message().lines().limit(1).forEach(line -> lines.add("  " + line));
@@ -173,7 +173,7 @@ public final class FailureReport {
     }
 
     /** A JVM prints on stderr what the error record says as well; once is enough. */
-    private static List<String> tailBesidesTheStack(WorkerEnd end) {
+    private static List<String> tailBesidesTheStack(WorkerResult end) {
         Set<String> told = new HashSet<>();
         end.error().ifPresent(error -> {
             error.message().lines().forEach(told::add);
@@ -186,22 +186,22 @@ public final class FailureReport {
     }
 
     /** Ranks that ended in the same way share one line. */
-    private void others(List<WorkerEnd> ends) {
+    private void others(List<WorkerResult> ends) {
         Map<String, NavigableSet<Integer>> groups = new LinkedHashMap<>();
-        for (WorkerEnd end : ends) {
+        for (WorkerResult end : ends) {
             groups.computeIfAbsent(summary(end), _ -> new TreeSet<>()).add(end.rank());
         }
         groups.forEach((summary, ranks) -> lines.add("  " + ranks(ranks) + ": " + summary));
     }
 
-    private static String summary(WorkerEnd end) {
+    private static String summary(WorkerResult end) {
         if (!end.startError().isEmpty()) {
             return "could not be started: " + end.startError();
         }
         String error = end.error()
                 .map(record -> ", " + record.message().lines().findFirst().orElse(""))
                 .orElse("");
-        String how = ExitWords.brief(end.exitCode()) + (end.oomKilled() ? ", out of memory" : "");
+        String how = ExitCodeDescription.brief(end.exitCode()) + (end.oomKilled() ? ", out of memory" : "");
         return how + (end.afterStop() ? " after being told to stop" : "") + error;
     }
 
@@ -210,31 +210,31 @@ public final class FailureReport {
         if (ranks.size() == 1) {
             return "rank " + ranks.first();
         }
-        StringBuilder spans = new StringBuilder();
+        StringBuilder nodeBlocks = new StringBuilder();
         int start = ranks.first();
         int previous = start;
         for (int rank : ranks.tailSet(start, false)) {
             if (rank != previous + 1) {
-                span(spans, start, previous);
+                span(nodeBlocks, start, previous);
                 start = rank;
             }
             previous = rank;
         }
-        span(spans, start, previous);
-        return ranks.size() + " ranks (" + spans + ")";
+        span(nodeBlocks, start, previous);
+        return ranks.size() + " ranks (" + nodeBlocks + ")";
     }
 
-    private static void span(StringBuilder spans, int first, int last) {
-        spans.append(spans.isEmpty() ? "" : ", ").append(first);
+    private static void span(StringBuilder nodeBlocks, int first, int last) {
+        nodeBlocks.append(nodeBlocks.isEmpty() ? "" : ", ").append(first);
         if (last > first) {
-            spans.append('-').append(last);
+            nodeBlocks.append('-').append(last);
         }
     }
 
     /** The attempt's if it is the same for all whose files are known, else the job's. */
-    private Path folderOf(List<WorkerEnd> ends) {
+    private Path folderOf(List<WorkerResult> ends) {
         List<Path> attempts = ends.stream()
-                .map(WorkerEnd::logFolder)
+                .map(WorkerResult::logFolder)
                 .filter(folder -> !folder.isEmpty())
                 .map(folder -> jobLogs.resolve(folder).resolveSibling(""))
                 .distinct()

@@ -1,9 +1,9 @@
 package io.jrun.launcher.report;
 
-import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.JobOutcome;
 import io.jrun.launcher.coordinator.StopCause;
 import io.jrun.launcher.coordinator.Straggler;
-import io.jrun.launcher.coordinator.WorkerEnd;
+import io.jrun.launcher.coordinator.WorkerResult;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.NodePolicy;
@@ -19,7 +19,7 @@ public final class JobJson {
     private JobJson() {}
 
     /** The result of a job. */
-    public static String result(JobSpec job, Outcome outcome, List<Straggler> stragglers, double seconds) {
+    public static String result(JobSpec job, JobOutcome outcome, List<Straggler> stragglers, double seconds) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("runId", job.runId());
         json.put("exitCode", outcome.exitCode());
@@ -117,7 +117,7 @@ public final class JobJson {
     private static Map<String, Object> cause(StopCause cause) {
         Map<String, Object> json = new LinkedHashMap<>();
         switch (cause) {
-            case StopCause.WorkerFailed(WorkerEnd end) -> {
+            case StopCause.WorkerFailed(WorkerResult end) -> {
                 json.put("kind", "workerFailed");
                 json.put("rank", end.rank());
                 json.put("host", end.host());
@@ -153,7 +153,7 @@ public final class JobJson {
         return json;
     }
 
-    private static Map<String, Object> worker(WorkerEnd end) {
+    private static Map<String, Object> worker(WorkerResult end) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("rank", end.rank());
         json.put("localRank", end.localRank());

@@ -1,5 +1,5 @@
 /**
- * Tells people and machines what became of a job. Entry class: {@link io.jrun.launcher.report.FailureReport}.
+ * Tells people and machines what became of a job. Entry class: {@code FailureReport}.
  */
 @NullMarked
 package io.jrun.launcher.report;

@@ -1,8 +1,8 @@
 package io.jrun.launcher.slurm;
 
+import io.jrun.launcher.hostlist.HostList;
+import io.jrun.launcher.hostlist.HostSyntaxException;
 import io.jrun.launcher.job.Cluster.Host;
-import io.jrun.launcher.nodes.HostList;
-import io.jrun.launcher.nodes.HostSyntaxException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -1,6 +1,6 @@
 /**
  * Jobs of Slurm: what an allocation has, and scripts for {@code sbatch}. Entry classes: {@link
- * io.jrun.launcher.slurm.Allocation} and {@link io.jrun.launcher.slurm.BatchScript}.
+ * io.jrun.launcher.slurm.Allocation} and {@code BatchScript}.
  */
 @NullMarked
 package io.jrun.launcher.slurm;

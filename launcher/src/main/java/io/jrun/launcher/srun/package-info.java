@@ -1,4 +1,4 @@
-/** Agents that {@code srun} starts in a Slurm allocation. Entry class: {@link io.jrun.launcher.srun.SrunBootstrap}. */
+/** Agents that {@code srun} starts in a Slurm allocation. Entry class: {@code SrunAgentLauncher}. */
 @NullMarked
 package io.jrun.launcher.srun;
 

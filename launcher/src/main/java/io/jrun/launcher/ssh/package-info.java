@@ -1,4 +1,4 @@
-/** Agents by OpenSSH, with the user's own configuration and keys. Entry: {@link io.jrun.launcher.ssh.SshBootstrap}. */
+/** Agents by OpenSSH, with the user's own configuration and keys. Entry: {@code SshAgentLauncher}. */
 @NullMarked
 package io.jrun.launcher.ssh;
 

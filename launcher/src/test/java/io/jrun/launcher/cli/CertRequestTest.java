@@ -13,7 +13,7 @@ class CertRequestTest {
     private static CertRequest parse(String... words) {
         Path here = Path.of("/here");
         return CertRequest.parse(
-                List.of(words), new Surroundings(Map.of("HOME", "/here"), here, here, here, TerminalStreams.NONE));
+                List.of(words), new CommandContext(Map.of("HOME", "/here"), here, here, here, TerminalStreams.NONE));
     }
 
     @Test

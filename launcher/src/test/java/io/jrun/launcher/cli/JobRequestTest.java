@@ -238,14 +238,14 @@ class JobRequestTest {
                                 assertThat(request.job().placement().perNode()).hasToString("Exactly[count=4]"));
     }
 
-    private Surroundings benchSurroundings() {
+    private CommandContext benchSurroundings() {
         try {
             Files.createDirectories(folder.resolve("home/lib/bench"));
             Files.copy(folder.resolve("train.jar"), folder.resolve("home/lib/bench/bench.jar"));
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);
         }
-        return new Surroundings(
+        return new CommandContext(
                 Map.of("HOME", folder.toString()), folder, folder.resolve("home"), folder, TerminalStreams.NONE);
     }
 }

@@ -10,8 +10,8 @@ import io.jrun.launcher.job.Cluster.Standing;
 import io.jrun.launcher.job.GpuSubset;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.MapBy;
-import io.jrun.launcher.job.Meeting;
 import io.jrun.launcher.job.Program.JavaProgram;
+import io.jrun.launcher.job.RendezvousSettings;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.StreamChoice;
 import io.jrun.launcher.job.WorkerCount;
@@ -322,7 +322,7 @@ class LaunchOptionTest {
                         OptionalInt.empty(),
                         "1",
                         OptionalInt.of(1),
-                        job -> job.meeting().map(Meeting::nodeRank).orElse(OptionalInt.empty())),
+                        job -> job.meeting().map(RendezvousSettings::nodeRank).orElse(OptionalInt.empty())),
                 new Case(
                         LaunchOption.RDZV_ENDPOINT,
                         Optional.empty(),
@@ -340,25 +340,25 @@ class LaunchOptionTest {
                         Optional.empty(),
                         "j1",
                         Optional.of("j1"),
-                        job -> job.meeting().map(Meeting::job)),
+                        job -> job.meeting().map(RendezvousSettings::job)),
                 new Case(
                         LaunchOption.RDZV_CONF,
                         Optional.empty(),
                         "join_timeout=5,read_timeout=60",
                         Optional.of(Duration.ofSeconds(5)),
-                        job -> job.meeting().map(Meeting::joinTimeout)),
+                        job -> job.meeting().map(RendezvousSettings::joinTimeout)),
                 new Case(
                         LaunchOption.RDZV_BACKEND,
                         Optional.empty(),
                         "c10d",
-                        Optional.of(Meeting.Hosting.WHOEVER_IS_FIRST),
-                        job -> job.meeting().map(Meeting::hosting)),
+                        Optional.of(RendezvousSettings.Hosting.WHOEVER_IS_FIRST),
+                        job -> job.meeting().map(RendezvousSettings::hosting)),
                 new Case(
                         LaunchOption.LOCAL_ADDR,
                         Optional.empty(),
                         "127.0.0.3",
                         Optional.of("127.0.0.3"),
-                        job -> job.meeting().map(Meeting::localAddress)));
+                        job -> job.meeting().map(RendezvousSettings::localAddress)));
     }
 
     private static Optional<String> meetsAt(JobSpec job) {

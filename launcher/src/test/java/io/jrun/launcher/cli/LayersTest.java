@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.launcher.job.JobSpec;
-import io.jrun.launcher.job.Meeting;
+import io.jrun.launcher.job.RendezvousSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,7 +37,7 @@ class LayersTest {
     @Test
     void aMeetingWithoutAnIdIsNamedByItsCommandLineAndItsSlurmJob() {
         String byHand = unnamed("a");
-        assertThat(unnamed("a")).isEqualTo(byHand).startsWith(Meeting.UNNAMED);
+        assertThat(unnamed("a")).isEqualTo(byHand).startsWith(RendezvousSettings.UNNAMED);
         assertThat(unnamed("b")).isNotEqualTo(byHand);
         requests.with("SLURM_JOB_ID", "7");
         String inSeven = unnamed("a");

@@ -51,7 +51,7 @@ public final class Requests {
     JobRequest request(String... args) {
         return JobRequest.parse(
                 List.of(args),
-                new Surroundings(
+                new CommandContext(
                         environment, folder, folder.resolve("home"), folder.resolve("bin/jrun"), TerminalStreams.NONE));
     }
 

@@ -8,28 +8,28 @@ public final class Ends {
     private Ends() {}
 
     /** A worker that ended with {@code exitCode}. */
-    public static WorkerEnd of(int rank, int exitCode) {
+    public static WorkerResult of(int rank, int exitCode) {
         return of(rank, exitCode, false, "");
     }
 
     /** A worker that ended with {@code exitCode} after it had been told to stop. */
-    public static WorkerEnd stopped(int rank, int exitCode) {
+    public static WorkerResult stopped(int rank, int exitCode) {
         return of(rank, exitCode, true, "");
     }
 
     /** A worker that the kernel killed. */
-    public static WorkerEnd oomKilled(int rank) {
+    public static WorkerResult oomKilled(int rank) {
         return of(rank, 137, false, true, "");
     }
 
     /** A worker that ended with an account of its own. */
-    public static WorkerEnd withError(int rank, int exitCode, boolean stopped, String message) {
+    public static WorkerResult withError(int rank, int exitCode, boolean stopped, String message) {
         return of(rank, exitCode, stopped, message);
     }
 
     /** The same with last lines on stderr. */
-    public static WorkerEnd withTail(WorkerEnd end, String... lines) {
-        return new WorkerEnd(
+    public static WorkerResult withTail(WorkerResult end, String... lines) {
+        return new WorkerResult(
                 end.rank(),
                 end.localRank(),
                 end.host(),
@@ -47,17 +47,17 @@ public final class Ends {
     }
 
     /** The same with its files in another folder. */
-    public static WorkerEnd in(String logFolder, WorkerEnd end) {
+    public static WorkerResult in(String logFolder, WorkerResult end) {
         return with(end.notJoined(), logFolder, end);
     }
 
     /** The same of a worker that had not joined. */
-    public static WorkerEnd notJoined(String state, WorkerEnd end) {
+    public static WorkerResult notJoined(String state, WorkerResult end) {
         return with(state, end.logFolder(), end);
     }
 
-    private static WorkerEnd with(String notJoined, String logFolder, WorkerEnd end) {
-        return new WorkerEnd(
+    private static WorkerResult with(String notJoined, String logFolder, WorkerResult end) {
+        return new WorkerResult(
                 end.rank(),
                 end.localRank(),
                 end.host(),
@@ -74,12 +74,12 @@ public final class Ends {
                 end.runSeconds());
     }
 
-    private static WorkerEnd of(int rank, int exitCode, boolean stopped, String message) {
+    private static WorkerResult of(int rank, int exitCode, boolean stopped, String message) {
         return of(rank, exitCode, stopped, false, message);
     }
 
-    private static WorkerEnd of(int rank, int exitCode, boolean stopped, boolean oomKilled, String message) {
-        return new WorkerEnd(
+    private static WorkerResult of(int rank, int exitCode, boolean stopped, boolean oomKilled, String message) {
+        return new WorkerResult(
                 rank,
                 rank,
                 "node1",
@@ -92,7 +92,7 @@ public final class Ends {
                 message.isEmpty()
                         ? Optional.empty()
                         : Optional.of(
-                                new WorkerEnd.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
+                                new WorkerResult.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
                 List.of(),
                 List.of(),
                 "attempt-0/rank-000" + rank,

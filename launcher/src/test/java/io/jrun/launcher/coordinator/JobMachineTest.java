@@ -2,32 +2,32 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.launcher.coordinator.JobAction.Abort;
-import io.jrun.launcher.coordinator.JobAction.After;
-import io.jrun.launcher.coordinator.JobAction.Checkpoint;
-import io.jrun.launcher.coordinator.JobAction.GiveUp;
-import io.jrun.launcher.coordinator.JobAction.Launch;
-import io.jrun.launcher.coordinator.JobAction.Peer;
-import io.jrun.launcher.coordinator.JobAction.Regroup;
-import io.jrun.launcher.coordinator.JobAction.Rest;
-import io.jrun.launcher.coordinator.JobAction.Say;
-import io.jrun.launcher.coordinator.JobAction.SendPeers;
-import io.jrun.launcher.coordinator.JobAction.Stop;
-import io.jrun.launcher.coordinator.JobAction.TellRankLeft;
-import io.jrun.launcher.coordinator.JobEvent.Endpoint;
-import io.jrun.launcher.coordinator.JobEvent.GraceIsOver;
-import io.jrun.launcher.coordinator.JobEvent.JoinTimeIsOver;
-import io.jrun.launcher.coordinator.JobEvent.LastCallIsOver;
-import io.jrun.launcher.coordinator.JobEvent.NodeCame;
-import io.jrun.launcher.coordinator.JobEvent.NodeGone;
-import io.jrun.launcher.coordinator.JobEvent.NodeJoined;
-import io.jrun.launcher.coordinator.JobEvent.SignalCame;
-import io.jrun.launcher.coordinator.JobEvent.TimeIsUp;
-import io.jrun.launcher.coordinator.JobEvent.WorkerElastic;
-import io.jrun.launcher.coordinator.JobEvent.WorkerEnded;
-import io.jrun.launcher.coordinator.JobEvent.WorkerHung;
-import io.jrun.launcher.coordinator.JobEvent.WorkerLeaving;
-import io.jrun.launcher.coordinator.JobEvent.WorkerParked;
+import io.jrun.launcher.coordinator.CoordinatorAction.Abort;
+import io.jrun.launcher.coordinator.CoordinatorAction.After;
+import io.jrun.launcher.coordinator.CoordinatorAction.Checkpoint;
+import io.jrun.launcher.coordinator.CoordinatorAction.GiveUp;
+import io.jrun.launcher.coordinator.CoordinatorAction.Launch;
+import io.jrun.launcher.coordinator.CoordinatorAction.Peer;
+import io.jrun.launcher.coordinator.CoordinatorAction.Regroup;
+import io.jrun.launcher.coordinator.CoordinatorAction.Rest;
+import io.jrun.launcher.coordinator.CoordinatorAction.Say;
+import io.jrun.launcher.coordinator.CoordinatorAction.SendPeers;
+import io.jrun.launcher.coordinator.CoordinatorAction.Stop;
+import io.jrun.launcher.coordinator.CoordinatorAction.TellRankLeft;
+import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
+import io.jrun.launcher.coordinator.CoordinatorInput.GraceIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.LastCallIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeCame;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeGone;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeJoined;
+import io.jrun.launcher.coordinator.CoordinatorInput.SignalCame;
+import io.jrun.launcher.coordinator.CoordinatorInput.TimeIsUp;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerElastic;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerHung;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerLeaving;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerParked;
 import io.jrun.launcher.coordinator.StopCause.NodeLost;
 import io.jrun.launcher.coordinator.StopCause.Signalled;
 import io.jrun.launcher.coordinator.StopCause.TimedOut;
@@ -38,9 +38,9 @@ import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import io.jrun.launcher.layout.Layout;
+import io.jrun.launcher.layout.LayoutRules;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.RankMap;
-import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -61,9 +61,9 @@ class JobMachineTest {
             .mapToObj(i -> new Node(i - 1, "node" + i, "10.0.0." + i, 2, List.of(), 0))
             .toList();
 
-    private static final Rules RULES = new Rules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL);
+    private static final LayoutRules RULES = new LayoutRules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL);
 
-    private static final Lineup TWO = new Lineup(List.of(0, 1), ranks(0, 1), Map.of());
+    private static final Membership TWO = new Membership(List.of(0, 1), ranks(0, 1), Map.of());
 
     private final JobMachine machine = machine(0);
 
@@ -77,7 +77,7 @@ class JobMachineTest {
     private static JobMachine machine(int maxRestarts, int min, int max, int spares, Optional<Duration> window) {
         NodePolicy nodes = new NodePolicy(min, max, spares, Duration.ofSeconds(60), window, Duration.ofSeconds(30));
         return new JobMachine(
-                new Succession(nodes, RULES, same -> same),
+                new RankAssignment(nodes, RULES, same -> same),
                 new StopPolicy(maxRestarts, Duration.ofSeconds(30), Set.of()));
     }
 
@@ -95,7 +95,7 @@ class JobMachineTest {
 
     private static Launch launch(int round, int restartCount, Map<Integer, Long> kept, Integer... ids) {
         int[] seats = Stream.of(ids).mapToInt(Integer::intValue).toArray();
-        return new Launch(round, restartCount, new Lineup(List.of(ids), ranks(seats), kept));
+        return new Launch(round, restartCount, new Membership(List.of(ids), ranks(seats), kept));
     }
 
     private static NodeCame came(int id) {
@@ -108,25 +108,25 @@ class JobMachineTest {
 
     @Test
     void jobSucceedsWhenEveryWorkerHas() {
-        List<JobAction> actions = play(machine, ended(1, 0, 0), ended(1, 3, 0), ended(1, 2, 0), ended(1, 1, 0));
+        List<CoordinatorAction> actions = play(machine, ended(1, 0, 0), ended(1, 3, 0), ended(1, 2, 0), ended(1, 1, 0));
         assertThat(actions.getFirst()).isEqualTo(launch(1, 0));
-        Outcome outcome = outcome();
+        JobOutcome outcome = outcome();
         assertThat(outcome.exitCode()).isZero();
         assertThat(outcome.cause()).isEmpty();
-        assertThat(outcome.ends()).extracting(WorkerEnd::rank).containsExactly(0, 3, 2, 1);
+        assertThat(outcome.ends()).extracting(WorkerResult::rank).containsExactly(0, 3, 2, 1);
     }
 
     @Test
     void secondEndOfARankChangesNothing() {
         play(machine, ended(1, 0, 0), ended(1, 0, 7), ended(1, 1, 0), ended(1, 2, 0), ended(1, 3, 0));
         assertThat(outcome().exitCode()).isZero();
-        assertThat(outcome().ends()).extracting(WorkerEnd::rank).containsExactly(0, 1, 2, 3);
+        assertThat(outcome().ends()).extracting(WorkerResult::rank).containsExactly(0, 1, 2, 3);
     }
 
     @Test
     void secondEndOfARankChangesNothingWhileWorkersRegroup() {
-        JobEvent[] grown = {came(0), came(1), elastic(0), elastic(1), elastic(2), elastic(3), came(2)};
-        JobEvent[] ends = {
+        CoordinatorInput[] grown = {came(0), came(1), elastic(0), elastic(1), elastic(2), elastic(3), came(2)};
+        CoordinatorInput[] ends = {
             new WorkerParked(1, 1, 71, ""),
             ended(1, 0, 0),
             ended(1, 0, 7),
@@ -134,7 +134,7 @@ class JobMachineTest {
             ended(1, 2, 0),
             ended(1, 3, 0)
         };
-        List<JobAction> actions = playFromStart(machine(0, 2, 3, 0, Optional.empty()), 2, concat(grown, ends));
+        List<CoordinatorAction> actions = playFromStart(machine(0, 2, 3, 0, Optional.empty()), 2, concat(grown, ends));
         assertThat(actions).as("the workers are to let the third node in").hasAtLeastOneElementOfType(Regroup.class);
         assertThat(outcome().exitCode()).isZero();
     }
@@ -150,7 +150,7 @@ class JobMachineTest {
 
     @Test
     void peerTableGoesOutOnceWhenAllNodesHaveJoined() {
-        List<JobAction> actions = play(machine, joined(1, 1), joined(1, 0), joined(1, 0));
+        List<CoordinatorAction> actions = play(machine, joined(1, 1), joined(1, 0), joined(1, 0));
         assertThat(actions.subList(1, actions.size()))
                 .containsExactly(new SendPeers(
                         1,
@@ -163,7 +163,7 @@ class JobMachineTest {
 
     @Test
     void othersHearOnceThatARankHasLeft() {
-        List<JobAction> actions = play(
+        List<CoordinatorAction> actions = play(
                 machine,
                 new WorkerLeaving(2, 1, "closed its world"),
                 new WorkerLeaving(2, 1, "returned from main"),
@@ -176,7 +176,7 @@ class JobMachineTest {
 
     @Test
     void firstFailureStopsEverybodyAndIsTheCause() {
-        List<JobAction> actions = play(
+        List<CoordinatorAction> actions = play(
                 machine,
                 ended(1, 2, 42),
                 new WorkerEnded(1, Ends.stopped(0, 1)),
@@ -196,11 +196,11 @@ class JobMachineTest {
     @Test
     void restartWaitsForTheLastWorkerAndIsCountedForTheJob() {
         JobMachine restarting = machine(1);
-        List<JobAction> actions =
+        List<CoordinatorAction> actions =
                 play(restarting, ended(1, 0, 1), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143), ended(2, 3, 7));
         assertThat(actions)
                 .contains(new Say("rank 0 on node1 exited with code 1 (pid 1000); restart 1 of 1"), launch(2, 1));
-        List<JobAction> all = play(
+        List<CoordinatorAction> all = play(
                 restarting,
                 ended(1, 0, 1),
                 ended(1, 1, 143),
@@ -217,7 +217,7 @@ class JobMachineTest {
 
     @Test
     void hungWorkerStopsTheJobAndIsStartedAgain() {
-        List<JobAction> actions = play(
+        List<CoordinatorAction> actions = play(
                 machine(1),
                 new WorkerHung(2, 1, 70, "has given no sign of life for 5 s"),
                 new WorkerEnded(1, Ends.stopped(2, 137)),
@@ -241,7 +241,7 @@ class JobMachineTest {
 
     @Test
     void workerThatAsksNotToBeStartedAgainIsNot() {
-        List<JobAction> actions =
+        List<CoordinatorAction> actions =
                 play(machine(3), ended(1, 1, 65), ended(1, 0, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
         assertThat(outcome().exitCode()).isEqualTo(65);
@@ -250,8 +250,9 @@ class JobMachineTest {
     @Test
     void newsOfAnEarlierRoundChangeNothing() {
         JobMachine restarting = machine(1);
-        List<JobAction> before = play(restarting, ended(1, 0, 1), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
-        List<JobAction> after = play(
+        List<CoordinatorAction> before =
+                play(restarting, ended(1, 0, 1), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
+        List<CoordinatorAction> after = play(
                 restarting,
                 ended(1, 0, 1),
                 ended(1, 1, 143),
@@ -267,7 +268,7 @@ class JobMachineTest {
 
     @Test
     void signalIsForwardedWithOneGracePeriodAndTheSecondKills() {
-        List<JobAction> actions = play(
+        List<CoordinatorAction> actions = play(
                 machine,
                 new SignalCame(StopSignal.INT),
                 new SignalCame(StopSignal.INT),
@@ -288,8 +289,8 @@ class JobMachineTest {
 
     @Test
     void firstSignalDuringAStopForARestartGivesWorkersTheirGraceAndTheSecondKills() {
-        JobEvent[] first = {ended(1, 0, 3), new WorkerParked(1, 1, 71, ""), new SignalCame(StopSignal.INT)};
-        JobEvent[] ends = {ended(1, 1, 130), ended(1, 2, 130), ended(1, 3, 130)};
+        CoordinatorInput[] first = {ended(1, 0, 3), new WorkerParked(1, 1, 71, ""), new SignalCame(StopSignal.INT)};
+        CoordinatorInput[] ends = {ended(1, 1, 130), ended(1, 2, 130), ended(1, 3, 130)};
         assertThat(play(machine(5), concat(first, ends)))
                 .containsSubsequence(
                         new Stop(15, 30_000, true),
@@ -299,7 +300,9 @@ class JobMachineTest {
                         new After(new GraceIsOver(2), 40_000))
                 .doesNotContain(new Stop(9, 0, false));
         assertThat(outcome().exitCode()).isEqualTo(3);
-        assertThat(play(machine(5), concat(first, concat(new JobEvent[] {new SignalCame(StopSignal.INT)}, ends))))
+        assertThat(play(
+                        machine(5),
+                        concat(first, concat(new CoordinatorInput[] {new SignalCame(StopSignal.INT)}, ends))))
                 .containsSubsequence(
                         new Stop(2, 30_000, false),
                         new Say("killing the workers at once"),
@@ -310,7 +313,7 @@ class JobMachineTest {
 
     @Test
     void firstSignalDuringTheLastStopLeavesWorkersTheirGraceAndTheSecondKills() {
-        List<JobAction> once = play(machine, ended(1, 0, 3), new SignalCame(StopSignal.INT));
+        List<CoordinatorAction> once = play(machine, ended(1, 0, 3), new SignalCame(StopSignal.INT));
         assertThat(once.stream().filter(Stop.class::isInstance)).containsExactly(new Stop(15, 30_000, false));
         assertThat(once.getLast())
                 .isEqualTo(new Say("waiting for the workers to end: they have been told to; another signal kills them"
@@ -321,7 +324,7 @@ class JobMachineTest {
 
     @Test
     void aSecondStopHasATimeOfItsOwn() {
-        JobEvent[] stopped = {ended(1, 0, 1), new TimeIsUp()};
+        CoordinatorInput[] stopped = {ended(1, 0, 1), new TimeIsUp()};
         assertThat(play(machine(3), concat(stopped, new GraceIsOver(1))).stream()
                         .filter(GiveUp.class::isInstance))
                 .as("the time of the first stop is over, not that of the second")
@@ -335,7 +338,7 @@ class JobMachineTest {
     @Test
     void aStopWhileNodesAreWaitedForHasATimeOfItsOwn() {
         JobMachine shrunk = machine(3, 2, 3, 0, Optional.empty());
-        JobEvent[] waiting = {
+        CoordinatorInput[] waiting = {
             ended(1, 0, 1),
             new WorkerParked(1, 2, 72, ""),
             new WorkerParked(1, 3, 73, ""),
@@ -364,17 +367,18 @@ class JobMachineTest {
 
     @Test
     void lostAgentEndsTheJobOnTheOtherNodes() {
-        List<JobAction> actions = play(machine(3), gone(1, "connection reset"), ended(1, 0, 143), ended(1, 1, 143));
+        List<CoordinatorAction> actions =
+                play(machine(3), gone(1, "connection reset"), ended(1, 0, 143), ended(1, 1, 143));
         assertThat(actions).contains(new Stop(15, 30_000, false));
         assertThat(outcome().exitCode()).isEqualTo(69);
         assertThat(outcome().cause()).contains(new NodeLost("node2", "connection reset"));
-        assertThat(outcome().ends()).extracting(WorkerEnd::rank).containsExactlyInAnyOrder(0, 1, 2, 3);
+        assertThat(outcome().ends()).extracting(WorkerResult::rank).containsExactlyInAnyOrder(0, 1, 2, 3);
     }
 
     @Test
     void stoppedAgentEndsTheJobWhateverRestartsAreLeft() {
         String why = "it was stopped, and its workers with it";
-        List<JobAction> actions = play(
+        List<CoordinatorAction> actions = play(
                 machine(3),
                 new WorkerEnded(1, Ends.stopped(2, 137)),
                 new WorkerEnded(1, Ends.stopped(3, 137)),
@@ -389,7 +393,7 @@ class JobMachineTest {
 
     @Test
     void timeoutDuringAStopForARestartEndsTheJob() {
-        List<JobAction> actions =
+        List<CoordinatorAction> actions =
                 play(machine(3), ended(1, 0, 1), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
         assertThat(outcome().cause()).contains(new TimedOut());
@@ -403,7 +407,7 @@ class JobMachineTest {
 
     @Test
     void agentLostDuringAStopForARestartEndsTheJob() {
-        List<JobAction> actions = play(machine(3), ended(1, 0, 1), gone(1, "reset"), ended(1, 1, 143));
+        List<CoordinatorAction> actions = play(machine(3), ended(1, 0, 1), gone(1, "reset"), ended(1, 1, 143));
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
         assertThat(outcome().cause()).contains(new NodeLost("node2", "reset"));
         assertThat(outcome().ends()).hasSize(4);
@@ -411,27 +415,27 @@ class JobMachineTest {
 
     @Test
     void agentsThatDoNotReportDoNotHoldTheJob() {
-        List<JobAction> actions = play(machine(3), ended(1, 0, 1), new GraceIsOver(1));
+        List<CoordinatorAction> actions = play(machine(3), ended(1, 0, 1), new GraceIsOver(1));
         assertThat(outcome().exitCode()).isEqualTo(1);
         assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
     }
 
     /** What the machine does from the moment when both nodes have come. */
-    private List<JobAction> play(JobMachine machine, JobEvent... events) {
-        List<JobEvent> all = new ArrayList<>(List.of(came(1), came(0)));
+    private List<CoordinatorAction> play(JobMachine machine, CoordinatorInput... events) {
+        List<CoordinatorInput> all = new ArrayList<>(List.of(came(1), came(0)));
         all.addAll(List.of(events));
-        List<JobAction> actions = playFromStart(machine, 2, all.toArray(JobEvent[]::new));
+        List<CoordinatorAction> actions = playFromStart(machine, 2, all.toArray(CoordinatorInput[]::new));
         return actions.subList(1, actions.size());
     }
 
-    private List<JobAction> playFromStart(JobMachine machine, int called, JobEvent... events) {
+    private List<CoordinatorAction> playFromStart(JobMachine machine, int called, CoordinatorInput... events) {
         SortedMap<Integer, String> names = new TreeMap<>();
         for (int id = 0; id < called; id++) {
             names.put(id, "node" + (id + 1) + ":29600");
         }
         Transition transition = machine.start(names);
-        List<JobAction> actions = new ArrayList<>(transition.actions());
-        for (JobEvent event : events) {
+        List<CoordinatorAction> actions = new ArrayList<>(transition.actions());
+        for (CoordinatorInput event : events) {
             transition = machine.next(transition.state(), event);
             actions.addAll(transition.actions());
         }
@@ -440,20 +444,20 @@ class JobMachineTest {
     }
 
     /** The ends of all workers but this one, of four, after a stop. */
-    private static JobEvent[] others(int round, int... ranks) {
+    private static CoordinatorInput[] others(int round, int... ranks) {
         return Arrays.stream(ranks)
                 .mapToObj(rank -> new WorkerEnded(round, Ends.stopped(rank, 143)))
-                .toArray(JobEvent[]::new);
+                .toArray(CoordinatorInput[]::new);
     }
 
-    private static JobEvent[] concat(JobEvent[] first, JobEvent... second) {
-        return Stream.of(first, second).flatMap(Stream::of).toArray(JobEvent[]::new);
+    private static CoordinatorInput[] concat(CoordinatorInput[] first, CoordinatorInput... second) {
+        return Stream.of(first, second).flatMap(Stream::of).toArray(CoordinatorInput[]::new);
     }
 
     @Test
     void spareTakesThePlaceOfALostNode() {
-        JobEvent[] events = {came(0), came(1), came(2), gone(0, "reset"), ended(1, 2, 143), ended(1, 3, 143)};
-        List<JobAction> actions = playFromStart(machine(1, 2, 2, 1, Optional.empty()), 3, events);
+        CoordinatorInput[] events = {came(0), came(1), came(2), gone(0, "reset"), ended(1, 2, 143), ended(1, 3, 143)};
+        List<CoordinatorAction> actions = playFromStart(machine(1, 2, 2, 1, Optional.empty()), 3, events);
         assertThat(actions)
                 .contains(
                         launch(1, 0),
@@ -464,7 +468,7 @@ class JobMachineTest {
     @Test
     void worldShrinksAndGrowsWithItsNodes() {
         JobMachine elastic = machine(2, 1, 3, 0, Optional.empty());
-        JobEvent[] events = {
+        CoordinatorInput[] events = {
             came(0),
             came(1),
             gone(0, "reset"),
@@ -496,7 +500,7 @@ class JobMachineTest {
     @Test
     void hostsThatCannotBeReachedAreToldTogether() {
         JobMachine four = machine(0, 4, 4, 0, Optional.empty());
-        JobEvent[] two = {came(1), gone(2, "refused"), gone(0, "no such host")};
+        CoordinatorInput[] two = {came(1), gone(2, "refused"), gone(0, "no such host")};
         String others = "the agent at node1:29600 cannot be reached: no such host";
         StopCause first = new StopCause.NotOpened("the agent at node3:29600 cannot be reached: refused", false);
         After wait = new After(new JoinTimeIsOver(0), 1_000);
@@ -513,26 +517,28 @@ class JobMachineTest {
     void aLastCallThatFindsTooFewIsFollowedByAnother() {
         JobMachine elastic = machine(0, 2, 4, 0, Optional.empty());
         After lastCall = new After(new LastCallIsOver(0), 30_000);
-        JobEvent[] events = {came(0), came(1), gone(0, "reset"), new LastCallIsOver(0), came(2), new LastCallIsOver(0)};
+        CoordinatorInput[] events = {
+            came(0), came(1), gone(0, "reset"), new LastCallIsOver(0), came(2), new LastCallIsOver(0)
+        };
         assertThat(playFromStart(elastic, 4, events)).endsWith(lastCall, launch(1, 0, Map.of(), 1, 2));
     }
 
     @Test
     void tooFewNodesAreWaitedForAndThenTheLossIsTheCause() {
         JobMachine elastic = machine(3, 2, 3, 0, Optional.empty());
-        JobEvent[] events = {came(0), came(1), gone(0, "reset"), ended(1, 2, 143), ended(1, 3, 143)};
+        CoordinatorInput[] events = {came(0), came(1), gone(0, "reset"), ended(1, 2, 143), ended(1, 3, 143)};
         assertThat(playFromStart(elastic, 2, concat(events, came(2))))
                 .contains(new After(new JoinTimeIsOver(1), 60_000))
                 .endsWith(launch(2, 1, Map.of(), 2, 1));
         playFromStart(elastic, 2, concat(events, new JoinTimeIsOver(1)));
-        Outcome outcome = outcome();
+        JobOutcome outcome = outcome();
         assertThat(outcome.cause()).contains(new NodeLost("node1", "reset"));
         assertThat(outcome.exitCode()).isEqualTo(69);
     }
 
     @Test
     void workersThatParkGoOnUnderTheirRanks() {
-        List<JobAction> actions = play(
+        List<CoordinatorAction> actions = play(
                 machine(1),
                 new WorkerParked(1, 0, 70, "rank 3 is gone"),
                 ended(1, 3, 137),
@@ -543,17 +549,18 @@ class JobMachineTest {
 
     @Test
     void workersThatAllHaveLostEachOtherAreOneFailure() {
-        List<JobAction> actions = play(
+        List<CoordinatorAction> actions = play(
                 machine(0),
                 new WorkerParked(1, 0, 70, "no route"),
                 new WorkerParked(1, 1, 71, ""),
-                new JobEvent.ParkIsUnexplained(1, 0, "no route"));
+                new CoordinatorInput.ParkIsUnexplained(1, 0, "no route"));
         assertThat(actions).contains(new Abort(1, "rank 0 on node1 has lost the others: no route"));
         play(
                 machine(0),
                 concat(
-                        new JobEvent[] {
-                            new WorkerParked(1, 0, 70, "no route"), new JobEvent.ParkIsUnexplained(1, 0, "no route")
+                        new CoordinatorInput[] {
+                            new WorkerParked(1, 0, 70, "no route"),
+                            new CoordinatorInput.ParkIsUnexplained(1, 0, "no route")
                         },
                         others(1, 0, 1, 2, 3)));
         assertThat(outcome().exitCode()).isEqualTo(75);
@@ -562,7 +569,7 @@ class JobMachineTest {
     @Test
     void elasticWorkersLetANodeInWithoutARestart() {
         JobMachine elastic = machine(0, 2, 3, 0, Optional.empty());
-        JobEvent[] events = {
+        CoordinatorInput[] events = {
             came(0), came(1), elastic(0), elastic(1), elastic(2), came(2), elastic(3), parked(0), parked(2), parked(1)
         };
         assertThat(playFromStart(elastic, 2, concat(events, parked(3))))
@@ -576,17 +583,17 @@ class JobMachineTest {
                 .contains(launch(2, 0, Map.of(0, 100L, 1, 101L, 2, 102L), 0, 1, 2));
     }
 
-    private static JobEvent elastic(int rank) {
+    private static CoordinatorInput elastic(int rank) {
         return new WorkerElastic(1, rank);
     }
 
-    private static JobEvent parked(int rank) {
+    private static CoordinatorInput parked(int rank) {
         return new WorkerParked(1, rank, 100 + rank, "");
     }
 
     @Test
     void parkedWorkersEndWithAJobThatCannotGoOn() {
-        List<JobAction> actions = play(
+        List<CoordinatorAction> actions = play(
                 machine(1),
                 ended(1, 3, 1),
                 new WorkerParked(1, 0, 70, ""),
@@ -601,34 +608,34 @@ class JobMachineTest {
 
     @Test
     void oldRestartsDoNotCount() {
-        JobEvent[] fail = concat(new JobEvent[] {ended(1, 0, 1)}, others(1, 1, 2, 3));
-        JobEvent[] again = concat(new JobEvent[] {ended(2, 0, 1)}, others(2, 1, 2, 3));
+        CoordinatorInput[] fail = concat(new CoordinatorInput[] {ended(1, 0, 1)}, others(1, 1, 2, 3));
+        CoordinatorInput[] again = concat(new CoordinatorInput[] {ended(2, 0, 1)}, others(2, 1, 2, 3));
         JobMachine windowed = machine(1, 2, 2, 0, Optional.of(Duration.ofHours(1)));
-        assertThat(play(windowed, concat(concat(fail, new JobEvent.RestartIsOld()), again)))
-                .contains(new After(new JobEvent.RestartIsOld(), 3_600_000), launch(3, 2));
+        assertThat(play(windowed, concat(concat(fail, new CoordinatorInput.RestartIsOld()), again)))
+                .contains(new After(new CoordinatorInput.RestartIsOld(), 3_600_000), launch(3, 2));
         play(windowed, concat(fail, again));
         assertThat(outcome().restarts()).isEqualTo(1);
     }
 
     /** A round of four in which the second node's first worker fails. */
-    private static JobEvent[] failsOnTheSecond(int round) {
-        return concat(new JobEvent[] {ended(round, 2, 1)}, others(round, 0, 1, 3));
+    private static CoordinatorInput[] failsOnTheSecond(int round) {
+        return concat(new CoordinatorInput[] {ended(round, 2, 1)}, others(round, 0, 1, 3));
     }
 
     @Test
     void nodeWhoseWorkersFailAgainAndAgainRests() {
-        JobEvent[] three = {came(0), came(1), came(2)};
-        JobEvent[] twice = concat(three, concat(failsOnTheSecond(1), failsOnTheSecond(2)));
+        CoordinatorInput[] three = {came(0), came(1), came(2)};
+        CoordinatorInput[] twice = concat(three, concat(failsOnTheSecond(1), failsOnTheSecond(2)));
         JobMachine spared = machine(5, 2, 2, 1, Optional.empty());
         String why = "its workers were the first to fail 3 times";
         assertThat(playFromStart(spared, 3, concat(twice, failsOnTheSecond(3))))
-                .contains(new After(new JobEvent.FailureIsOld(1), 300_000))
+                .contains(new After(new CoordinatorInput.FailureIsOld(1), 300_000))
                 .containsSubsequence(
                         launch(3, 2, Map.of(), 0, 1),
                         new Say("going on without node2 for now: " + why),
                         new Rest(1, why),
                         launch(4, 3, Map.of(), 0, 2));
-        JobEvent[] seldom = concat(concat(twice, new JobEvent.FailureIsOld(1)), failsOnTheSecond(3));
+        CoordinatorInput[] seldom = concat(concat(twice, new CoordinatorInput.FailureIsOld(1)), failsOnTheSecond(3));
         assertThat(playFromStart(spared, 3, seldom))
                 .noneMatch(Rest.class::isInstance)
                 .contains(launch(4, 3, Map.of(), 0, 1));
@@ -637,16 +644,16 @@ class JobMachineTest {
                 .noneMatch(Rest.class::isInstance);
     }
 
-    private Outcome outcome() {
+    private JobOutcome outcome() {
         assertThat(state).isInstanceOf(JobState.Finished.class);
         return ((JobState.Finished) Objects.requireNonNull(state)).outcome();
     }
 
-    private static JobEvent ended(int round, int rank, int exitCode) {
+    private static CoordinatorInput ended(int round, int rank, int exitCode) {
         return new WorkerEnded(round, Ends.of(rank, exitCode));
     }
 
-    private static JobEvent joined(int round, int nodeRank) {
+    private static CoordinatorInput joined(int round, int nodeRank) {
         int first = 2 * nodeRank;
         return new NodeJoined(
                 nodeRank,

@@ -27,7 +27,7 @@ final class SimulatedAgent {
     private final int id;
     private final Random random;
     private final SimulatedTime time;
-    private final Consumer<JobEvent> toCoordinator;
+    private final Consumer<CoordinatorInput> toCoordinator;
     private final boolean elastic;
     private final Map<Long, Worker> living = new TreeMap<>();
     private static final long FIRST_PID = 1000;
@@ -37,7 +37,8 @@ final class SimulatedAgent {
     private boolean spares;
     private boolean ended;
 
-    SimulatedAgent(int id, Random random, SimulatedTime time, boolean elastic, Consumer<JobEvent> toCoordinator) {
+    SimulatedAgent(
+            int id, Random random, SimulatedTime time, boolean elastic, Consumer<CoordinatorInput> toCoordinator) {
         this.id = id;
         this.random = random;
         this.time = time;
@@ -57,22 +58,22 @@ final class SimulatedAgent {
         living.clear();
     }
 
-    void launch(int number, Lineup lineup) {
+    void launch(int number, Membership membership) {
         round = number;
         spares = true;
-        List<Placement> here = lineup.ranks().onNode(lineup.nodeRank(id));
+        List<Placement> here = membership.ranks().onNode(membership.nodeRank(id));
         owedJoins = here.size();
-        living.values().removeIf(worker -> !lineup.kept().containsValue(worker.pid));
+        living.values().removeIf(worker -> !membership.kept().containsValue(worker.pid));
         for (Placement place : here) {
-            long kept = lineup.kept().getOrDefault(place.rank(), 0L);
+            long kept = membership.kept().getOrDefault(place.rank(), 0L);
             if (kept != 0 && !living.containsKey(kept)) {
-                send(new JobEvent.WorkerEnded(number, Ends.of(place.rank(), 126)));
+                send(new CoordinatorInput.WorkerEnded(number, Ends.of(place.rank(), 126)));
                 continue;
             }
             living.remove(kept);
             Worker worker = new Worker(kept == 0 ? nextPid++ : kept, number, place.rank());
             living.put(worker.pid, worker);
-            send(new JobEvent.WorkerStarted(number, worker.rank, worker.pid));
+            send(new CoordinatorInput.WorkerStarted(number, worker.rank, worker.pid));
             act(worker, 1 + random.nextInt(3000), () -> join(worker, here));
             act(worker, 500 + random.nextInt(120_000), () -> liveOn(worker));
         }
@@ -80,13 +81,13 @@ final class SimulatedAgent {
 
     private void join(Worker worker, List<Placement> here) {
         if (elastic) {
-            send(new JobEvent.WorkerElastic(worker.round, worker.rank));
+            send(new CoordinatorInput.WorkerElastic(worker.round, worker.rank));
         }
         if (--owedJoins == 0) {
-            List<JobEvent.Endpoint> endpoints = here.stream()
-                    .map(place -> new JobEvent.Endpoint(place.rank(), 1, 1))
+            List<CoordinatorInput.Endpoint> endpoints = here.stream()
+                    .map(place -> new CoordinatorInput.Endpoint(place.rank(), 1, 1))
                     .toList();
-            send(new JobEvent.NodeJoined(id, worker.round, endpoints));
+            send(new CoordinatorInput.NodeJoined(id, worker.round, endpoints));
         }
     }
 
@@ -94,7 +95,7 @@ final class SimulatedAgent {
         switch (random.nextInt(6)) {
             case 0 -> exit(worker, 1 + random.nextInt(2) * 64); // 65 among them
             case 1 -> {
-                send(new JobEvent.WorkerHung(worker.rank, worker.round, worker.pid, "hangs"));
+                send(new CoordinatorInput.WorkerHung(worker.rank, worker.round, worker.pid, "hangs"));
                 worker.toldToStop = true;
                 exit(worker, 137);
             }
@@ -104,7 +105,7 @@ final class SimulatedAgent {
                 }
             }
             default -> {
-                send(new JobEvent.WorkerLeaving(worker.rank, worker.round, "left"));
+                send(new CoordinatorInput.WorkerLeaving(worker.rank, worker.round, "left"));
                 act(worker, random.nextInt(500), () -> exit(worker, 0));
             }
         }
@@ -112,13 +113,13 @@ final class SimulatedAgent {
 
     private void park(Worker worker, String why) {
         worker.parked = true;
-        send(new JobEvent.WorkerParked(worker.round, worker.rank, worker.pid, why));
+        send(new CoordinatorInput.WorkerParked(worker.round, worker.rank, worker.pid, why));
     }
 
     private void exit(Worker worker, int code) {
         living.remove(worker.pid);
-        WorkerEnd end = worker.toldToStop ? Ends.stopped(worker.rank, code) : Ends.of(worker.rank, code);
-        send(new JobEvent.WorkerEnded(worker.round, end));
+        WorkerResult end = worker.toldToStop ? Ends.stopped(worker.rank, code) : Ends.of(worker.rank, code);
+        send(new CoordinatorInput.WorkerEnded(worker.round, end));
     }
 
     void stop(int signal, long graceMillis, boolean spareElastic) {
@@ -166,7 +167,7 @@ final class SimulatedAgent {
         });
     }
 
-    private void send(JobEvent event) {
+    private void send(CoordinatorInput event) {
         if (!ended) {
             toCoordinator.accept(event);
         }

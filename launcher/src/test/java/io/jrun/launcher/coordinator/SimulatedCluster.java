@@ -7,9 +7,9 @@ import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
+import io.jrun.launcher.layout.LayoutRules;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
-import io.jrun.launcher.layout.Rules;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -45,7 +45,7 @@ final class SimulatedCluster {
     private final Map<Integer, Long> lastArrival = new TreeMap<>();
     private final Set<SimulatedAgent> cutOff = new HashSet<>();
     private @Nullable JobState state;
-    private @Nullable Lineup lineup;
+    private @Nullable Membership membership;
     private int round;
     private int restarts;
     private final Map<Integer, List<Long>> failures = new TreeMap<>();
@@ -63,8 +63,10 @@ final class SimulatedCluster {
         elasticWorkers = random.nextBoolean();
         IntStream.range(0, slots.length).forEach(id -> slots[id] = 1 + random.nextInt(3));
         machine = new JobMachine(
-                new Succession(
-                        nodes, new Rules(id -> new WorkerCount.Exactly(slots[id]), GpuVisibility.ALL), same -> same),
+                new RankAssignment(
+                        nodes,
+                        new LayoutRules(id -> new WorkerCount.Exactly(slots[id]), GpuVisibility.ALL),
+                        same -> same),
                 policy);
     }
 
@@ -98,10 +100,12 @@ final class SimulatedCluster {
         }
         if (random.nextInt(4) == 0) {
             StopSignal signal = SIGNALS.get(random.nextInt(SIGNALS.size()));
-            time.in(random.nextInt(150_000), () -> happen(new JobEvent.SignalCame(signal)));
-            time.in(random.nextInt(150_000), () -> happen(new JobEvent.SignalCame(signal)));
+            time.in(random.nextInt(150_000), () -> happen(new CoordinatorInput.SignalCame(signal)));
+            time.in(random.nextInt(150_000), () -> happen(new CoordinatorInput.SignalCame(signal)));
         }
-        time.in(random.nextInt(3) == 0 ? random.nextInt(150_000) : DAY_MILLIS, () -> happen(new JobEvent.TimeIsUp()));
+        time.in(
+                random.nextInt(3) == 0 ? random.nextInt(150_000) : DAY_MILLIS,
+                () -> happen(new CoordinatorInput.TimeIsUp()));
     }
 
     /** An agent answers the call, or does not. */
@@ -111,18 +115,21 @@ final class SimulatedCluster {
             return; // a host that never answers
         }
         if (dice == 1) {
-            happen(new JobEvent.NodeGone(id, "h" + id, "no such host", false));
+            happen(new CoordinatorInput.NodeGone(id, "h" + id, "no such host", false));
             recall(id);
             return;
         }
         SimulatedAgent[] agent = new SimulatedAgent[1];
         agent[0] = new SimulatedAgent(id, random, time, elasticWorkers, event -> arrive(id, agent[0], event));
         agents.put(id, agent[0]);
-        arrive(id, agent[0], new JobEvent.NodeCame(id, new Node(id, "h" + id, "10.0.0." + id, 4, List.of(), 0)));
+        arrive(
+                id,
+                agent[0],
+                new CoordinatorInput.NodeCame(id, new Node(id, "h" + id, "10.0.0." + id, 4, List.of(), 0)));
     }
 
     /** Messages of one agent keep their order; what it has sent before it was lost may come or not, but never after that. */
-    private void arrive(int id, SimulatedAgent from, JobEvent event) {
+    private void arrive(int id, SimulatedAgent from, CoordinatorInput event) {
         long at = Math.max(lastArrival.getOrDefault(id, 0L), time.millis() + random.nextInt(50));
         lastArrival.put(id, at);
         time.in(at - time.millis(), () -> {
@@ -142,7 +149,7 @@ final class SimulatedCluster {
             time.in(random.nextInt(8000), () -> {
                 if (agents.remove(id, agent)) {
                     agent.end();
-                    happen(new JobEvent.NodeGone(id, "h" + id, "cut", false));
+                    happen(new CoordinatorInput.NodeGone(id, "h" + id, "cut", false));
                     recall(id);
                 }
             });
@@ -155,7 +162,7 @@ final class SimulatedCluster {
         }
     }
 
-    private void happen(JobEvent event) {
+    private void happen(CoordinatorInput event) {
         JobState before = state;
         if (before != null) {
             Transition transition = machine.next(before, event);
@@ -166,15 +173,16 @@ final class SimulatedCluster {
 
     /** A node whose workers are the first to fail time and again rests, as soon and as long as there are enough others. */
     private void checkRest(JobState before, Transition transition) {
-        Ledger after = transition.state().ledger();
+        JobProgress after = transition.state().jobProgress();
         List<Integer> rests = transition.actions().stream()
-                .flatMap(action -> action instanceof JobAction.Rest(int id, String _) ? Stream.of(id) : Stream.of())
+                .flatMap(action ->
+                        action instanceof CoordinatorAction.Rest(int id, String _) ? Stream.of(id) : Stream.of())
                 .toList();
         Optional<Integer> first = before instanceof JobState.Stopping stopping
-                        && after.restarts() > before.ledger().restarts()
+                        && after.restarts() > before.jobProgress().restarts()
                 ? stopping.cause()
                         .flatMap(SimulatedCluster::blamed)
-                        .map(rank -> stopping.round().lineup().idOf(rank))
+                        .map(rank -> stopping.round().membership().idOf(rank))
                 : Optional.empty();
         if (first.isEmpty()) {
             assertThat(rests).isEmpty();
@@ -186,19 +194,19 @@ final class SimulatedCluster {
         long recent = times.stream()
                 .filter(at -> time.millis() - at < nodes.failureWindow().toMillis())
                 .count();
-        long others = before.ledger().present().keySet().stream()
+        long others = before.jobProgress().present().keySet().stream()
                 .filter(other -> other != id)
                 .count();
         boolean rest = nodes.isElastic()
                 && recent >= NodePolicy.MOST_FAILURES
-                && before.ledger().present().containsKey(id)
+                && before.jobProgress().present().containsKey(id)
                 && others >= nodes.min();
         assertThat(rests).as("h%s has failed %s times", id, recent).isEqualTo(rest ? List.of(id) : List.of());
     }
 
     private static Optional<Integer> blamed(StopCause cause) {
         return switch (cause) {
-            case StopCause.WorkerFailed(WorkerEnd end) -> Optional.of(end.rank());
+            case StopCause.WorkerFailed(WorkerResult end) -> Optional.of(end.rank());
             case StopCause.WorkerHung(int rank, String _, long _, String _) -> Optional.of(rank);
             default -> Optional.empty();
         };
@@ -206,46 +214,48 @@ final class SimulatedCluster {
 
     private void apply(Transition transition) {
         state = transition.state();
-        for (JobAction action : transition.actions()) {
+        for (CoordinatorAction action : transition.actions()) {
             perform(action);
         }
-        if (state instanceof JobState.Finished(Ledger _, Outcome outcome) && !finished) {
+        if (state instanceof JobState.Finished(JobProgress _, JobOutcome outcome) && !finished) {
             finish(outcome);
         }
     }
 
-    private void perform(JobAction action) {
+    private void perform(CoordinatorAction action) {
         switch (action) {
-            case JobAction.Launch(int number, int restartCount, Lineup next) -> launch(number, restartCount, next);
-            case JobAction.Stop(int signal, long graceMillis, boolean spares) -> {
+            case CoordinatorAction.Launch(int number, int restartCount, Membership next) ->
+                launch(number, restartCount, next);
+            case CoordinatorAction.Stop(int signal, long graceMillis, boolean spares) -> {
                 assertThat(graceMillis).isEqualTo(signal == 9 ? 0 : GRACE_MILLIS);
                 toAll(agent -> agent.stop(signal, graceMillis, spares));
             }
-            case JobAction.Regroup(int number, String _) -> {
+            case CoordinatorAction.Regroup(int number, String _) -> {
                 assertThat(number).isEqualTo(round);
                 toAll(agent -> agent.regroup(number));
             }
-            case JobAction.After(JobEvent event, long millis) -> time.in(millis, () -> happen(event));
-            case JobAction.GiveUp(int id, String _) -> {
+            case CoordinatorAction.After(CoordinatorInput event, long millis) -> time.in(millis, () -> happen(event));
+            case CoordinatorAction.GiveUp(int id, String _) -> {
                 SimulatedAgent agent = agents.remove(id);
                 if (agent != null) {
                     agent.end();
                 }
             }
-            case JobAction.Rest(int id, String why) -> {
+            case CoordinatorAction.Rest(int id, String why) -> {
                 SimulatedAgent agent = Objects.requireNonNull(agents.remove(id));
                 agent.end();
-                time.in(1, () -> happen(new JobEvent.NodeGone(id, "h" + id, why, false)));
+                time.in(1, () -> happen(new CoordinatorInput.NodeGone(id, "h" + id, why, false)));
                 recall(id);
             }
-            case JobAction.SendPeers(int number, List<JobAction.Peer> peers) -> {
+            case CoordinatorAction.SendPeers(int number, List<CoordinatorAction.Peer> peers) -> {
                 assertThat(number).isEqualTo(round);
-                assertThat(peers).hasSize(lineup().worldSize());
+                assertThat(peers).hasSize(membership().worldSize());
             }
-            case JobAction.TellRankLeft(int number, int _, String _) ->
+            case CoordinatorAction.TellRankLeft(int number, int _, String _) ->
                 assertThat(number).isEqualTo(round);
-            case JobAction.Abort(int number, String _) -> assertThat(number).isEqualTo(round);
-            case JobAction.Checkpoint _, JobAction.Say _ -> {}
+            case CoordinatorAction.Abort(int number, String _) ->
+                assertThat(number).isEqualTo(round);
+            case CoordinatorAction.Checkpoint _, CoordinatorAction.Say _ -> {}
         }
     }
 
@@ -255,13 +265,13 @@ final class SimulatedCluster {
                 .forEach(agent -> time.in(1, () -> order.accept(agent)));
     }
 
-    private Lineup lineup() {
-        Lineup current = lineup;
+    private Membership membership() {
+        Membership current = membership;
         assertThat(current).isNotNull();
         return Objects.requireNonNull(current);
     }
 
-    private void launch(int number, int restartCount, Lineup next) {
+    private void launch(int number, int restartCount, Membership next) {
         assertThat(number).as("rounds are numbered").isEqualTo(round + 1);
         assertThat(restartCount).as("restarts are counted").isBetween(restarts, restarts + 1);
         if (nodes.restartWindow().isEmpty()) {
@@ -278,7 +288,7 @@ final class SimulatedCluster {
         checkSeats(next);
         round = number;
         restarts = restartCount;
-        lineup = next;
+        membership = next;
         next.ids().forEach(id -> {
             SimulatedAgent agent = Objects.requireNonNull(agents.get(id));
             if (!cutOff.contains(agent)) {
@@ -288,7 +298,7 @@ final class SimulatedCluster {
     }
 
     /** No worker is in two rounds: of the round before only those live that have left it. */
-    private void checkWorkers(Lineup next) {
+    private void checkWorkers(Membership next) {
         Set<Long> pids = new HashSet<>(next.kept().values());
         assertThat(pids).as("a process takes one rank").hasSize(next.kept().size());
         agents.forEach((id, agent) -> agent.living().forEach(worker -> {
@@ -305,8 +315,8 @@ final class SimulatedCluster {
     }
 
     /** Who has a seat and is still there keeps it, unless seats before it have closed up. */
-    private void checkSeats(Lineup next) {
-        Lineup before = lineup;
+    private void checkSeats(Membership next) {
+        Membership before = membership;
         if (before == null) {
             return;
         }
@@ -320,15 +330,19 @@ final class SimulatedCluster {
         }
     }
 
-    private void finish(Outcome outcome) {
+    private void finish(JobOutcome outcome) {
         finished = true;
         assertThat(outcome.cause().isEmpty())
                 .as("success is when nothing went wrong")
                 .isEqualTo(outcome.exitCode() == 0);
         if (outcome.cause().isEmpty()) {
-            assertThat(outcome.ends()).allMatch(WorkerEnd::isSuccess).hasSize(lineup().worldSize());
+            assertThat(outcome.ends())
+                    .allMatch(WorkerResult::isSuccess)
+                    .hasSize(membership().worldSize());
         } else if (round > 0) {
-            assertThat(outcome.ends()).as("every worker's end is told").hasSize(lineup().worldSize());
+            assertThat(outcome.ends())
+                    .as("every worker's end is told")
+                    .hasSize(membership().worldSize());
         }
     }
 }

@@ -93,7 +93,7 @@ class StragglerTest {
         Random random = new Random(1);
         for (int count = 2; count < 60; count++) {
             double[] waits = random.doubles(count, 0, 12).map(Math::rint).toArray();
-            Lateness lateness = new Lateness(waits);
+            WaitComparison waitComparison = new WaitComparison(waits);
             for (int rank = 0; rank < count; rank++) {
                 double own = waits[rank];
                 double median = median(without(rank, waits));
@@ -101,7 +101,7 @@ class StragglerTest {
                         .map(wait -> Math.abs(wait - median))
                         .toArray());
                 boolean late = median - own > 3.5 * Math.max(1.4826 * mad, 0.1 * median);
-                assertThat(lateness.of(own))
+                assertThat(waitComparison.of(own))
                         .as("rank %d of %s", rank, Arrays.toString(waits))
                         .isEqualTo(late ? median - own : 0);
             }

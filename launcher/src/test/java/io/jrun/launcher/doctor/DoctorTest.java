@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import io.jrun.launcher.doctor.Finding.State;
+import io.jrun.launcher.doctor.CheckResult.State;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -18,9 +18,9 @@ class DoctorTest {
 
     @Test
     void absentThingsAreNoProblemAndProblemsAre() throws InterruptedException {
-        Check fine = () -> List.of(Finding.ok("jdk", "Java 25"), Finding.absent("gpus", "none visible"));
+        Check fine = () -> List.of(CheckResult.ok("jdk", "Java 25"), CheckResult.absent("gpus", "none visible"));
         assertThat(Doctor.examine(List.of(fine)).exitCode()).isZero();
-        Doctor sick = Doctor.examine(List.of(fine, () -> List.of(Finding.problem("open files", "at most 16"))));
+        Doctor sick = Doctor.examine(List.of(fine, () -> List.of(CheckResult.problem("open files", "at most 16"))));
         assertThat(sick.exitCode()).isEqualTo(1);
         assertThat(sick.lines())
                 .containsExactly(
@@ -31,7 +31,7 @@ class DoctorTest {
 
     @Test
     void jsonSaysTheSame() throws InterruptedException, IOException {
-        Doctor sick = Doctor.examine(List.of(() -> List.of(Finding.problem("/dev/shm", "64 MiB \"free\"")
+        Doctor sick = Doctor.examine(List.of(() -> List.of(CheckResult.problem("/dev/shm", "64 MiB \"free\"")
                 .with("free_bytes", 64 << 20)
                 .on("h1"))));
         JsonNode json = new JsonMapper().readTree(sick.json());
@@ -57,7 +57,7 @@ class DoctorTest {
 
     @Test
     void anInstallationWithoutARuntimeIsAProblem() throws IOException, InterruptedException {
-        List<Finding> findings = new BackendsCheck(folder).look();
+        List<CheckResult> findings = new BackendsCheck(folder).look();
         assertThat(findings.getLast().state()).isEqualTo(State.PROBLEM);
         assertThat(findings.getLast().text()).contains("BackendCheck");
     }

@@ -71,7 +71,7 @@ class JobFilesTest {
     void progressIsSaidOnlyWhereItTakesLong() {
         AtomicLong now = new AtomicLong();
         List<String> said = new ArrayList<>();
-        SendingProgress progress = new SendingProgress(said::add, now::get);
+        StagingProgress progress = new StagingProgress(said::add, now::get);
         progress.begin(3_000_000, true);
         progress.begin(3_000_000, true);
         progress.sent(1_000_000);

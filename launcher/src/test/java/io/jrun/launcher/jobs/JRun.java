@@ -220,11 +220,11 @@ final class JRun {
     }
 
     /** Polls, since another process is waited for. */
-    static void waitFor(BooleanSupplier condition, Duration patience, Supplier<String> what) {
-        long deadline = System.nanoTime() + patience.toNanos();
+    static void waitFor(BooleanSupplier condition, Duration timeoutOrder, Supplier<String> what) {
+        long deadline = System.nanoTime() + timeoutOrder.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - deadline >= 0) {
-                throw new AssertionError("not within " + patience + ": " + what.get());
+                throw new AssertionError("not within " + timeoutOrder + ": " + what.get());
             }
             try {
                 TimeUnit.MILLISECONDS.sleep(10);

@@ -28,8 +28,8 @@ final class NothingLeft implements BeforeAllCallback, AfterAllCallback {
         }
     }
 
-    static void check(Leftovers leftovers, Duration patience) {
+    static void check(Leftovers leftovers, Duration timeoutOrder) {
         JRun.waitFor(
-                () -> leftovers.find().isEmpty(), patience, () -> "nothing left behind; found " + leftovers.find());
+                () -> leftovers.find().isEmpty(), timeoutOrder, () -> "nothing left behind; found " + leftovers.find());
     }
 }

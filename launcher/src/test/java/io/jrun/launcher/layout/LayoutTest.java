@@ -19,7 +19,8 @@ class LayoutTest {
     @Test
     void ranksFollowNodesAndLocalRanks() {
         RankMap map = Layout.place(
-                List.of(TWO_GPUS, THREE_GPUS), new Rules(_ -> new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT));
+                List.of(TWO_GPUS, THREE_GPUS),
+                new LayoutRules(_ -> new WorkerCount.PerGpu(), GpuVisibility.ONE_BY_DEFAULT));
         assertThat(map.placements())
                 .containsExactly(
                         new Placement(0, 0, 0, "a", "0"),
@@ -32,7 +33,7 @@ class LayoutTest {
 
     @Test
     void ranksAreDealtToNodesInTurn() {
-        Rules rules = new Rules(
+        LayoutRules rules = new LayoutRules(
                 nodeRank -> new WorkerCount.Exactly(nodeRank == 0 ? 1 : 3),
                 _ -> GpuSubset.ALL,
                 GpuVisibility.ONE_BY_DEFAULT,
@@ -60,7 +61,7 @@ class LayoutTest {
 
     private static RankMap choose(GpuSubset gpus, GpuVisibility visibility) {
         return Layout.place(
-                List.of(THREE_GPUS), new Rules(_ -> new WorkerCount.PerGpu(), _ -> gpus, visibility, MapBy.SLOT));
+                List.of(THREE_GPUS), new LayoutRules(_ -> new WorkerCount.PerGpu(), _ -> gpus, visibility, MapBy.SLOT));
     }
 
     @Test
@@ -74,7 +75,7 @@ class LayoutTest {
     @Test
     void workersShareGpusInTurnUnlessOneEachWasAskedFor() {
         RankMap shared = Layout.place(
-                List.of(TWO_GPUS), new Rules(_ -> new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT));
+                List.of(TWO_GPUS), new LayoutRules(_ -> new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT));
         assertThat(shared.placements()).extracting(Placement::gpu).containsExactly("0", "1", "0");
         assertThatThrownBy(() -> place(TWO_GPUS, new WorkerCount.Exactly(3), GpuVisibility.ONE))
                 .hasMessage("--gpu-visibility one: 3 workers on a, which has 2 GPUs. Lower --nproc-per-node, or use"
@@ -100,16 +101,18 @@ class LayoutTest {
 
     @Test
     void workersThatSeeAllGpusHaveNoneOfTheirOwn() {
-        RankMap map = Layout.place(List.of(TWO_GPUS), new Rules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL));
+        RankMap map =
+                Layout.place(List.of(TWO_GPUS), new LayoutRules(_ -> new WorkerCount.Exactly(2), GpuVisibility.ALL));
         assertThat(map.placements()).extracting(Placement::gpu).containsOnly("");
     }
 
     private static List<String> sharing(Node node, int workers, GpuVisibility visibility) {
-        RankMap map = Layout.place(List.of(node), new Rules(_ -> new WorkerCount.Exactly(workers), visibility));
+        RankMap map = Layout.place(List.of(node), new LayoutRules(_ -> new WorkerCount.Exactly(workers), visibility));
         return Layout.sharedDevices(map, visibility);
     }
 
     private static int place(Node node, WorkerCount count, GpuVisibility visibility) {
-        return Layout.place(List.of(node), new Rules(_ -> count, visibility)).worldSize();
+        return Layout.place(List.of(node), new LayoutRules(_ -> count, visibility))
+                .worldSize();
     }
 }

@@ -3,10 +3,10 @@ package io.jrun.launcher.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.coordinator.Ends;
-import io.jrun.launcher.coordinator.Outcome;
+import io.jrun.launcher.coordinator.FailureBroadcastLatency;
+import io.jrun.launcher.coordinator.JobOutcome;
 import io.jrun.launcher.coordinator.StopCause;
-import io.jrun.launcher.coordinator.Told;
-import io.jrun.launcher.coordinator.WorkerEnd;
+import io.jrun.launcher.coordinator.WorkerResult;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.StreamChoice;
@@ -29,7 +29,7 @@ class FailureReportTest {
 
     @Test
     void firstFailureComesWithItsStackOnce() {
-        WorkerEnd first = Ends.withError(1, 1, false, "java.lang.IllegalStateException: boom");
+        WorkerResult first = Ends.withError(1, 1, false, "java.lang.IllegalStateException: boom");
         assertThat(failed(first, first, Ends.stopped(0, 143)))
                 .containsExactly(
                         "jrun: first failure: rank 1 on node1 exited with code 1 (pid 1001, after 1.3 s)",
@@ -41,13 +41,13 @@ class FailureReportTest {
 
     @Test
     void ranksThatTheOthersWaitedForAreNamedWithTheirState() {
-        WorkerEnd stopped = Ends.notJoined("process 1001 is stopped (state T)", Ends.stopped(1, 137));
+        WorkerResult stopped = Ends.notJoined("process 1001 is stopped (state T)", Ends.stopped(1, 137));
         String line = "  rank 1 on node1 (pid 1001) had not joined: process 1001 is stopped (state T)";
         Optional<StopCause> late = Optional.of(new StopCause.TimedOut());
         assertThat(report(late, Ends.stopped(0, 143), stopped)).contains(line);
-        WorkerEnd waited = Ends.withError(0, 1, false, "not all ranks have joined within 5 s");
+        WorkerResult waited = Ends.withError(0, 1, false, "not all ranks have joined within 5 s");
         assertThat(failed(waited, waited, stopped)).contains(line);
-        WorkerEnd broken = Ends.notJoined("its process ended before it joined", Ends.of(0, 1));
+        WorkerResult broken = Ends.notJoined("its process ended before it joined", Ends.of(0, 1));
         assertThat(failed(broken, broken, stopped, Ends.stopped(2, 143)))
                 .as("it did not fail for want of others")
                 .noneMatch(each -> each.contains("had not joined"));
@@ -57,11 +57,11 @@ class FailureReportTest {
     @Test
     void stackThatTheConsoleHasShownIsNotToldAgain() {
         String message = "io.jrun.comm.CommException: PEER_LOST: rank 1 was lost";
-        WorkerEnd failed = Ends.withTail(
+        WorkerResult failed = Ends.withTail(
                 Ends.withError(0, 1, false, message),
                 "Exception in thread \"main\" " + message,
                 "\tat app.Main.main(Main.java:7)");
-        Outcome outcome = new Outcome(Optional.of(new StopCause.WorkerFailed(failed)), List.of(failed), 0);
+        JobOutcome outcome = new JobOutcome(Optional.of(new StopCause.WorkerFailed(failed)), List.of(failed), 0);
         assertThat(FailureReport.ofShown(outcome, LOGS, console(true)))
                 .containsExactly(
                         "jrun: first failure: rank 0 on node1 exited with code 1 (pid 1000, after 1.3 s)",
@@ -86,8 +86,8 @@ class FailureReportTest {
 
     @Test
     void nodesOfAJobAreSaidToHaveBeenTold() {
-        WorkerEnd first = Ends.of(0, 42);
-        Outcome outcome = new Outcome(Optional.of(new StopCause.WorkerFailed(first)), List.of(first), 0);
+        WorkerResult first = Ends.of(0, 42);
+        JobOutcome outcome = new JobOutcome(Optional.of(new StopCause.WorkerFailed(first)), List.of(first), 0);
         assertThat(FailureReport.of(withTold(outcome, Map.of("h1", 3L, "h2", 12L)), LOGS))
                 .contains("  all 2 nodes were told within 12 ms");
         assertThat(FailureReport.of(withTold(outcome, Map.of("h1", 3L), "h3", "h2"), LOGS))
@@ -96,17 +96,20 @@ class FailureReportTest {
                 .noneMatch(line -> line.contains("told within"));
     }
 
-    private static Outcome withTold(Outcome outcome, Map<String, Long> millis, String... silent) {
-        return new Outcome(
-                outcome.cause(), outcome.ends(), outcome.restarts(), Optional.of(new Told(millis, List.of(silent))));
+    private static JobOutcome withTold(JobOutcome outcome, Map<String, Long> millis, String... silent) {
+        return new JobOutcome(
+                outcome.cause(),
+                outcome.ends(),
+                outcome.restarts(),
+                Optional.of(new FailureBroadcastLatency(millis, List.of(silent))));
     }
 
     @Test
     void theFilesAreThoseWithWhichAProcessBegan() {
-        WorkerEnd survivor = Ends.of(3, 42);
-        Outcome outcome = new Outcome(Optional.of(new StopCause.WorkerFailed(survivor)), List.of(survivor), 2);
+        WorkerResult survivor = Ends.of(3, 42);
+        JobOutcome outcome = new JobOutcome(Optional.of(new StopCause.WorkerFailed(survivor)), List.of(survivor), 2);
         assertThat(FailureReport.of(outcome, LOGS)).contains("  logs: /logs/run/attempt-0/rank-0003");
-        WorkerEnd begun = Ends.in("attempt-2/rank-0001", Ends.stopped(1, 143));
+        WorkerResult begun = Ends.in("attempt-2/rank-0001", Ends.stopped(1, 143));
         assertThat(report(Optional.of(new StopCause.TimedOut()), begun)).contains("  logs: /logs/run/attempt-2");
         assertThat(report(Optional.of(new StopCause.TimedOut()), begun, survivor))
                 .contains("  logs: /logs/run");
@@ -124,8 +127,8 @@ class FailureReportTest {
 
     @Test
     void equalErrorsOfManyRanksAreToldOnceWithTheirCount() {
-        WorkerEnd first = Ends.of(0, 42);
-        WorkerEnd[] ends = new WorkerEnd[10];
+        WorkerResult first = Ends.of(0, 42);
+        WorkerResult[] ends = new WorkerResult[10];
         ends[0] = first;
         for (int rank = 1; rank < 9; rank++) {
             ends[rank] = Ends.withError(rank, 1, true, "io.jrun.comm.CommException: rank 0 was lost");
@@ -139,7 +142,7 @@ class FailureReportTest {
 
     @Test
     void killWithoutAnAccountNamesBothReadingsAndTheOomKiller() {
-        WorkerEnd first = Ends.of(0, 137);
+        WorkerResult first = Ends.of(0, 137);
         assertThat(failed(first, first))
                 .contains(
                         "jrun: first failure: rank 0 on node1 ended by SIGKILL, or the program's own exit 137"
@@ -149,7 +152,7 @@ class FailureReportTest {
 
     @Test
     void killByTheKernelForMemoryIsSaid() {
-        WorkerEnd first = Ends.oomKilled(0);
+        WorkerResult first = Ends.oomKilled(0);
         assertThat(failed(first, first, Ends.oomKilled(1)))
                 .contains(
                         "jrun: first failure: rank 0 on node1 was killed by the kernel for memory (OOM)"
@@ -161,7 +164,7 @@ class FailureReportTest {
 
     @Test
     void lastLinesAndCrashFilesAreShown() {
-        WorkerEnd first = new WorkerEnd(
+        WorkerResult first = new WorkerResult(
                 0,
                 0,
                 "node1",
@@ -183,7 +186,7 @@ class FailureReportTest {
     @Test
     void stackIsNotRepeatedAmongTheLastLines() {
         String message = "java.lang.IllegalStateException: boom";
-        WorkerEnd first = new WorkerEnd(
+        WorkerResult first = new WorkerResult(
                 0,
                 0,
                 "node1",
@@ -193,7 +196,7 @@ class FailureReportTest {
                 false,
                 "",
                 "",
-                Optional.of(new WorkerEnd.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
+                Optional.of(new WorkerResult.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
                 List.of("loading", "Exception in thread \"main\"", message, "\tat app.Main.main(Main.java:7)"),
                 List.of(),
                 "",
@@ -228,11 +231,11 @@ class FailureReportTest {
         assertThat(FailureReport.ranks(new TreeSet<>(List.of(4)))).isEqualTo("rank 4");
     }
 
-    private static List<String> failed(WorkerEnd first, WorkerEnd... ends) {
+    private static List<String> failed(WorkerResult first, WorkerResult... ends) {
         return report(Optional.of(new StopCause.WorkerFailed(first)), ends);
     }
 
-    private static List<String> report(Optional<StopCause> cause, WorkerEnd... ends) {
-        return FailureReport.of(new Outcome(cause, List.of(ends), 0), LOGS);
+    private static List<String> report(Optional<StopCause> cause, WorkerResult... ends) {
+        return FailureReport.of(new JobOutcome(cause, List.of(ends), 0), LOGS);
     }
 }

@@ -1,8 +1,8 @@
 package io.jrun.launcher.scale;
 
 import io.jrun.agent.AgentSecret;
-import io.jrun.agent.HomeAddress;
-import io.jrun.agent.HomeComing;
+import io.jrun.agent.LauncherAddress;
+import io.jrun.agent.OutboundAgent;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -47,7 +47,7 @@ public final class SimulatedNodes {
     /** Takes srun's arguments, and the job's secret as the first line of stdin. */
     public static void main(String[] args) throws IOException, InterruptedException, ExecutionException {
         String words = String.join(" ", args);
-        List<HomeAddress> homes = Arrays.stream(match(HOMES, words).split(",", -1))
+        List<LauncherAddress> homes = Arrays.stream(match(HOMES, words).split(",", -1))
                 .map(SimulatedNodes::address)
                 .toList();
         String secret = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII)).readLine();
@@ -57,7 +57,7 @@ public final class SimulatedNodes {
         serve(
                 timeline,
                 nodes,
-                node -> new HomeComing.Call(homes, "", Integer.toString(node), ip(node), "", PATIENCE),
+                node -> new OutboundAgent.Call(homes, "", Integer.toString(node), ip(node), "", PATIENCE),
                 agentSecret);
         Files.writeString(Path.of(variable(RESULT_VARIABLE)), timeline.json() + "\n");
         System.exit(0);
@@ -65,18 +65,18 @@ public final class SimulatedNodes {
 
     /** Where a node dials. */
     private interface Calls {
-        HomeComing.Call of(int node);
+        OutboundAgent.Call of(int node);
     }
 
     private static void serve(Timeline timeline, int nodes, Calls calls, AgentSecret secret)
             throws InterruptedException, ExecutionException {
         Semaphore turns = new Semaphore(KNOCKING);
         try (ExecutorService agents = Executors.newVirtualThreadPerTaskExecutor()) {
-            List<Future<HomeComing.End>> ends = new ArrayList<>();
+            List<Future<OutboundAgent.End>> ends = new ArrayList<>();
             for (int node = 0; node < nodes; node++) {
                 SimulatedNode simulated = new SimulatedNode(node, timeline);
-                HomeComing agent =
-                        new HomeComing(calls.of(node), secret, variable(VERSION_VARIABLE), Optional.empty(), name -> {
+                OutboundAgent agent = new OutboundAgent(
+                        calls.of(node), secret, variable(VERSION_VARIABLE), Optional.empty(), name -> {
                             turns.release();
                             timeline.arrived(simulated);
                             return simulated.listen(name);
@@ -86,8 +86,8 @@ public final class SimulatedNodes {
                     return agent.serve();
                 }));
             }
-            for (Future<HomeComing.End> end : ends) {
-                if (!(end.get() instanceof HomeComing.End.Served served)
+            for (Future<OutboundAgent.End> end : ends) {
+                if (!(end.get() instanceof OutboundAgent.End.Served served)
                         || !served.why().isEmpty()) {
                     throw new IllegalStateException("an agent's visit ended with " + end.get());
                 }
@@ -95,10 +95,10 @@ public final class SimulatedNodes {
         }
     }
 
-    private static HomeAddress address(String text) {
+    private static LauncherAddress address(String text) {
         int colon = text.lastIndexOf(':');
         String host = text.substring(0, colon).replaceAll("[\\[\\]]", "");
-        return new HomeAddress(host, Integer.parseInt(text.substring(colon + 1)));
+        return new LauncherAddress(host, Integer.parseInt(text.substring(colon + 1)));
     }
 
     /** An address that no two nodes have, and no machine here. */

@@ -136,12 +136,13 @@ class AllocationTest {
     void onceForEachTaskIsExplainedByTheFirst() {
         Map<String, String> step =
                 with(BATCH, "SLURM_STEP_ID", "3", "SLURM_STEP_NODELIST", "n[1-2]", "SLURM_STEP_NUM_TASKS", "8");
-        assertThat(OncePerTask.explain(with(step, "SLURM_PROCID", "0")))
+        assertThat(SrunPerTaskCheck.explain(with(step, "SLURM_PROCID", "0")))
                 .hasValueSatisfying(words -> assertThat(words)
                         .startsWith("srun has started jrun 8 times, once for each task, and jrun starts all workers"));
-        assertThat(OncePerTask.explain(with(step, "SLURM_PROCID", "5"))).contains("");
-        assertThat(OncePerTask.explain(with(step, "SLURM_STEP_NUM_TASKS", "1"))).isEmpty();
-        assertThat(OncePerTask.explain(BATCH)).isEmpty();
+        assertThat(SrunPerTaskCheck.explain(with(step, "SLURM_PROCID", "5"))).contains("");
+        assertThat(SrunPerTaskCheck.explain(with(step, "SLURM_STEP_NUM_TASKS", "1")))
+                .isEmpty();
+        assertThat(SrunPerTaskCheck.explain(BATCH)).isEmpty();
     }
 
     @Test
@@ -156,13 +157,13 @@ class AllocationTest {
                 "2",
                 "SLURM_STEP_NUM_TASKS",
                 "2");
-        assertThat(OncePerTask.explainMeeting(step)).isEmpty();
-        assertThat(OncePerTask.explainMeeting(BATCH)).isEmpty();
+        assertThat(SrunPerTaskCheck.explainMeeting(step)).isEmpty();
+        assertThat(SrunPerTaskCheck.explainMeeting(BATCH)).isEmpty();
         Map<String, String> crowded = with(step, "SLURM_STEP_NUM_TASKS", "8");
-        assertThat(OncePerTask.explainMeeting(with(crowded, "SLURM_PROCID", "0")))
+        assertThat(SrunPerTaskCheck.explainMeeting(with(crowded, "SLURM_PROCID", "0")))
                 .hasValueSatisfying(words ->
                         assertThat(words).startsWith("srun has started jrun 8 times on 2 nodes, and jrun starts"));
-        assertThat(OncePerTask.explainMeeting(with(crowded, "SLURM_PROCID", "7")))
+        assertThat(SrunPerTaskCheck.explainMeeting(with(crowded, "SLURM_PROCID", "7")))
                 .contains("");
     }
 

@@ -1,7 +1,7 @@
 package io.jrun.bench;
 
 import io.jrun.comm.World;
-import io.jrun.train.gloo.GlooMeeting;
+import io.jrun.train.gloo.GlooRendezvous;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -40,14 +40,14 @@ final class ReducerLoop implements TrainingLoop {
 
     ReducerLoop(BenchGpt model, World world) {
         this.model = model;
-        TensorVector vector = GlooMeeting.kept(model.parameters());
+        TensorVector vector = GlooRendezvous.kept(model.parameters());
         parameters = LongStream.range(0, vector.size())
                 .mapToObj(i -> new Tensor(vector.get(i)))
                 .toList();
         optimizer = new SGD(vector, new SGDOptions(LEARNING_RATE));
-        GlooMeeting gloo = meet(world);
-        ProcessGroup group = GlooMeeting.kept(new ProcessGroup(
-                GlooMeeting.kept(new PrefixStore("reducer", gloo.store())), world.rank(), world.size()));
+        GlooRendezvous gloo = meet(world);
+        ProcessGroup group = GlooRendezvous.kept(new ProcessGroup(
+                GlooRendezvous.kept(new PrefixStore("reducer", gloo.store())), world.rank(), world.size()));
         group.setBackend(torch.DeviceType.CPU, ProcessGroup.BackendType.GLOO, new BackendOptional(gloo.group()));
         group.setDefaultBackend(ProcessGroup.BackendType.GLOO);
         BoolVector sparse = new BoolVector(vector.size());
@@ -66,7 +66,7 @@ final class ReducerLoop implements TrainingLoop {
         for (long i = 0; i < buckets; i++) {
             reversed.put(i, inOrder.get(buckets - 1 - i));
         }
-        reducer = GlooMeeting.kept(new Reducer(
+        reducer = GlooRendezvous.kept(new Reducer(
                 vector,
                 reversed,
                 group,
@@ -80,7 +80,7 @@ final class ReducerLoop implements TrainingLoop {
                 false));
     }
 
-    private static GlooMeeting meet(World world) {
+    private static GlooRendezvous meet(World world) {
         String key = "bench/gloo-store-port";
         UnaryOperator<byte[]> announce = mine -> {
             if (world.rank() > 0) {
@@ -89,7 +89,7 @@ final class ReducerLoop implements TrainingLoop {
             world.store().set(key, mine);
             return mine;
         };
-        return GlooMeeting.open(world.rank(), Collections.nCopies(world.size(), "127.0.0.1"), announce, TIMEOUT);
+        return GlooRendezvous.open(world.rank(), Collections.nCopies(world.size(), "127.0.0.1"), announce, TIMEOUT);
     }
 
     @Override

@@ -3,7 +3,7 @@ package io.jrun.comm;
 /** The way into the job that this process was started for. */
 public final class Distributed {
     /** Names the runtime's class, since this package stands below it. ServiceLoader would open each jar of the class path. */
-    private static final WorldProvider PROVIDER = provider(".RuntimeWorldProvider");
+    private static final WorldProvider PROVIDER = provider(".join.RuntimeWorldProvider");
 
     private Distributed() {}
 
@@ -33,7 +33,7 @@ public final class Distributed {
 
     /**
      * As {@link #init()}, for a process that can go on in another round when this one fails; see
-     * {@link io.jrun.comm.elastic.Elastic}, which is what programs use.
+     * {@code Elastic}, which is what programs use.
      */
     public static Rounds rounds() {
         return PROVIDER.rounds();

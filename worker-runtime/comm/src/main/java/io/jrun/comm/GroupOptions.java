@@ -9,12 +9,12 @@ import java.time.Duration;
  * @param deterministic floating point results depend on the contributions and the group size only, not on transport,
  *     topology, or how data is split into operations; alike on all members
  * @param lateWarning an operation that has run for longer says on stderr which ranks it waits for, once, and goes on
- * @param backend what moves the data: {@value #OWN_BACKEND}, or the name of a {@link io.jrun.comm.backend.BackendProvider}
+ * @param backend what moves the data: {@value #OWN_BACKEND}, or the name of a {@code BackendProvider}
  *     (gloo, mpi, nccl); alike on all members
  * @param algorithm over TCP, for every operation that has it, whatever its size, as JRUN_ALGORITHM names one for all groups;
  *     empty: chosen by size; alike on all members
  * @param compared whether the ranks compare each collective before a backend other than jrun's own runs it, see
- *     {@link io.jrun.comm.backend.ForeignBackend}; jrun's own always compares; alike on all members
+ *     {@code ForeignBackend}; jrun's own always compares; alike on all members
  */
 public record GroupOptions(
         Duration timeout,

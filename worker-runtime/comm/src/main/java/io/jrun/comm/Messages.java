@@ -38,7 +38,7 @@ public interface Messages {
     Received recv(MemorySegment buffer, DataType type, long count, int source, int tag);
 
     /** Asynchronous {@link #recv}; receives that are under way at the same time do not wait for each other's messages. */
-    Receipt recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag);
+    ReceiveFuture recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag);
 
     /**
      * Sends and receives many messages at once and returns when all are done: all are posted before any is waited for, so

@@ -78,7 +78,7 @@ public interface ProcessGroup extends AutoCloseable {
     ProcessGroup urgent();
 
     /** Operations on many small buffers as one. */
-    Coalesced coalesced();
+    CoalescedOperations coalesced();
 
     /** Messages with tags, from any source, and many at once; they have this view's timeout. */
     Messages messages();

@@ -4,7 +4,7 @@ import java.util.List;
 
 /**
  * All ranks of a job, seen from one of them: who this rank is, the group of everybody, and the store. Made by
- * {@link Distributed#init()} or by {@link LocalWorld}. Thread-safe.
+ * {@link Distributed#init()} or by {@code LocalWorld}. Thread-safe.
  */
 public interface World extends AutoCloseable {
     /** This rank's number in the job, 0 to size-1. */

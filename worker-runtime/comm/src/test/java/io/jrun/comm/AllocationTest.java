@@ -3,6 +3,8 @@ package io.jrun.comm;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.ThreadMXBean;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import java.util.Map;

@@ -2,6 +2,8 @@ package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.util.ArrayList;

@@ -2,9 +2,11 @@ package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.comm.LocalWorld.Interference;
 import io.jrun.comm.backend.PausePoint;
-import io.jrun.comm.local.LocalHub;
+import io.jrun.comm.join.LocalCoordinator;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorld.Interference;
+import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.comm.tcp.TcpOptions;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -38,7 +40,7 @@ class ColumnFailureTest {
         }
 
         @Override
-        public PausePoint pauseOf(int rank, LocalHub hub) {
+        public PausePoint pauseOf(int rank, LocalCoordinator hub) {
             return switch (rank) {
                 case 0 -> PausePoint.at("allReduce#1:enter", this::enteredByFirst);
                 case 1 -> PausePoint.at("allReduce#1:enter", this::enteredBySecond);

@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
@@ -25,6 +26,22 @@ class CommArchitectureTest {
                         "javax.net..",
                         "jdk.incubator.vector..",
                         "org.jspecify.annotations..")
+                .check(COMM);
+    }
+
+    @Test
+    void packagesFormNoCircle() {
+        slices().matching("io.jrun.(**)").should().beFreeOfCycles().check(COMM);
+    }
+
+    @Test
+    void programsSeeWhatStandsBelowTheRuntime() {
+        noClasses()
+                .that()
+                .resideInAPackage("io.jrun.comm")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("io.jrun.comm.*..")
                 .check(COMM);
     }
 
@@ -54,7 +71,7 @@ class CommArchitectureTest {
     void onlyTheWaysInReadTheEnvironment() {
         noClasses()
                 .that()
-                .doNotHaveFullyQualifiedName("io.jrun.comm.RuntimeWorldProvider")
+                .doNotHaveFullyQualifiedName("io.jrun.comm.join.RuntimeWorldProvider")
                 .and()
                 .doNotHaveFullyQualifiedName("io.jrun.comm.worker.ErrorRecord")
                 .should()

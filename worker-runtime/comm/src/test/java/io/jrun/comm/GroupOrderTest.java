@@ -2,6 +2,7 @@ package io.jrun.comm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.comm.local.LocalWorld;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;

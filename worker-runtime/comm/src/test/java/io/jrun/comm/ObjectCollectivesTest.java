@@ -3,6 +3,7 @@ package io.jrun.comm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.local.LocalWorld;
 import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;

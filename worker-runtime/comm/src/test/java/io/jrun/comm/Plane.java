@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import io.jrun.comm.local.LocalWorldOptions;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;

@@ -3,6 +3,8 @@ package io.jrun.comm;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.CollectiveMatrix.Buffers;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

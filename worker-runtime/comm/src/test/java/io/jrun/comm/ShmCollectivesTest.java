@@ -1,6 +1,8 @@
 package io.jrun.comm;
 
 import io.jrun.comm.CollectiveMatrix.Buffers;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import java.time.Duration;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;

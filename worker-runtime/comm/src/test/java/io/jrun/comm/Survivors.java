@@ -26,19 +26,19 @@ final class Survivors {
      * @param host pattern of that rank's
      */
     static void assertOneCause(TestAgent agent, List<Process> processes, int victim, String host) throws Exception {
-        Map<Integer, String> causes = new TreeMap<>();
+        Map<Integer, String> errorCauses = new TreeMap<>();
         for (int rank = 0; rank < processes.size(); rank++) {
             if (rank != victim) {
                 assertThat(TestAgent.exitCode(processes.get(rank)))
                         .as(agent.output(rank))
                         .isEqualTo(1);
-                causes.put(rank, cause(agent, rank));
+                errorCauses.put(rank, cause(agent, rank));
             }
         }
-        assertThat(Set.copyOf(causes.values()))
-                .as(String.join("\n", causes.values()))
+        assertThat(Set.copyOf(errorCauses.values()))
+                .as(String.join("\n", errorCauses.values()))
                 .hasSize(1);
-        assertThat(causes.values())
+        assertThat(errorCauses.values())
                 .first(STRING)
                 .containsPattern("rank " + victim + " \\(host " + host + ", pid "
                         + processes.get(victim).pid() + "\\)")

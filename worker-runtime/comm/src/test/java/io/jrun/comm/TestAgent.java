@@ -41,7 +41,7 @@ import java.util.stream.IntStream;
  * An agent with everything that workers see of one: starts real worker processes, speaks the control protocol with them, and
  * tells the others when one is gone.
  */
-final class TestAgent implements AutoCloseable {
+public final class TestAgent implements AutoCloseable {
     /** Begins the name of the folder of each agent of this JVM, which is part of its run's id. */
     static final String FOLDER_START = "agent-" + ProcessHandle.current().pid() + "-";
 
@@ -61,7 +61,7 @@ final class TestAgent implements AutoCloseable {
     private final ServerSocketChannel server;
     private final StoreTable store = new StoreTable(System::nanoTime);
     private final Map<Integer, SocketChannel> connections = new ConcurrentHashMap<>();
-    private final Map<Long, Consumer<RankLocation>> questions = new ConcurrentHashMap<>();
+    private final Map<Long, Consumer<RankLocation>> doctorQueries = new ConcurrentHashMap<>();
     private final AtomicLong nextQuestion = new AtomicLong();
     private final Map<Integer, Peer> joined = new TreeMap<>();
     private final List<Process> processes = new ArrayList<>();
@@ -186,7 +186,7 @@ final class TestAgent implements AutoCloseable {
         }
     }
 
-    static void await(String what, BooleanSupplier condition) throws InterruptedException {
+    public static void await(String what, BooleanSupplier condition) throws InterruptedException {
         long end = System.nanoTime() + SOON.toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as(what).isLessThan(end);
@@ -310,11 +310,11 @@ final class TestAgent implements AutoCloseable {
                 store.submit(request.id(), request.command(), reply -> send(connection, reply));
             case Frame.Locate(long id, int rank, String group, long sequence) -> {
                 long question = nextQuestion.getAndIncrement();
-                questions.put(question, location -> send(connection, new Frame.Location(id, location)));
+                doctorQueries.put(question, location -> send(connection, new Frame.Location(id, location)));
                 send(Objects.requireNonNull(connections.get(rank)), new Frame.WhereAreYou(question, group, sequence));
             }
             case Frame.HereIAm(long id, RankLocation location) ->
-                Objects.requireNonNull(questions.remove(id)).accept(location);
+                Objects.requireNonNull(doctorQueries.remove(id)).accept(location);
             case Frame.Leaving(String how, List<GroupWait> _) ->
                 broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
             case Frame.Alive _, Frame.Waits _ -> {} // nobody watches

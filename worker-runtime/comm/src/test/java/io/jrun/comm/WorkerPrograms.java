@@ -1,6 +1,8 @@
 package io.jrun.comm;
 
-import io.jrun.comm.SameCauseTest.Collective;
+import io.jrun.comm.SameCauseIT.Collective;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;

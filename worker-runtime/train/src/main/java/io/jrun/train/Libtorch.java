@@ -67,7 +67,7 @@ public final class Libtorch {
         Path marker = cache.marker(libraryArchive());
         if (Files.exists(marker)) {
             // Warm: at most compares sizes and times, without holding up the neighbours.
-            if (seeksGpuBuilds() || !DirectLoad.load(cache.directory(), marker)) {
+            if (seeksGpuBuilds() || !DirectLibtorchLoader.load(cache.directory(), marker)) {
                 Instant begin = Instant.now();
                 unpackAndOpen();
                 cache.checked(marker, begin);

@@ -1,6 +1,6 @@
 /**
- * Training on libtorch: what every other package here stands on. {@link io.jrun.train.Libtorch} brings the native
- * libraries in, {@link io.jrun.train.TensorMemory} looks at tensors as memory segments and back.
+ * Training on libtorch: what every other package here stands on. {@code Libtorch} brings the native
+ * libraries in, {@code TensorMemory} looks at tensors as memory segments and back.
  */
 @NullMarked
 package io.jrun.train;

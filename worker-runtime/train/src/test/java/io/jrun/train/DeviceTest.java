@@ -3,7 +3,7 @@ package io.jrun.train;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.comm.LocalWorld;
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.ddp.DdpException;

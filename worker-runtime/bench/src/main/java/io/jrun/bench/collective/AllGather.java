@@ -8,12 +8,12 @@ final class AllGather implements BlockOperation {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().allGather(cell.input(), cell.result(), cell.type(), cell.block());
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         long block = cell.block();
         return new Expected(block * cell.group().size(), i -> cell.value(i / block, i % block));
     }

@@ -1,7 +1,7 @@
 package io.jrun.bench.collective;
 
 /** Everybody gets the reduction, in place. */
-final class AllReduce implements Benched {
+final class AllReduce implements BenchedOperation {
     @Override
     public String name() {
         return "allreduce";
@@ -18,12 +18,12 @@ final class AllReduce implements Benched {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().allReduce(cell.input(), cell.type(), cell.total(), cell.op());
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         return new Expected(cell.total(), cell::reduced);
     }
 }

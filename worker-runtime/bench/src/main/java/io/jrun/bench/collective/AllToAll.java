@@ -8,12 +8,12 @@ final class AllToAll implements BlockOperation {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().allToAll(cell.input(), cell.result(), cell.type(), cell.block());
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         long block = cell.block();
         long first = cell.rank() * block;
         return new Expected(block * cell.group().size(), i -> cell.value(i / block, first + i % block));

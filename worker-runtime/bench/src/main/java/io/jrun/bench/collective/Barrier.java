@@ -1,7 +1,7 @@
 package io.jrun.bench.collective;
 
 /** Nobody leaves before everybody has entered. */
-final class Barrier implements Benched {
+final class Barrier implements BenchedOperation {
     @Override
     public String name() {
         return "barrier";
@@ -18,12 +18,12 @@ final class Barrier implements Benched {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().barrier();
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         return new Expected(0, i -> 0);
     }
 }

@@ -1,7 +1,7 @@
 package io.jrun.bench.collective;
 
 /** Everybody gets rank 0's buffer, in place. */
-final class Broadcast implements Benched {
+final class Broadcast implements BenchedOperation {
     @Override
     public String name() {
         return "broadcast";
@@ -13,12 +13,12 @@ final class Broadcast implements Benched {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().broadcast(cell.input(), cell.type(), cell.total(), 0);
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         return new Expected(cell.total(), i -> cell.value(0, i));
     }
 }

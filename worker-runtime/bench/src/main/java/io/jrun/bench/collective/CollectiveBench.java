@@ -22,7 +22,7 @@ import picocli.CommandLine.Spec;
         optionListHeading = "%nOptions:%n")
 public final class CollectiveBench implements Benchmark {
     /** In the order of the help. */
-    static final List<Benched> OPERATIONS = List.of(
+    static final List<BenchedOperation> OPERATIONS = List.of(
             new AllReduce(),
             new AllGather(),
             new ReduceScatter(),
@@ -34,7 +34,7 @@ public final class CollectiveBench implements Benchmark {
             new SendRecv(),
             new Barrier());
 
-    private final Benched operation;
+    private final BenchedOperation operation;
 
     @Spec
     private CommandSpec spec = CommandSpec.create();
@@ -157,13 +157,13 @@ public final class CollectiveBench implements Benchmark {
         }
     }
 
-    private CollectiveBench(Benched operation) {
+    private CollectiveBench(BenchedOperation operation) {
         this.operation = operation;
     }
 
     /** Adds a sub-command for each operation. */
     public static void addTo(CommandLine parent) {
-        for (Benched operation : OPERATIONS) {
+        for (BenchedOperation operation : OPERATIONS) {
             CommandLine command = new CommandLine(new CollectiveBench(operation));
             command.getCommandSpec()
                     .usageMessage()
@@ -181,7 +181,7 @@ public final class CollectiveBench implements Benchmark {
     public void run() {
         check();
         try (World world = Distributed.init()) {
-            List<Peer> peers = peers(world);
+            List<ComparedBackend> peers = peers(world);
             Measurement measurement = new Measurement(operation, type.type, op.op, world.group(), iters);
             Report report = new Report(System.out, json, operation, type.type, op.op, world);
             measurement.warmUp(peers, maxBytes.bytes(), warmupIters);
@@ -198,7 +198,7 @@ public final class CollectiveBench implements Benchmark {
                 }
             }
             world.group().barrier();
-            peers.forEach(Peer::close);
+            peers.forEach(ComparedBackend::close);
             if (wrong > 0) {
                 throw new IllegalStateException(wrong + " wrong elements; the column errors says where");
             }
@@ -225,15 +225,15 @@ public final class CollectiveBench implements Benchmark {
         return new ParameterException(spec.commandLine(), what);
     }
 
-    private List<Peer> peers(World world) {
+    private List<ComparedBackend> peers(World world) {
         boolean hasResult = operation.hasBlocks() || operation instanceof SendRecv;
         // A block more: sizes are rounded up to whole blocks.
         long bytes = maxBytes.bytes() + (long) world.size() * type.type.sizeBytes();
-        List<Peer> peers = new ArrayList<>();
+        List<ComparedBackend> peers = new ArrayList<>();
         for (BackendName backend : new LinkedHashSet<>(backends)) {
             List<MemoryKind> kinds = backend == BackendName.jrun ? memories : List.of(backend.usual);
             for (MemoryKind memory : new LinkedHashSet<>(kinds)) {
-                peers.add(new Peer(world, backend.name(), memory, bytes, hasResult));
+                peers.add(new ComparedBackend(world, backend.name(), memory, bytes, hasResult));
             }
         }
         return peers;

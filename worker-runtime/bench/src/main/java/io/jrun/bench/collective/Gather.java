@@ -8,12 +8,12 @@ final class Gather implements BlockOperation {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().gather(cell.input(), cell.result(), cell.type(), cell.block(), 0);
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         long block = cell.block();
         long count = cell.rank() == 0 ? block * cell.group().size() : 0;
         return new Expected(count, i -> cell.value(i / block, i % block));

@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-import io.jrun.bench.collective.Benched.Expected;
+import io.jrun.bench.collective.BenchedOperation.Expected;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
@@ -29,7 +29,7 @@ final class Measurement {
 
     private static final long WARM_UP_BYTES = 64 << 10;
 
-    private final Benched operation;
+    private final BenchedOperation operation;
     private final DataType type;
     private final ReduceOp op;
     private final ProcessGroup all;
@@ -39,7 +39,7 @@ final class Measurement {
      * @param all ranks, for barriers and for finding the slowest
      * @param iters samples of a turn; 0: as many as fill it
      */
-    Measurement(Benched operation, DataType type, ReduceOp op, ProcessGroup all, int iters) {
+    Measurement(BenchedOperation operation, DataType type, ReduceOp op, ProcessGroup all, int iters) {
         this.operation = operation;
         this.type = type;
         this.op = op;
@@ -48,11 +48,11 @@ final class Measurement {
     }
 
     /** One peer at one size. */
-    record Result(Peer peer, long bytes, long count, Samples samples, long errors) {}
+    record Result(ComparedBackend peer, long bytes, long count, Samples samples, long errors) {}
 
     /** The first size would otherwise be measured while the code is still being compiled. */
-    void warmUp(List<Peer> peers, long maxBytes, int calls) {
-        for (Peer peer : peers) {
+    void warmUp(List<ComparedBackend> peers, long maxBytes, int calls) {
+        for (ComparedBackend peer : peers) {
             long largest = elements(Math.min(maxBytes, WARM_UP_BYTES));
             double[] _ = time(cell(peer, elements(1)), calls, 3);
             double[] _ = time(cell(peer, largest), calls, 1);
@@ -60,15 +60,15 @@ final class Measurement {
     }
 
     /** All peers at a size of about {@code bytes}. */
-    List<Result> measure(List<Peer> peers, long bytes) {
+    List<Result> measure(List<ComparedBackend> peers, long bytes) {
         long total = elements(bytes);
         long actualBytes = total * type.sizeBytes();
         int batch = iters == 0 && actualBytes <= BATCHED_BYTES ? BATCH : 1;
         List<Long> errors = new ArrayList<>();
         List<double[]> nanos = new ArrayList<>();
         List<Integer> samplesPerTurn = new ArrayList<>();
-        for (Peer peer : peers) {
-            Cell cell = cell(peer, total);
+        for (ComparedBackend peer : peers) {
+            BenchCase cell = cell(peer, total);
             errors.add(wrongElements(cell));
             int samples = iters > 0 ? iters : samplesPerTurn(cell, batch);
             samplesPerTurn.add(samples);
@@ -88,7 +88,7 @@ final class Measurement {
         return results;
     }
 
-    private int samplesPerTurn(Cell cell, int batch) {
+    private int samplesPerTurn(BenchCase cell, int batch) {
         double sampleNanos = batch * new Samples(time(cell, batch, MIN_SAMPLES_PER_TURN)).medianNanos();
         return (int) Math.clamp(TURN_NANOS / sampleNanos, MIN_SAMPLES_PER_TURN, MAX_SAMPLES_PER_TURN);
     }
@@ -99,12 +99,12 @@ final class Measurement {
         return operation.hasSize() ? Math.max(1, bytes / type.sizeBytes() / parts) * parts : 0;
     }
 
-    private Cell cell(Peer peer, long total) {
+    private BenchCase cell(ComparedBackend peer, long total) {
         return peer.cell(type, op, total);
     }
 
     /** Nanoseconds of each sample on the slowest rank. Zeros are reduced, so that repeated sums in place stay finite. */
-    private double[] time(Cell cell, int batch, int samples) {
+    private double[] time(BenchCase cell, int batch, int samples) {
         cell.input().asSlice(0, cell.total() * type.sizeBytes()).fill((byte) 0);
         double[] nanos = new double[samples];
         for (int s = 0; s < samples; s++) {
@@ -120,16 +120,16 @@ final class Measurement {
     }
 
     /** Number of wrong elements over all ranks after one call. */
-    private long wrongElements(Cell cell) {
+    private long wrongElements(BenchCase cell) {
         for (long i = 0; i < cell.total(); i++) {
-            Values.set(cell.input(), type, i, cell.value(cell.rank(), i));
+            TestData.set(cell.input(), type, i, cell.value(cell.rank(), i));
         }
         operation.run(cell);
         Expected expected = operation.expected(cell);
         int divisor = operation.reduces() && op == ReduceOp.AVG ? all.size() : 1;
         long wrong = 0;
         for (long i = 0; i < expected.count(); i++) {
-            if (!Values.equal(cell.result(), type, i, expected.element().applyAsLong(i), divisor)) {
+            if (!TestData.equal(cell.result(), type, i, expected.element().applyAsLong(i), divisor)) {
                 wrong++;
             }
         }

@@ -1,7 +1,7 @@
 package io.jrun.bench.collective;
 
 /** Rank 0 gets the reduction, in place. */
-final class Reduce implements Benched {
+final class Reduce implements BenchedOperation {
     @Override
     public String name() {
         return "reduce";
@@ -18,12 +18,12 @@ final class Reduce implements Benched {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().reduce(cell.input(), cell.type(), cell.total(), cell.op(), 0);
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         return new Expected(cell.rank() == 0 ? cell.total() : 0, cell::reduced);
     }
 }

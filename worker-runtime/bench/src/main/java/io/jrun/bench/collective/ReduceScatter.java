@@ -13,12 +13,12 @@ final class ReduceScatter implements BlockOperation {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().reduceScatter(cell.input(), cell.result(), cell.type(), cell.block(), cell.op());
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         long first = cell.rank() * cell.block();
         return new Expected(cell.block(), i -> cell.reduced(first + i));
     }

@@ -13,13 +13,13 @@ import java.util.stream.Collectors;
 final class Report {
     private final PrintStream out;
     private final boolean json;
-    private final Benched operation;
+    private final BenchedOperation operation;
     private final DataType type;
     private final ReduceOp op;
     private final int ranks;
     private final int nodes;
 
-    Report(PrintStream out, boolean json, Benched operation, DataType type, ReduceOp op, World world) {
+    Report(PrintStream out, boolean json, BenchedOperation operation, DataType type, ReduceOp op, World world) {
         this.out = out;
         this.json = json;
         this.operation = operation;
@@ -30,7 +30,7 @@ final class Report {
     }
 
     /** The lines before the first size. */
-    void begin(List<Peer> peers) {
+    void begin(List<ComparedBackend> peers) {
         if (json) {
             return;
         }
@@ -130,7 +130,7 @@ final class Report {
     }
 
     /** The backend's name, with the memory where one backend has several. */
-    private static String label(Peer peer, List<Peer> peers) {
+    private static String label(ComparedBackend peer, List<ComparedBackend> peers) {
         boolean alone = peers.stream()
                         .filter(other -> other.backend().equals(peer.backend()))
                         .count()

@@ -8,12 +8,12 @@ final class Scatter implements BlockOperation {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         cell.group().scatter(cell.input(), cell.result(), cell.type(), cell.block(), 0);
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         long first = cell.rank() * cell.block();
         return new Expected(cell.block(), i -> cell.value(0, first + i));
     }

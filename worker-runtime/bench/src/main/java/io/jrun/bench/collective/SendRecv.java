@@ -5,7 +5,7 @@ import io.jrun.comm.Work;
 import java.time.Duration;
 
 /** Everybody sends to its successor while it receives from its predecessor. */
-final class SendRecv implements Benched {
+final class SendRecv implements BenchedOperation {
     private static final Duration DEADLINE = Duration.ofMinutes(1);
 
     @Override
@@ -19,7 +19,7 @@ final class SendRecv implements Benched {
     }
 
     @Override
-    public void run(Cell cell) {
+    public void run(BenchCase cell) {
         ProcessGroup group = cell.group();
         if (group.size() == 1) {
             return;
@@ -31,7 +31,7 @@ final class SendRecv implements Benched {
     }
 
     @Override
-    public Expected expected(Cell cell) {
+    public Expected expected(BenchCase cell) {
         int predecessor = predecessor(cell.group());
         return new Expected(cell.group().size() == 1 ? 0 : cell.total(), i -> cell.value(predecessor, i));
     }

@@ -118,7 +118,7 @@ final class TuneBench implements Benchmark {
             }
             List<Rule> rules = new ArrayList<>();
             for (String operation : operations) {
-                rules.addAll(tune(world, benched(operation)));
+                rules.addAll(tune(world, benchedOperation(operation)));
             }
             if (world.rank() == 0) {
                 write(new TuningTable(rules));
@@ -126,10 +126,10 @@ final class TuneBench implements Benchmark {
         }
     }
 
-    private List<Rule> tune(World world, Benched operation) {
+    private List<Rule> tune(World world, BenchedOperation operation) {
         OpKind kind = kind(operation.name()).orElseThrow();
         List<Algorithm> algorithms = AlgorithmSelector.candidates(kind);
-        List<Peer> peers = algorithms.stream()
+        List<ComparedBackend> peers = algorithms.stream()
                 .map(algorithm -> peer(world, operation, algorithm))
                 .toList();
         Measurement measurement = new Measurement(operation, DataType.F32, ReduceOp.SUM, world.group(), iters);
@@ -153,15 +153,15 @@ final class TuneBench implements Benchmark {
             }
         }
         world.group().barrier();
-        peers.forEach(Peer::close);
+        peers.forEach(ComparedBackend::close);
         return tuning.rules();
     }
 
     /** A group that has nothing but {@code algorithm}. */
-    private Peer peer(World world, Benched operation, Algorithm algorithm) {
+    private ComparedBackend peer(World world, BenchedOperation operation, Algorithm algorithm) {
         GroupOptions options = world.group().options().withAlgorithm(algorithm.label());
         long bytes = maxBytes.bytes() + (long) world.size() * DataType.F32.sizeBytes();
-        return new Peer(world, options, MemoryKind.registered, bytes, operation.hasBlocks());
+        return new ComparedBackend(world, options, MemoryKind.registered, bytes, operation.hasBlocks());
     }
 
     private static void print(OpKind kind, Tuning.Size size, List<Algorithm> algorithms) {
@@ -196,9 +196,9 @@ final class TuneBench implements Benchmark {
                 "written to " + output.toAbsolutePath() + "; have it on every node and set JRUN_TUNING to it");
     }
 
-    private static Benched benched(String operation) {
+    private static BenchedOperation benchedOperation(String operation) {
         return CollectiveBench.OPERATIONS.stream()
-                .filter(benched -> benched.name().equals(operation))
+                .filter(benchedOperation -> benchedOperation.name().equals(operation))
                 .findFirst()
                 .orElseThrow();
     }

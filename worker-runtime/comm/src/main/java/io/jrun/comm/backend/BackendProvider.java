@@ -4,7 +4,7 @@ import java.util.Optional;
 
 /**
  * A backend beside jrun's own, found with {@link java.util.ServiceLoader} when a group asks for it by name ({@code --backend},
- * JRUN_BACKEND, {@link io.jrun.comm.GroupOptions#withBackend}). Has a public constructor without arguments that loads nothing.
+ * JRUN_BACKEND, {@code GroupOptions.withBackend}). Has a public constructor without arguments that loads nothing.
  *
  * <p>Such a backend runs another library's protocol: it need not compare calls, nor have blocks of different sizes, which
  * {@link ForeignBackend} does for it.
@@ -20,5 +20,5 @@ public interface BackendProvider {
     Optional<String> obstacle();
 
     /** Makes the factory for this process's world; called once, and only where there is no {@link #obstacle}. */
-    BackendFactory create(WorldContext world, Rendezvous rendezvous);
+    BackendFactory create(WorldContext world, GroupRendezvous rendezvous);
 }

@@ -12,8 +12,8 @@ import java.util.List;
  * @param members by group rank; {@code Peer.rank()} is the world rank
  * @param deterministic whether floating point results must not depend on transport, topology or how data is split: every
  *     element is folded in ascending group rank
- * @param algorithm over TCP, see {@link io.jrun.comm.GroupOptions#algorithm}
- * @param lateWarning how long an operation waits before it says for whom, see {@link LateWatch}
+ * @param algorithm over TCP, see {@code GroupOptions.algorithm}
+ * @param lateWarning how long an operation waits before it says for whom, see {@link LateRankWarning}
  * @param health of the group; shared with the group and alive as long as it
  * @param waits how long this rank waits for the others; backends add to it
  */

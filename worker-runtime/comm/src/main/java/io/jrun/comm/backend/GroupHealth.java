@@ -23,22 +23,22 @@ public final class GroupHealth {
     private record Cause(CommException failure, boolean isSettled) {}
 
     private final AtomicReference<@Nullable Cause> cause = new AtomicReference<>();
-    private final ConcurrentHashMap<Integer, String> departures = new ConcurrentHashMap<>();
-    private final LastSecond lastSecond;
+    private final ConcurrentHashMap<Integer, String> rankDepartures = new ConcurrentHashMap<>();
+    private final FailureDeadline failureDeadline;
     private volatile boolean impaired;
 
     /** Of a group with which nothing is wrong. */
     public GroupHealth() {
-        this(new LastSecond());
+        this(new FailureDeadline());
     }
 
-    private GroupHealth(LastSecond lastSecond) {
-        this.lastSecond = lastSecond;
+    private GroupHealth(FailureDeadline failureDeadline) {
+        this.failureDeadline = failureDeadline;
     }
 
     /** Of a part of the group's data plane: causes and members of its own, and the group's second. */
     public GroupHealth ofPart() {
-        return new GroupHealth(lastSecond);
+        return new GroupHealth(failureDeadline);
     }
 
     /** Records the failure of the group that this rank has found; only the first cause counts. */
@@ -73,7 +73,7 @@ public final class GroupHealth {
 
     /** Records that a member takes part in nothing any more; {@code how} as in "returned from main". */
     public void left(int groupRank, String how) {
-        departures.putIfAbsent(groupRank, how);
+        rankDepartures.putIfAbsent(groupRank, how);
         impaired = true;
     }
 
@@ -90,12 +90,12 @@ public final class GroupHealth {
 
     /** How a member has left; null if it has not. */
     public @Nullable String departure(int groupRank) {
-        return departures.get(groupRank);
+        return rankDepartures.get(groupRank);
     }
 
     /** Begins with the first operation of this rank that fails. */
-    public LastSecond lastSecond() {
-        return lastSecond;
+    public FailureDeadline failureDeadline() {
+        return failureDeadline;
     }
 
     /** Throws if the group is poisoned: a new exception with the caller's stack, the cause's code, text and stack. */

@@ -1,6 +1,6 @@
 /**
- * What a data plane implements so that a {@code ProcessGroup} can run on it: one {@link io.jrun.comm.backend.Backend} per
- * group, made by the world's {@link io.jrun.comm.backend.BackendFactory}. Argument checks, call order, queues and the
+ * What a data plane implements so that a {@code ProcessGroup} can run on it: one {@code Backend} per
+ * group, made by the world's {@code BackendFactory}. Argument checks, call order, queues and the
  * bookkeeping of failures are the group's and are done before a backend is asked.
  */
 @NullMarked

@@ -12,7 +12,7 @@ package io.jrun.comm.collective;
  * @param virtual this rank counted from the root
  */
 record BinomialTree(int size, int root, int virtual) {
-    static BinomialTree of(Links links, int root) {
+    static BinomialTree of(PeerLinks links, int root) {
         return new BinomialTree(links.size(), root, Math.floorMod(links.rank() - root, links.size()));
     }
 

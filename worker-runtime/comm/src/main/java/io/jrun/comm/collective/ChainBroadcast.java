@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.Links.Transfer;
+import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -17,7 +17,7 @@ final class ChainBroadcast {
     private ChainBroadcast() {}
 
     /** Copies the root's {@code buffer} to every rank. */
-    static void run(Links links, MemorySegment buffer, int root) {
+    static void run(PeerLinks links, MemorySegment buffer, int root) {
         int size = links.size();
         int place = Math.floorMod(links.rank() - root, size);
         int next = (links.rank() + 1) % size;

@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.Links.Transfer;
+import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -16,7 +16,7 @@ final class DirectAllGather {
     private DirectAllGather() {}
 
     /** Fills {@code buffer}, of which this rank's chunk is already there. */
-    static void run(Links links, MemorySegment buffer, Chunks chunks) {
+    static void run(PeerLinks links, MemorySegment buffer, Chunks chunks) {
         int size = links.size();
         Transfer[] incoming = new Transfer[size];
         for (int distance = 1; distance < size; distance++) {

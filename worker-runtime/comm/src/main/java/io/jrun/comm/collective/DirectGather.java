@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.Links.Transfer;
+import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -16,7 +16,7 @@ final class DirectGather {
     private DirectGather() {}
 
     /** Brings every rank's {@code own} chunk into {@code whole} at the root, which has put its own there already. */
-    static void gather(Links links, MemorySegment own, MemorySegment whole, Chunks chunks, int root) {
+    static void gather(PeerLinks links, MemorySegment own, MemorySegment whole, Chunks chunks, int root) {
         if (links.rank() != root) {
             links.await(links.send(root, own));
             return;
@@ -35,7 +35,7 @@ final class DirectGather {
     }
 
     /** Brings each rank its chunk of the root's {@code whole}; the root's own is not copied. */
-    static void scatter(Links links, MemorySegment whole, MemorySegment own, Chunks chunks, int root) {
+    static void scatter(PeerLinks links, MemorySegment whole, MemorySegment own, Chunks chunks, int root) {
         if (links.rank() != root) {
             links.await(links.receive(root, own));
             return;

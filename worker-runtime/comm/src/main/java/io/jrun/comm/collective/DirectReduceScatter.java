@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.Links.Transfer;
+import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -18,7 +18,7 @@ final class DirectReduceScatter {
     private DirectReduceScatter() {}
 
     /** Scratch memory that {@link #run} uses, from its beginning. */
-    static long scratchBytes(Links links, Chunks chunks) {
+    static long scratchBytes(PeerLinks links, Chunks chunks) {
         return links.size() * Segments.of(chunks.longest()).bytes();
     }
 
@@ -26,7 +26,7 @@ final class DirectReduceScatter {
      * Reduces {@code input} over all ranks and leaves chunk {@code rank} in {@code output}, which may be that chunk of
      * {@code input} itself.
      */
-    static void run(Links links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
+    static void run(PeerLinks links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
         int size = links.size();
         int rank = links.rank();
         Segments segments = Segments.of(chunks.longest());

@@ -16,7 +16,7 @@ final class DisseminationBarrier {
     private DisseminationBarrier() {}
 
     /** Returns after every rank has entered. */
-    static void run(Links links) {
+    static void run(PeerLinks links) {
         int size = links.size();
         for (long distance = 1; distance < size; distance *= 2) {
             int to = (int) ((links.rank() + distance) % size);

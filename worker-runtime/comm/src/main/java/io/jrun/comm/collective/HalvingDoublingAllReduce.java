@@ -15,7 +15,7 @@ final class HalvingDoublingAllReduce {
     private HalvingDoublingAllReduce() {}
 
     /** Reduces {@code count} elements of {@code elementBytes} bytes in {@code buffer} over all ranks. */
-    static void run(Links links, Reduction reduction, MemorySegment buffer, long count, int elementBytes) {
+    static void run(PeerLinks links, Reduction reduction, MemorySegment buffer, long count, int elementBytes) {
         PowerOfTwoCore core = PowerOfTwoCore.of(links);
         core.run(reduction, buffer, coreRank -> {
             Range mine = halve(links, core, coreRank, reduction, buffer, new Range(0, count, elementBytes));
@@ -37,7 +37,12 @@ final class HalvingDoublingAllReduce {
     }
 
     private static Range halve(
-            Links links, PowerOfTwoCore core, int coreRank, Reduction reduction, MemorySegment buffer, Range whole) {
+            PeerLinks links,
+            PowerOfTwoCore core,
+            int coreRank,
+            Reduction reduction,
+            MemorySegment buffer,
+            Range whole) {
         Range range = whole;
         for (int distance = core.size() / 2; distance > 0; distance /= 2) {
             int partner = core.groupRank(coreRank ^ distance);
@@ -53,7 +58,7 @@ final class HalvingDoublingAllReduce {
 
     // Undoes the halvings from the innermost outwards: the recursion first completes this rank's half of the range.
     private static void gather(
-            Links links, PowerOfTwoCore core, int coreRank, MemorySegment buffer, Range range, int distance) {
+            PeerLinks links, PowerOfTwoCore core, int coreRank, MemorySegment buffer, Range range, int distance) {
         if (distance == 0) {
             return;
         }

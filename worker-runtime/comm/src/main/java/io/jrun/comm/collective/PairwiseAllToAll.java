@@ -20,7 +20,7 @@ final class PairwiseAllToAll {
      * @param outgoing chunks of the input
      * @param incoming chunks of the output
      */
-    static void run(Links links, MemorySegment input, Chunks outgoing, MemorySegment output, Chunks incoming) {
+    static void run(PeerLinks links, MemorySegment input, Chunks outgoing, MemorySegment output, Chunks incoming) {
         int size = links.size();
         int rank = links.rank();
         incoming.slice(output, rank).copyFrom(outgoing.slice(input, rank));

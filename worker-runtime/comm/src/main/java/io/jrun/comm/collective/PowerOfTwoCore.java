@@ -12,14 +12,14 @@ import java.lang.foreign.MemorySegment;
  * @param size 2^k
  * @param extra r
  */
-record PowerOfTwoCore(Links links, int size, int extra) {
+record PowerOfTwoCore(PeerLinks links, int size, int extra) {
     /** The body of the algorithm, run by the members of the core. */
     interface Body {
         /** Runs as rank {@code coreRank} of the core. */
         void run(int coreRank);
     }
 
-    static PowerOfTwoCore of(Links links) {
+    static PowerOfTwoCore of(PeerLinks links) {
         int size = Integer.highestOneBit(links.size());
         return new PowerOfTwoCore(links, size, links.size() - size);
     }

@@ -16,7 +16,7 @@ final class RecursiveDoublingAllReduce {
     private RecursiveDoublingAllReduce() {}
 
     /** Reduces {@code buffer} over all ranks. */
-    static void run(Links links, Reduction reduction, MemorySegment buffer) {
+    static void run(PeerLinks links, Reduction reduction, MemorySegment buffer) {
         PowerOfTwoCore core = PowerOfTwoCore.of(links);
         core.run(reduction, buffer, coreRank -> {
             MemorySegment landing = links.scratch(buffer.byteSize()).asSlice(0, buffer.byteSize());

@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.Links.Transfer;
+import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -17,7 +17,7 @@ final class RingAllGather {
     private RingAllGather() {}
 
     /** Fills {@code buffer}, of which this rank's chunk is already there. */
-    static void run(Links links, MemorySegment buffer, Chunks chunks) {
+    static void run(PeerLinks links, MemorySegment buffer, Chunks chunks) {
         int size = links.size();
         Segments segments = Segments.of(chunks.longest());
         int total = (size - 1) * segments.count();
@@ -41,7 +41,8 @@ final class RingAllGather {
         }
     }
 
-    private static MemorySegment place(Links links, MemorySegment buffer, Chunks chunks, Segments segments, int unit) {
+    private static MemorySegment place(
+            PeerLinks links, MemorySegment buffer, Chunks chunks, Segments segments, int unit) {
         int chunk = Math.floorMod(links.rank() - 1 - unit / segments.count(), links.size());
         return segments.slice(chunks.slice(buffer, chunk), unit % segments.count());
     }

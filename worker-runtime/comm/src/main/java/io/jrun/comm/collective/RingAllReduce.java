@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.Links.Transfer;
+import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -17,14 +17,14 @@ final class RingAllReduce {
     /** Receives posted ahead: one is filled while the one before is folded. */
     private static final int AHEAD = 2;
 
-    private final Links links;
+    private final PeerLinks links;
     private final Reduction reduction;
     private final MemorySegment buffer;
     private final Chunks chunks;
     private final Segments segments;
     private final MemorySegment landing;
 
-    private RingAllReduce(Links links, Reduction reduction, MemorySegment buffer, Chunks chunks) {
+    private RingAllReduce(PeerLinks links, Reduction reduction, MemorySegment buffer, Chunks chunks) {
         this.links = links;
         this.reduction = reduction;
         this.buffer = buffer;
@@ -34,7 +34,7 @@ final class RingAllReduce {
     }
 
     /** Reduces {@code buffer} over all ranks. */
-    static void run(Links links, Reduction reduction, MemorySegment buffer, Chunks chunks) {
+    static void run(PeerLinks links, Reduction reduction, MemorySegment buffer, Chunks chunks) {
         new RingAllReduce(links, reduction, buffer, chunks).run();
     }
 

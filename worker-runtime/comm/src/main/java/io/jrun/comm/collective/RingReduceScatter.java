@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.Links.Transfer;
+import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -15,7 +15,7 @@ import java.lang.foreign.MemorySegment;
 final class RingReduceScatter {
     private static final int AHEAD = 2;
 
-    private final Links links;
+    private final PeerLinks links;
     private final Reduction reduction;
     private final MemorySegment input;
     private final MemorySegment output;
@@ -25,7 +25,7 @@ final class RingReduceScatter {
     private final Transfer[] sends;
 
     private RingReduceScatter(
-            Links links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
+            PeerLinks links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
         this.links = links;
         this.reduction = reduction;
         this.input = input;
@@ -42,7 +42,7 @@ final class RingReduceScatter {
     }
 
     /** Reduces {@code input} over all ranks and leaves chunk {@code rank} in {@code output}. */
-    static void run(Links links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
+    static void run(PeerLinks links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
         new RingReduceScatter(links, reduction, input, output, chunks).run();
     }
 

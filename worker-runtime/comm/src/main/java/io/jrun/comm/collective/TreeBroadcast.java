@@ -15,7 +15,7 @@ final class TreeBroadcast {
     private TreeBroadcast() {}
 
     /** Copies the root's {@code buffer} to every rank. */
-    static void run(Links links, MemorySegment buffer, int root) {
+    static void run(PeerLinks links, MemorySegment buffer, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
         if (!tree.isRoot()) {
             links.await(links.receive(tree.parent(), buffer));

@@ -19,7 +19,7 @@ final class TreeGather {
      *
      * @param blocks of the whole, by group rank
      */
-    static void gather(Links links, MemorySegment own, MemorySegment whole, Chunks blocks, int root) {
+    static void gather(PeerLinks links, MemorySegment own, MemorySegment whole, Chunks blocks, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
         Chunks ordered = blocks.from(root);
         MemorySegment subtree = links.scratch(spanBytes(tree, ordered));
@@ -44,7 +44,7 @@ final class TreeGather {
      *
      * @param blocks of the whole, by group rank
      */
-    static void scatter(Links links, MemorySegment whole, MemorySegment own, Chunks blocks, int root) {
+    static void scatter(PeerLinks links, MemorySegment whole, MemorySegment own, Chunks blocks, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
         Chunks ordered = blocks.from(root);
         MemorySegment subtree = links.scratch(spanBytes(tree, ordered));

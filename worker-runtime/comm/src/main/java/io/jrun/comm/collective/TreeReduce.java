@@ -16,7 +16,7 @@ final class TreeReduce {
     private TreeReduce() {}
 
     /** Reduces every rank's {@code buffer} into the root's. */
-    static void run(Links links, Reduction reduction, MemorySegment buffer, int root) {
+    static void run(PeerLinks links, Reduction reduction, MemorySegment buffer, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
         Segments segments = Segments.of(buffer.byteSize());
         MemorySegment scratch = links.scratch(2 * segments.bytes());

@@ -1,7 +1,7 @@
 /**
- * Collective algorithms over point-to-point {@link io.jrun.comm.collective.Links}, one per file, each with its steps, its
- * bytes and its source. {@link io.jrun.comm.collective.Collectives} runs a call with the algorithm that
- * {@link io.jrun.comm.collective.AlgorithmSelector} names; nothing here knows a socket.
+ * Collective algorithms over point-to-point {@code PeerLinks}, one per file, each with its steps, its
+ * bytes and its source. {@code CollectiveAlgorithms} runs a call with the algorithm that
+ * {@code AlgorithmSelector} names; nothing here knows a socket.
  */
 @NullMarked
 package io.jrun.comm.collective;

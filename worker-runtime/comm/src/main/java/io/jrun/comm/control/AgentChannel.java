@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A worker's connection to its node's agent: frames out through an {@link Outbox}, frames in on a daemon thread. It registers
+ * A worker's connection to its node's agent: frames out through an {@link ControlOutbox}, frames in on a daemon thread. It registers
  * with {@link OpenChannels}, which closes it when the VM exits, since a thread in native code holds that up by 300 ms.
  */
 public final class AgentChannel implements Control {
@@ -41,9 +41,9 @@ public final class AgentChannel implements Control {
     private static final Duration LOCATING = Duration.ofSeconds(2);
 
     private final SocketChannel socket;
-    private final Entrance entrance = new Entrance();
+    private final RoundJoin roundJoin = new RoundJoin();
     private final Map<Long, CompletableFuture<StoreReply>> requests = new ConcurrentHashMap<>();
-    private final Map<Long, CompletableFuture<RankLocation>> questions = new ConcurrentHashMap<>();
+    private final Map<Long, CompletableFuture<RankLocation>> doctorQueries = new ConcurrentHashMap<>();
     private final AtomicLong nextRequest = new AtomicLong();
     private final AtomicBoolean leaveRequested = new AtomicBoolean();
     private final AtomicBoolean left = new AtomicBoolean();
@@ -51,7 +51,7 @@ public final class AgentChannel implements Control {
     private final Thread reader;
     private volatile ControlListener listener;
     private volatile ControlListener nextListener;
-    private final Outbox outbox;
+    private final ControlOutbox outbox;
     private int beats;
     private List<GroupWait> reported = List.of();
 
@@ -60,7 +60,7 @@ public final class AgentChannel implements Control {
         this.listener = listener;
         this.nextListener = listener;
         this.reader = new RuntimeThread("agent-channel-" + rank, this::readFrames);
-        this.outbox = new Outbox(rank, this::write, this::beat);
+        this.outbox = new ControlOutbox(rank, this::write, this::beat);
     }
 
     /**
@@ -105,9 +105,9 @@ public final class AgentChannel implements Control {
     public PeerTable join(int tcpPort, Duration timeout) {
         try {
             sendJoin(tcpPort);
-            return entrance.awaitPeers(timeout);
+            return roundJoin.awaitPeers(timeout);
         } catch (InterruptedException e) {
-            throw Entrance.interrupted(e);
+            throw RoundJoin.interrupted(e);
         }
     }
 
@@ -122,12 +122,12 @@ public final class AgentChannel implements Control {
         nextListener = next;
         try {
             send(new Frame.Parked(why));
-            return entrance.awaitNext(timeout);
+            return roundJoin.awaitNext(timeout);
         } catch (IOException e) {
             throw new CommException(
                     ErrorCode.ABORTED, "the connection to this node's agent was lost: " + e.getMessage(), e);
         } catch (InterruptedException e) {
-            throw Entrance.interrupted(e);
+            throw RoundJoin.interrupted(e);
         }
     }
 
@@ -137,7 +137,7 @@ public final class AgentChannel implements Control {
         } catch (IOException e) {
             // An agent that hangs up may have said why; then the reader finds that.
             reader.join(LAST_WORDS);
-            entrance.fail(e);
+            roundJoin.fail(e);
         }
     }
 
@@ -163,7 +163,7 @@ public final class AgentChannel implements Control {
     public CompletableFuture<RankLocation> locate(int rank, String group, long sequence) {
         long id = nextRequest.getAndIncrement();
         CompletableFuture<RankLocation> location = new CompletableFuture<>();
-        questions.put(id, location);
+        doctorQueries.put(id, location);
         try {
             send(new Frame.Locate(id, rank, group, sequence));
         } catch (IOException e) {
@@ -177,7 +177,7 @@ public final class AgentChannel implements Control {
                 "");
         CompletableFuture<RankLocation> known =
                 location.completeOnTimeout(unknown, LOCATING.toMillis(), TimeUnit.MILLISECONDS);
-        return known.whenComplete((_, _) -> questions.remove(id));
+        return known.whenComplete((_, _) -> doctorQueries.remove(id));
     }
 
     /**
@@ -277,7 +277,7 @@ public final class AgentChannel implements Control {
 
     private void dispatch(Frame frame) throws IOException {
         switch (frame) {
-            case PeerTable table -> entrance.complete(table);
+            case PeerTable table -> roundJoin.complete(table);
             case StoreReply reply -> {
                 CompletableFuture<StoreReply> request = requests.remove(reply.id());
                 if (request != null) {
@@ -286,7 +286,7 @@ public final class AgentChannel implements Control {
             }
             case Frame.RankLeft(int rank, String how) -> listener.rankLeft(rank, how);
             case Frame.Abort(String cause) -> {
-                entrance.failPeers(new IOException("the job is stopping: " + cause));
+                roundJoin.failPeers(new IOException("the job is stopping: " + cause));
                 listener.abort(cause);
             }
             case Frame.CheckpointNow() -> listener.checkpointNow();
@@ -294,10 +294,10 @@ public final class AgentChannel implements Control {
             case Frame.NextRound next -> {
                 listener = nextListener;
                 endRequests(new IOException("the round in which it was asked is over"));
-                entrance.open(next);
+                roundJoin.open(next);
             }
             case Frame.Location(long id, RankLocation location) -> {
-                CompletableFuture<RankLocation> question = questions.remove(id);
+                CompletableFuture<RankLocation> question = doctorQueries.remove(id);
                 if (question != null) {
                     question.complete(location);
                 }
@@ -305,7 +305,7 @@ public final class AgentChannel implements Control {
             case Frame.WhereAreYou(long id, String group, long sequence) -> {
                 var _ = RuntimeThread.start("agent-channel-stacks", () -> answer(id, group, sequence));
             }
-            case Frame.Refused(String reason) -> throw new Entrance.RefusedException(reason);
+            case Frame.Refused(String reason) -> throw new RoundJoin.RefusedException(reason);
             case Frame.FromWorker _ -> throw new IOException("the agent sent a frame that only workers send");
         }
     }
@@ -324,13 +324,13 @@ public final class AgentChannel implements Control {
 
     private void end(IOException why) {
         String reason = why instanceof EOFException ? "the agent closed it" : String.valueOf(why.getMessage());
-        IOException failure = why instanceof Entrance.RefusedException
+        IOException failure = why instanceof RoundJoin.RefusedException
                 ? why
                 : new IOException(closed.get() ? "this rank has closed its world" : reason, why);
-        entrance.fail(failure);
+        roundJoin.fail(failure);
         endRequests(failure);
-        questions.values().forEach(question -> question.completeExceptionally(failure));
-        if (why instanceof Entrance.RefusedException) {
+        doctorQueries.values().forEach(question -> question.completeExceptionally(failure));
+        if (why instanceof RoundJoin.RefusedException) {
             close();
         } else if (!closed.get()) {
             listener.connectionLost(reason);

@@ -340,7 +340,7 @@ public final class FrameCodec {
         out.writeBoolean(location.entered());
         out.writeBoolean(location.awaiting().isPresent());
         if (location.awaiting().isPresent()) {
-            Awaiting awaiting = location.awaiting().get();
+            BlockedOperation awaiting = location.awaiting().get();
             writeString(awaiting.operation(), out);
             writeString(awaiting.group(), out);
             out.writeLong(awaiting.sequence());
@@ -362,7 +362,7 @@ public final class FrameCodec {
                 in.readBoolean() ? Optional.of(readAwaiting(in)) : Optional.empty());
     }
 
-    private static Awaiting readAwaiting(DataInputStream in) throws IOException {
+    private static BlockedOperation readAwaiting(DataInputStream in) throws IOException {
         String operation = readString(in);
         String group = readString(in);
         long sequence = in.readLong();
@@ -372,7 +372,7 @@ public final class FrameCodec {
         for (int i = 0; i < count; i++) {
             ranks.add(in.readInt());
         }
-        return new Awaiting(operation, group, sequence, isMessage, ranks);
+        return new BlockedOperation(operation, group, sequence, isMessage, ranks);
     }
 
     private static void writeNextRound(Frame.NextRound next, DataOutputStream out) throws IOException {

@@ -13,7 +13,7 @@ import java.util.Optional;
  * @param awaiting what it waits for; empty if it does not, or nobody knows
  */
 public record RankLocation(
-        int rank, boolean inside, String place, String stack, boolean entered, Optional<Awaiting> awaiting) {
+        int rank, boolean inside, String place, String stack, boolean entered, Optional<BlockedOperation> awaiting) {
     /** Deeper stacks are cut here, so that a thousand of them are still a few megabytes. */
     public static final int MAX_TEXT = 8192;
 

@@ -3,7 +3,7 @@ package io.jrun.comm.control;
 import java.util.List;
 import java.util.Optional;
 
-/** One command to the job's store; {@link io.jrun.comm.Store} says what each means. */
+/** One command to the job's store; {@code Store} says what each means. */
 public sealed interface StoreCommand {
     /** Sets a key. */
     record Set(String key, Bytes value) implements StoreCommand {}

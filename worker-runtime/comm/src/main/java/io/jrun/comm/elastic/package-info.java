@@ -1,4 +1,4 @@
-/** Programs that outlive the loss of some of their workers. Entry: {@link io.jrun.comm.elastic.Elastic}. */
+/** Programs that outlive the loss of some of their workers. Entry: {@code Elastic}. */
 @NullMarked
 package io.jrun.comm.elastic;
 

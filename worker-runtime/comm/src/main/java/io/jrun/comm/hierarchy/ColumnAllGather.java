@@ -19,30 +19,30 @@ import java.util.ArrayDeque;
  * <p>Source: as {@link ShardedAllReduce}, its second half.
  */
 final class ColumnAllGather {
-    private final Plane plane;
+    private final HierarchyContext plane;
     private final Topology topology;
     private final Call call;
-    private final Spans spans;
+    private final NodeBlocks nodeBlocks;
     private final MemorySegment memory;
-    private final ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
+    private final ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
 
-    private ColumnAllGather(Plane plane, Scratch scratch, Call call) {
+    private ColumnAllGather(HierarchyContext plane, Scratch scratch, Call call) {
         this.plane = plane;
         this.topology = plane.topology();
         this.call = call;
-        this.spans = Spans.of(plane, call);
-        this.memory = topology.isInOrder() ? call.output() : scratch.of(spans.slotBytes());
+        this.nodeBlocks = NodeBlocks.of(plane, call);
+        this.memory = topology.isInOrder() ? call.output() : scratch.of(nodeBlocks.slotBytes());
     }
 
-    static void run(Plane plane, Scratch scratch, Call call) {
+    static void run(HierarchyContext plane, Scratch scratch, Call call) {
         new ColumnAllGather(plane, scratch, call).run();
     }
 
     private void run() {
-        boolean isShareOwn = spans.isShareOwn();
-        for (int piece = 0; piece < spans.pieces(); piece++) {
+        boolean isShareOwn = nodeBlocks.isShareOwn();
+        for (int piece = 0; piece < nodeBlocks.pieces(); piece++) {
             if (isShareOwn) {
-                gather(piece, spans.pieces());
+                gather(piece, nodeBlocks.pieces());
             } else if (piece == 0) {
                 gather(0, 1);
             }
@@ -51,28 +51,28 @@ final class ColumnAllGather {
                 spread(piece - 1);
             }
         }
-        spread(spans.pieces() - 1);
+        spread(nodeBlocks.pieces() - 1);
     }
 
     private void gather(int part, int parts) {
-        MemorySegment own = spans.own(call.input(), part, parts);
-        plane.node().allGather(call, own, call.output(), spans.membersInPlace(part, parts));
+        MemorySegment own = nodeBlocks.own(call.input(), part, parts);
+        plane.node().allGather(call, own, call.output(), nodeBlocks.membersInPlace(part, parts));
     }
 
     private void cross(int piece) {
         int place = topology.place();
-        Blocks shares = spans.columnInPlace(piece, place);
+        Blocks shares = nodeBlocks.columnInPlace(piece, place);
         if (shares.total() == 0) {
-            pending.add(ColumnPlane.NOTHING);
+            pending.add(InterNodeCalls.NOTHING);
             return;
         }
         int node = topology.node();
         if (!topology.isInOrder()) {
-            spans.copyIn(call.output(), node, place, piece, memory, shares.offset(node));
+            nodeBlocks.copyIn(call.output(), node, place, piece, memory, shares.offset(node));
         }
-        MemorySegment own = spans.slice(memory, shares.offset(node), shares.count(node));
-        Call part = ColumnPlane.part(call, OpKind.ALL_GATHER, ReduceOp.SUM, own, memory, shares);
-        pending.add(plane.column().run(part, spans.pieces() > 1));
+        MemorySegment own = nodeBlocks.slice(memory, shares.offset(node), shares.count(node));
+        Call part = InterNodeCalls.part(call, OpKind.ALL_GATHER, ReduceOp.SUM, own, memory, shares);
+        pending.add(plane.column().run(part, nodeBlocks.pieces() > 1));
     }
 
     private void spread(int piece) {
@@ -85,12 +85,12 @@ final class ColumnAllGather {
     }
 
     private void spread(int piece, int node) {
-        Blocks shares = spans.sharesInPlace(node, piece);
+        Blocks shares = nodeBlocks.sharesInPlace(node, piece);
         int place = topology.place();
-        MemorySegment own = spans.slice(memory, shares.offset(place), shares.count(place));
+        MemorySegment own = nodeBlocks.slice(memory, shares.offset(place), shares.count(place));
         plane.node().allGather(call, own, memory, shares);
         for (int sharer = 0; sharer < topology.columnCount() && !topology.isInOrder(); sharer++) {
-            spans.copyOut(memory, shares.offset(sharer), node, sharer, piece, call.output());
+            nodeBlocks.copyOut(memory, shares.offset(sharer), node, sharer, piece, call.output());
         }
     }
 }

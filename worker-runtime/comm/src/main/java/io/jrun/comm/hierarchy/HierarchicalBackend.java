@@ -24,20 +24,20 @@ import org.jspecify.annotations.Nullable;
 final class HierarchicalBackend implements Backend {
     private final GroupContext group;
     private final Topology topology;
-    private final Parts parts;
+    private final SubBackends parts;
     private final Backend flat;
-    private final NodePlane node;
-    private final @Nullable ColumnPlane column;
-    private final Plane plane;
+    private final IntraNodeCalls node;
+    private final @Nullable InterNodeCalls column;
+    private final HierarchyContext plane;
     private final Scratch scratch = new Scratch();
     private final Arena arena = Arena.ofShared();
 
     HierarchicalBackend(GroupContext group, Topology topology, ShmBackendFactory shm, TcpBackendFactory tcp) {
         this.group = group;
         this.topology = topology;
-        Parts made = new Parts(group);
+        SubBackends made = new SubBackends(group);
         this.parts = made;
-        long pieceBytes = Pieces.bytes(tcp.options(), topology.columnCount(), topology.nodeCount());
+        long pieceBytes = PipelineChunks.bytes(tcp.options(), topology.columnCount(), topology.nodeCount());
         try {
             this.flat = openFlat(made, topology, group, tcp);
             this.node = openNode(made, topology, shm, pieceBytes);
@@ -48,7 +48,7 @@ final class HierarchicalBackend implements Backend {
             throw failure;
         }
         KernelReduction arithmetic = new KernelReduction(arena, group.world().pause());
-        this.plane = new Plane(topology, node, column, arithmetic, group.size(), pieceBytes);
+        this.plane = new HierarchyContext(topology, node, column, arithmetic, group.size(), pieceBytes);
     }
 
     @Override
@@ -183,7 +183,7 @@ final class HierarchicalBackend implements Backend {
     }
 
     // A rank that fails tells those on its node by this way too: they may be waiting for the network.
-    private static Backend openFlat(Parts parts, Topology topology, GroupContext group, TcpBackendFactory tcp) {
+    private static Backend openFlat(SubBackends parts, Topology topology, GroupContext group, TcpBackendFactory tcp) {
         List<Integer> others =
                 topology.local().stream().filter(rank -> rank != group.rank()).toList();
         List<Integer> all = IntStream.range(0, group.size()).boxed().toList();
@@ -192,18 +192,20 @@ final class HierarchicalBackend implements Backend {
         return backend;
     }
 
-    private static NodePlane openNode(Parts parts, Topology topology, ShmBackendFactory shm, long pieceBytes) {
+    private static IntraNodeCalls openNode(
+            SubBackends parts, Topology topology, ShmBackendFactory shm, long pieceBytes) {
         GroupContext context = parts.contextOf(topology.local());
         Backend backend = topology.isAlone() ? new SoloBackend() : shm.create(context, pieceBytes);
         parts.add(context, topology.local(), backend);
-        return new NodePlane(backend, context.size());
+        return new IntraNodeCalls(backend, context.size());
     }
 
-    private static ColumnPlane openColumn(Parts parts, Topology topology, TcpBackendFactory tcp, GroupContext group) {
+    private static InterNodeCalls openColumn(
+            SubBackends parts, Topology topology, TcpBackendFactory tcp, GroupContext group) {
         GroupContext context = parts.contextOf(topology.column());
         Backend backend = tcp.create(context, parts::failed, Set.of());
         parts.add(context, topology.column(), backend);
         String name = "rank-" + group.world().rank() + " " + group.name() + " column";
-        return new ColumnPlane(backend, name, parts::failed);
+        return new InterNodeCalls(backend, name, parts::failed);
     }
 }

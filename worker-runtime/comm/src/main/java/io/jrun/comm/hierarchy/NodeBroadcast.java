@@ -16,13 +16,13 @@ import java.util.ArrayDeque;
  * collective operation performance", IPDPS 2000.
  */
 final class NodeBroadcast {
-    private final Plane plane;
+    private final HierarchyContext plane;
     private final Call call;
     private final int rootNode;
     private final int rootPlace;
     private final int driver;
 
-    private NodeBroadcast(Plane plane, Call call) {
+    private NodeBroadcast(HierarchyContext plane, Call call) {
         Topology topology = plane.topology();
         this.plane = plane;
         this.call = call;
@@ -31,12 +31,12 @@ final class NodeBroadcast {
         this.driver = topology.driverOf(call.root());
     }
 
-    static void run(Plane plane, Call call) {
+    static void run(HierarchyContext plane, Call call) {
         new NodeBroadcast(plane, call).run();
     }
 
     private void run() {
-        Pieces pieces = Pieces.of(call.count(), call.type().sizeBytes(), plane.pieceBytes(), 1);
+        PipelineChunks pieces = PipelineChunks.of(call.count(), call.type().sizeBytes(), plane.pieceBytes(), 1);
         if (plane.topology().node() != rootNode) {
             plane.node().barrier(call); // Who is missing here is told as missing, not as waiting for the root's node.
         }
@@ -61,8 +61,8 @@ final class NodeBroadcast {
         }
     }
 
-    private void send(Pieces pieces) {
-        ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
+    private void send(PipelineChunks pieces) {
+        ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
         for (int index = 0; index < pieces.number(); index++) {
             MemorySegment piece = pieces.slice(call.input(), 0, index);
             plane.node().broadcast(call, piece, rootPlace);
@@ -70,11 +70,11 @@ final class NodeBroadcast {
                 pending.add(plane.column().start(across(piece)));
             }
         }
-        pending.forEach(ColumnPlane.Pending::await);
+        pending.forEach(InterNodeCalls.Pending::await);
     }
 
-    private void receive(Pieces pieces) {
-        ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
+    private void receive(PipelineChunks pieces) {
+        ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
         for (int index = 0; drives() && index < pieces.number(); index++) {
             pending.add(plane.column().start(across(pieces.slice(call.input(), 0, index))));
         }
@@ -91,6 +91,6 @@ final class NodeBroadcast {
     }
 
     private Call across(MemorySegment piece) {
-        return ColumnPlane.part(call, OpKind.BROADCAST, ReduceOp.SUM, rootNode, piece);
+        return InterNodeCalls.part(call, OpKind.BROADCAST, ReduceOp.SUM, rootNode, piece);
     }
 }

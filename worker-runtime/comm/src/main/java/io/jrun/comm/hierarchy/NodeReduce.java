@@ -24,11 +24,11 @@ final class NodeReduce {
     /** Up to here the driver folds alone, straight from all buffers; more ranks fold a share each, which its copy pays for. */
     private static final int RANKS_FOLDED_BY_ONE = 2;
 
-    private final Plane plane;
+    private final HierarchyContext plane;
     private final Topology topology;
     private final Call call;
     private final ReduceOp op;
-    private final Pieces pieces;
+    private final PipelineChunks pieces;
     private final int rootNode;
     private final int rootPlace;
     private final int driver;
@@ -36,14 +36,14 @@ final class NodeReduce {
     private final boolean isInPlace;
 
     private final MemorySegment slots;
-    private final ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
+    private final ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
 
-    private NodeReduce(Plane plane, Scratch scratch, Call call) {
+    private NodeReduce(HierarchyContext plane, Scratch scratch, Call call) {
         this.plane = plane;
         this.topology = plane.topology();
         this.call = call;
-        this.op = Plane.partial(call.op());
-        this.pieces = Pieces.of(call.count(), call.type().sizeBytes(), plane.pieceBytes(), 1);
+        this.op = HierarchyContext.partial(call.op());
+        this.pieces = PipelineChunks.of(call.count(), call.type().sizeBytes(), plane.pieceBytes(), 1);
         this.rootNode = topology.nodeOf(call.root());
         this.rootPlace = topology.placeOf(call.root());
         this.driver = topology.driverOf(call.root());
@@ -51,7 +51,7 @@ final class NodeReduce {
         this.slots = drives() && !isInPlace ? scratch.of(IN_FLIGHT * slotBytes()) : MemorySegment.NULL;
     }
 
-    static void run(Plane plane, Scratch scratch, Call call) {
+    static void run(HierarchyContext plane, Scratch scratch, Call call) {
         new NodeReduce(plane, scratch, call).run();
     }
 
@@ -80,7 +80,7 @@ final class NodeReduce {
             plane.node().reduce(call, op, data, driver);
         }
         if (drives()) {
-            Call part = ColumnPlane.part(call, OpKind.REDUCE, op, rootNode, data);
+            Call part = InterNodeCalls.part(call, OpKind.REDUCE, op, rootNode, data);
             pending.add(plane.column().run(part, pieces.number() > 1));
         }
     }

@@ -22,25 +22,25 @@ final class ShardedAllReduce {
     /** Up to here one column carries everything: below it a message costs more than its bytes. */
     static final long ONE_SHARD_BYTES = 64 << 10;
 
-    private final Plane plane;
+    private final HierarchyContext plane;
     private final Call call;
     private final ReduceOp op;
-    private final ArrayDeque<ColumnPlane.Pending> pending = new ArrayDeque<>();
+    private final ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
 
-    private ShardedAllReduce(Plane plane, Call call) {
+    private ShardedAllReduce(HierarchyContext plane, Call call) {
         this.plane = plane;
         this.call = call;
-        this.op = Plane.partial(call.op());
+        this.op = HierarchyContext.partial(call.op());
     }
 
-    static void run(Plane plane, Call call) {
+    static void run(HierarchyContext plane, Call call) {
         new ShardedAllReduce(plane, call).run();
     }
 
     private void run() {
         int shards = call.bytes() <= ONE_SHARD_BYTES ? 1 : plane.topology().columnCount();
         long whole = call.count() / shards * shards;
-        Pieces pieces = Pieces.of(whole, call.type().sizeBytes(), plane.pieceBytes(), shards);
+        PipelineChunks pieces = PipelineChunks.of(whole, call.type().sizeBytes(), plane.pieceBytes(), shards);
         for (int index = 0; index < pieces.number(); index++) {
             MemorySegment piece = pieces.slice(call.input(), 0, index);
             scatter(piece, shards);
@@ -58,7 +58,8 @@ final class ShardedAllReduce {
             finish(pieces, pieces.number() - 1, shards);
         }
         if (whole < call.count()) {
-            MemorySegment rest = Pieces.of(call.count() - whole, call.type().sizeBytes(), plane.pieceBytes(), 1)
+            MemorySegment rest = PipelineChunks.of(
+                            call.count() - whole, call.type().sizeBytes(), plane.pieceBytes(), 1)
                     .slice(call.input(), whole, 0);
             scatter(rest, 1);
             crossNow(rest, 1);
@@ -66,7 +67,7 @@ final class ShardedAllReduce {
         }
     }
 
-    private void finish(Pieces pieces, int index, int shards) {
+    private void finish(PipelineChunks pieces, int index, int shards) {
         MemorySegment piece = pieces.slice(call.input(), 0, index);
         if (drives(shards)) {
             pending.remove().await();
@@ -103,7 +104,7 @@ final class ShardedAllReduce {
     private void crossNow(MemorySegment piece, int shards) {
         if (drives(shards)) {
             MemorySegment own = shard(piece, shards, plane.topology().place());
-            plane.column().run(ColumnPlane.part(call, OpKind.ALL_REDUCE, op, 0, own));
+            plane.column().run(InterNodeCalls.part(call, OpKind.ALL_REDUCE, op, 0, own));
             plane.finish(call, own);
         }
     }
@@ -111,7 +112,7 @@ final class ShardedAllReduce {
     private void crossBeside(MemorySegment piece, int shards) {
         if (drives(shards)) {
             MemorySegment own = shard(piece, shards, plane.topology().place());
-            pending.add(plane.column().start(ColumnPlane.part(call, OpKind.ALL_REDUCE, op, 0, own)));
+            pending.add(plane.column().start(InterNodeCalls.part(call, OpKind.ALL_REDUCE, op, 0, own)));
         }
     }
 

@@ -18,12 +18,12 @@ final class VectorI8 implements Kernel {
     private static final long BYTES = LANES.vectorByteSize();
     private static final long BLOCK = 4096;
 
-    private final Kernel tail;
+    private final Kernel fileTail;
     /** What turns the type's order into that of signed bytes, by exclusive or. */
     private final byte flip;
 
-    private VectorI8(Kernel tail, int flip) {
-        this.tail = tail;
+    private VectorI8(Kernel fileTail, int flip) {
+        this.fileTail = fileTail;
         this.flip = (byte) flip;
     }
 
@@ -58,7 +58,7 @@ final class VectorI8 implements Kernel {
                 return;
             }
         }
-        tail.combine(op, a + end, b + end, out + end, count - end);
+        fileTail.combine(op, a + end, b + end, out + end, count - end);
     }
 
     @Override
@@ -76,7 +76,7 @@ final class VectorI8 implements Kernel {
     @Override
     public void divide(long data, int divisor, long count) {
         // No processor divides integers in vectors.
-        tail.divide(data, divisor, count);
+        fileTail.divide(data, divisor, count);
     }
 
     private static ByteVector load(long address) {

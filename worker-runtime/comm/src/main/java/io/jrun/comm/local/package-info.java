@@ -1,6 +1,6 @@
 /**
  * What stands in for agents and coordinator when all ranks are threads of one JVM. Entry class:
- * {@link io.jrun.comm.local.LocalHub}.
+ * {@code LocalCoordinator}.
  */
 @NullMarked
 package io.jrun.comm.local;

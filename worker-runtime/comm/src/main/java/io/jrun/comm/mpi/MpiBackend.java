@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A group on MPI's blocking operations, which choose the best of its algorithms. Nothing can call such an operation back: see
- * {@link MpiWatch}.
+ * {@link MpiTimeoutWatchdog}.
  */
 final class MpiBackend implements Backend {
     private static final long ALIGNMENT = 64;
@@ -28,11 +28,11 @@ final class MpiBackend implements Backend {
 
     private final MpiFunctions mpi;
     private final GroupContext group;
-    private final MpiWatch.Post watch;
+    private final MpiTimeoutWatchdog.Post watch;
     private final Arena memory = Arena.ofShared();
     private volatile @Nullable MemorySegment communicator;
 
-    MpiBackend(MpiFunctions mpi, GroupContext group, MpiWatch.Post watch) {
+    MpiBackend(MpiFunctions mpi, GroupContext group, MpiTimeoutWatchdog.Post watch) {
         this.mpi = mpi;
         this.group = group;
         this.watch = watch;

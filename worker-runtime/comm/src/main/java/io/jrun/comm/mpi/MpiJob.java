@@ -8,7 +8,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
-import io.jrun.comm.backend.Rendezvous;
+import io.jrun.comm.backend.GroupRendezvous;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -23,7 +23,7 @@ import java.util.function.Supplier;
  * The MPI job that this process belongs to: how its ranks find each other without jrun's agent. There is one per process,
  * as MPI has it. Thread-safe.
  */
-public final class MpiJob implements Rendezvous {
+public final class MpiJob implements GroupRendezvous {
     /** Room for one rank's line in {@link #exchange}, and for what {@link #fromFirst} carries. */
     private static final int LINE_BYTES = 1024;
 
@@ -112,7 +112,7 @@ public final class MpiJob implements Rendezvous {
         }
     }
 
-    /** As {@link Rendezvous}, over a communicator of the group's members; MPI knows no deadline here. */
+    /** As {@link GroupRendezvous}, over a communicator of the group's members; MPI knows no deadline here. */
     @Override
     public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {
         byte[] offered = group.rank() == 0 ? offer.get() : new byte[0];

@@ -6,7 +6,7 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.BackendProvider;
 import io.jrun.comm.backend.GroupContext;
-import io.jrun.comm.backend.Rendezvous;
+import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.WorldContext;
 import java.util.Optional;
 
@@ -26,7 +26,7 @@ public final class MpiProvider implements BackendProvider {
 
     /** @throws CommException USAGE if MPI has not started this process */
     @Override
-    public BackendFactory create(WorldContext world, Rendezvous rendezvous) {
+    public BackendFactory create(WorldContext world, GroupRendezvous rendezvous) {
         MpiJob job = MpiJob.current()
                 .orElseThrow(() -> new CommException(
                         ErrorCode.USAGE,
@@ -35,9 +35,9 @@ public final class MpiProvider implements BackendProvider {
         return new Factory(job.functions());
     }
 
-    private record Factory(MpiFunctions mpi, MpiWatch watch) implements BackendFactory {
+    private record Factory(MpiFunctions mpi, MpiTimeoutWatchdog watch) implements BackendFactory {
         Factory(MpiFunctions mpi) {
-            this(mpi, new MpiWatch());
+            this(mpi, new MpiTimeoutWatchdog());
         }
 
         @Override

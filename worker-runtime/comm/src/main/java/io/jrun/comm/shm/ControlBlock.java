@@ -122,7 +122,7 @@ final class ControlBlock {
         return entry + 32;
     }
 
-    /** {@link io.jrun.comm.backend.Fingerprint#blocks} of the program's call. */
+    /** {@code Fingerprint.blocks} of the program's call. */
     static long blocks(long entry) {
         return entry + 40;
     }

@@ -24,14 +24,14 @@ final class Mailboxes {
 
     private final Segment control;
     private final ControlBlock block;
-    private final Waiting waiting;
+    private final FutexWait waiting;
     private final MismatchCheck mismatch;
     private final PausePoint pause;
     private final int self;
     private final int size;
     private final Set<Integer> reserved = ConcurrentHashMap.newKeySet();
 
-    Mailboxes(GroupContext group, Segment control, ControlBlock block, Waiting waiting, MismatchCheck mismatch) {
+    Mailboxes(GroupContext group, Segment control, ControlBlock block, FutexWait waiting, MismatchCheck mismatch) {
         this.control = control;
         this.block = block;
         this.waiting = waiting;
@@ -50,21 +50,21 @@ final class Mailboxes {
             control.reserve(block.ringOffset(self, peer), ControlBlock.RING_BYTES);
             reserved.add(peer);
         }
-        long written = Words.acquire(block.written(self, peer));
+        long written = SharedWords.acquire(block.written(self, peer));
         long waiters = block.mailboxWaiters(self, peer);
         long offset = 0;
         do {
             long length = Math.min(CHUNK_DATA_BYTES, call.bytes() - offset);
             boolean _ = waiting.until(block.read(self, peer), written - CHUNKS + 1, waiters, peer, call);
             long chunk = block.ring(self, peer) + written % CHUNKS * CHUNK_BYTES;
-            Words.plain(chunk, call.sequence());
-            Words.plain(ControlBlock.fingerprint(chunk), Fingerprint.of(call));
-            Words.plain(ControlBlock.count(chunk), call.count());
-            Words.plain(ControlBlock.label(chunk), call.label());
+            SharedWords.plain(chunk, call.sequence());
+            SharedWords.plain(ControlBlock.fingerprint(chunk), Fingerprint.of(call));
+            SharedWords.plain(ControlBlock.count(chunk), call.count());
+            SharedWords.plain(ControlBlock.label(chunk), call.label());
             MemorySegment.copy(call.input(), offset, Memory.ALL, chunk + CHUNK_HEADER_BYTES, length);
             pause.reached(call, "step");
             written++;
-            Waiting.publish(block.written(self, peer), written, waiters);
+            FutexWait.publish(block.written(self, peer), written, waiters);
             offset += length;
         } while (offset < call.bytes());
         pause.reached(call, "exit");
@@ -74,7 +74,7 @@ final class Mailboxes {
         pause.reached(call, "enter");
         int peer = call.root();
         long waiters = block.mailboxWaiters(peer, self);
-        long read = Words.acquire(block.read(peer, self));
+        long read = SharedWords.acquire(block.read(peer, self));
         long offset = 0;
         do {
             long length = Math.min(CHUNK_DATA_BYTES, call.bytes() - offset);
@@ -84,7 +84,7 @@ final class Mailboxes {
             MemorySegment.copy(Memory.ALL, chunk + CHUNK_HEADER_BYTES, call.output(), offset, length);
             pause.reached(call, "step");
             read++;
-            Waiting.publish(block.read(peer, self), read, waiters);
+            FutexWait.publish(block.read(peer, self), read, waiters);
             offset += length;
         } while (offset < call.bytes());
         pause.reached(call, "exit");
@@ -93,27 +93,28 @@ final class Mailboxes {
     /** Waits for the next message of {@code call.root()} and leaves it where it is. */
     Envelope next(Call call) {
         int peer = call.root();
-        long read = Words.acquire(block.read(peer, self));
+        long read = SharedWords.acquire(block.read(peer, self));
         boolean _ = waiting.until(block.written(peer, self), read + 1, block.mailboxWaiters(peer, self), peer, call);
         long chunk = block.ring(peer, self) + read % CHUNKS * CHUNK_BYTES;
         return envelope(chunk);
     }
 
     private static Envelope envelope(long chunk) {
-        DataType type = Fingerprint.type(Words.plain(ControlBlock.fingerprint(chunk)));
-        return Envelope.of(Words.plain(ControlBlock.label(chunk)), type, Words.plain(ControlBlock.count(chunk)));
+        DataType type = Fingerprint.type(SharedWords.plain(ControlBlock.fingerprint(chunk)));
+        return Envelope.of(
+                SharedWords.plain(ControlBlock.label(chunk)), type, SharedWords.plain(ControlBlock.count(chunk)));
     }
 
     /** Whether there is a chunk of {@code source} that has not been read. */
     boolean hasMessage(int source) {
-        return Words.acquire(block.written(source, self)) > Words.acquire(block.read(source, self));
+        return SharedWords.acquire(block.written(source, self)) > SharedWords.acquire(block.read(source, self));
     }
 
     /** Wakes everybody who sleeps on a mailbox of this group. */
     void wakeAll() {
         for (int source = 0; source < size; source++) {
             for (int destination = 0; destination < size; destination++) {
-                if (Words.latestInt(block.mailboxWaiters(source, destination)) != 0) {
+                if (SharedWords.latestInt(block.mailboxWaiters(source, destination)) != 0) {
                     SystemCalls.futexWake(block.written(source, destination));
                     SystemCalls.futexWake(block.read(source, destination));
                 }
@@ -123,8 +124,8 @@ final class Mailboxes {
 
     /** The two name each other as root, so of the fingerprints only the type is compared. */
     private void compare(long chunk, Call call) {
-        long fingerprint = Words.plain(ControlBlock.fingerprint(chunk));
-        long sequence = Words.plain(chunk);
+        long fingerprint = SharedWords.plain(ControlBlock.fingerprint(chunk));
+        long sequence = SharedWords.plain(chunk);
         Envelope envelope = envelope(chunk);
         if (!envelope.equals(Envelope.of(call.label(), call.type(), call.count())) || sequence != call.sequence()) {
             throw mismatch.mismatch(call.root(), Fingerprint.describe(sequence, fingerprint, envelope.amount()), call);

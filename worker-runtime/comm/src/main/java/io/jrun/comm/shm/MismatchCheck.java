@@ -6,7 +6,7 @@ import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Fingerprint;
 import io.jrun.comm.backend.GroupContext;
-import io.jrun.comm.backend.LateWatch;
+import io.jrun.comm.backend.LateRankWarning;
 import io.jrun.comm.backend.OpKind;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -15,11 +15,16 @@ import java.util.stream.IntStream;
 final class MismatchCheck {
     private final GroupContext group;
     private final ControlBlock block;
-    private final Poison poison;
-    private final Positions positions;
-    private final LateWatch late;
+    private final SharedFailure poison;
+    private final RankPositions positions;
+    private final LateRankWarning late;
 
-    MismatchCheck(GroupContext group, ControlBlock block, Poison poison, Positions positions, LateWatch late) {
+    MismatchCheck(
+            GroupContext group,
+            ControlBlock block,
+            SharedFailure poison,
+            RankPositions positions,
+            LateRankWarning late) {
         this.group = group;
         this.block = block;
         this.poison = poison;
@@ -33,9 +38,9 @@ final class MismatchCheck {
             comparePieces(peer, call);
         }
         long entry = block.entry(peer, call.sequence());
-        long fingerprint = Words.plain(ControlBlock.fingerprint(entry));
-        long count = Words.plain(ControlBlock.count(entry));
-        long sequence = Words.plain(ControlBlock.calledAs(entry));
+        long fingerprint = SharedWords.plain(ControlBlock.fingerprint(entry));
+        long count = SharedWords.plain(ControlBlock.count(entry));
+        long sequence = SharedWords.plain(ControlBlock.calledAs(entry));
         Call called = call.asCalled();
         if (Fingerprint.isDeterministic(fingerprint) != group.deterministic()) {
             String theirs = Fingerprint.describe(sequence, fingerprint, count);
@@ -46,15 +51,15 @@ final class MismatchCheck {
         }
         if (call.whole() == null && call.uneven() != null) {
             compareBlocks(peer, entry, call);
-        } else if (Words.plain(ControlBlock.blocks(entry)) != Fingerprint.blocks(call)) {
+        } else if (SharedWords.plain(ControlBlock.blocks(entry)) != Fingerprint.blocks(call)) {
             throw mismatch(peer, describe(sequence, fingerprint, count, entry, call), call);
         }
     }
 
     /** Ranks that cut a call differently would agree on its first pieces, and one might be through before the other. */
     private void comparePieces(int peer, Call call) {
-        long mine = Words.plain(block.pieceBytes(group.rank()));
-        long theirs = Words.plain(block.pieceBytes(peer));
+        long mine = SharedWords.plain(block.pieceBytes(group.rank()));
+        long theirs = SharedWords.plain(block.pieceBytes(peer));
         if (mine != theirs) {
             throw written(call.describe() + " on group " + group.name() + ": " + group.describe(group.rank())
                     + " cuts calls into pieces of " + mine + " bytes but " + group.describe(peer) + " of " + theirs
@@ -70,7 +75,7 @@ final class MismatchCheck {
         if (mine.whole() == null) {
             return describeUneven(sequence, fingerprint, entry);
         }
-        String amount = Fingerprint.describeBlocks(count, Words.plain(ControlBlock.blocks(entry)));
+        String amount = Fingerprint.describeBlocks(count, SharedWords.plain(ControlBlock.blocks(entry)));
         return Fingerprint.describe(sequence, fingerprint, amount);
     }
 
@@ -94,14 +99,14 @@ final class MismatchCheck {
     /** The blocks of a call that has entered. */
     Blocks blocks(long entry) {
         return Blocks.of(IntStream.range(0, group.size())
-                .mapToLong(part -> Words.plain(ControlBlock.blockCount(entry, part)))
+                .mapToLong(part -> SharedWords.plain(ControlBlock.blockCount(entry, part)))
                 .toArray());
     }
 
     /** Compares with every peer that is there already, so that a difference is told even if one rank never comes. */
     void compareEntered(Call call) {
         for (int peer = 0; peer < group.size(); peer++) {
-            if (Words.acquire(block.entry(peer, call.sequence())) == call.sequence() + 1) {
+            if (SharedWords.acquire(block.entry(peer, call.sequence())) == call.sequence() + 1) {
                 compare(peer, call);
             }
         }

@@ -13,7 +13,7 @@ import java.util.Optional;
 
 /**
  * A piece of shared memory: a file in /dev/shm, mapped. A file appears under its name complete: of full size, zeroed, mode
- * 0600, and locked by everybody who keeps it open, so that {@link Sweeper} can tell a living one from a leftover. Memory is used only after space for it was really allocated: a full /dev/shm is an error then, not a crash later.
+ * 0600, and locked by everybody who keeps it open, so that {@link SegmentSweeper} can tell a living one from a leftover. Memory is used only after space for it was really allocated: a full /dev/shm is an error then, not a crash later.
  */
 final class Segment implements AutoCloseable {
     static final Path DIRECTORY = Path.of("/dev/shm");

@@ -6,7 +6,7 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.GroupContext;
-import io.jrun.comm.backend.LateWatch;
+import io.jrun.comm.backend.LateRankWarning;
 import io.jrun.comm.backend.PausePoint;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -23,13 +23,13 @@ final class ShmBackend implements Backend {
     private final UnaryOperator<String> fileNames;
     private final Segment control;
     private final ControlBlock block;
-    private final Poison poison;
-    private final Steps steps;
+    private final SharedFailure poison;
+    private final PhaseSynchronization steps;
     private final RegisteredMemory memory = new RegisteredMemory();
     private final Mailboxes mailboxes;
     private final PausePoint pause;
     private final Arena arena = Arena.ofShared();
-    private final Collectives collectives;
+    private final ShmCollectives collectives;
     private final Object mappings = new Object();
     private boolean closed;
 
@@ -45,18 +45,18 @@ final class ShmBackend implements Backend {
         int size = group.size();
         this.control = openOrCreate(fileNames.apply("control"), size);
         this.block = new ControlBlock(control.address(), size);
-        this.poison = new Poison(block);
-        Positions positions = new Positions(group, block);
-        LateWatch late = new LateWatch(group);
+        this.poison = new SharedFailure(block);
+        RankPositions positions = new RankPositions(group, block);
+        LateRankWarning late = new LateRankWarning(group);
         MismatchCheck mismatch = new MismatchCheck(group, block, poison, positions, late);
-        Waiting waiting = new Waiting(group, poison, mismatch, positions, late);
-        this.steps = new Steps(group, block, waiting, mismatch);
+        FutexWait waiting = new FutexWait(group, poison, mismatch, positions, late);
+        this.steps = new PhaseSynchronization(group, block, waiting, mismatch);
         this.mailboxes = new Mailboxes(group, control, block, waiting, mismatch);
         this.pause = group.world().pause();
-        this.collectives = new Collectives(group, block, steps, memory, this::makeStaging, pause, arena);
-        Words.plain(block.pieceBytes(group.rank()), pieceBytes);
-        Waiting.publish(block.present(group.rank()), 1, block.waiters(group.rank()));
-        if (Words.add(block.attached(), 1) == size) {
+        this.collectives = new ShmCollectives(group, block, steps, memory, this::makeStaging, pause, arena);
+        SharedWords.plain(block.pieceBytes(group.rank()), pieceBytes);
+        FutexWait.publish(block.present(group.rank()), 1, block.waiters(group.rank()));
+        if (SharedWords.add(block.attached(), 1) == size) {
             control.unlink();
         }
     }
@@ -137,7 +137,7 @@ final class ShmBackend implements Backend {
                 poison.write(cause);
             }
             for (int rank = 0; rank < group.size(); rank++) {
-                if (Words.latestInt(block.waiters(rank)) != 0) {
+                if (SharedWords.latestInt(block.waiters(rank)) != 0) {
                     SystemCalls.futexWake(block.entry(rank, 0));
                     SystemCalls.futexWake(block.entry(rank, 1));
                     SystemCalls.futexWake(block.phase(rank));
@@ -157,7 +157,7 @@ final class ShmBackend implements Backend {
                 removeNewestRegions();
             }
             memory.close();
-            boolean isLast = Words.add(block.detached(), 1) == Words.latestInt(block.attached());
+            boolean isLast = SharedWords.add(block.detached(), 1) == SharedWords.latestInt(block.attached());
             if (isLast || hasFailed) {
                 control.unlink();
             }

@@ -25,7 +25,7 @@ public final class ShmBackendFactory implements BackendFactory {
     /** Removes the segments that killed processes of this user have left behind. */
     public ShmBackendFactory(WorldContext world) {
         this.world = world;
-        Sweeper.sweep(SegmentNames.ofUser(), SegmentNames.userId());
+        SegmentSweeper.sweep(SegmentNames.ofUser(), SegmentNames.userId());
     }
 
     @Override

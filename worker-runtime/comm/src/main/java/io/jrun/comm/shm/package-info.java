@@ -1,6 +1,6 @@
 /**
  * The data plane inside a node: ranks share memory under /dev/shm. Entry class:
- * {@link io.jrun.comm.shm.ShmBackendFactory}.
+ * {@code ShmBackendFactory}.
  */
 @NullMarked
 package io.jrun.comm.shm;

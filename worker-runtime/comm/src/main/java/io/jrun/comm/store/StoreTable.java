@@ -22,7 +22,7 @@ public final class StoreTable {
 
     private final LongSupplier nanoTime;
     private final Map<String, Bytes> values = new HashMap<>();
-    private final Waiters waiters = new Waiters(values.keySet());
+    private final StoreWaiters waiters = new StoreWaiters(values.keySet());
 
     private record Delivery(Consumer<StoreReply> sink, StoreReply reply) {}
 
@@ -37,9 +37,9 @@ public final class StoreTable {
         synchronized (this) {
             switch (command) {
                 case StoreCommand.Get(String key, long timeoutMillis) ->
-                    waitFor(new Waiter(id, command, List.of(key), deadline(timeoutMillis), sink), deliveries);
+                    waitFor(new StoreWaiter(id, command, List.of(key), deadline(timeoutMillis), sink), deliveries);
                 case StoreCommand.Await(List<String> keys, long timeoutMillis) ->
-                    waitFor(new Waiter(id, command, keys, deadline(timeoutMillis), sink), deliveries);
+                    waitFor(new StoreWaiter(id, command, keys, deadline(timeoutMillis), sink), deliveries);
                 case StoreCommand.Set(String key, Bytes value) -> {
                     deliveries.add(new Delivery(sink, put(id, key, value)));
                     wake(key, deliveries);
@@ -69,7 +69,7 @@ public final class StoreTable {
 
     /** Fails every waiter, whose round is over: {@code why}. No command may follow. */
     public void end(String why) {
-        List<Waiter> left;
+        List<StoreWaiter> left;
         synchronized (this) {
             left = waiters.all();
         }
@@ -81,7 +81,7 @@ public final class StoreTable {
         return nanoTime.getAsLong() + bounded * 1_000_000;
     }
 
-    private void waitFor(Waiter waiter, List<Delivery> deliveries) {
+    private void waitFor(StoreWaiter waiter, List<Delivery> deliveries) {
         if (nanoTime.getAsLong() - waiter.deadlineNanos() >= 0) {
             deliveries.add(values.keySet().containsAll(waiter.keys()) ? satisfied(waiter) : timeout(waiter));
         } else if (!waiters.add(waiter)) {
@@ -93,14 +93,14 @@ public final class StoreTable {
         waiters.touched(key).forEach(waiter -> deliveries.add(satisfied(waiter)));
     }
 
-    private Delivery satisfied(Waiter waiter) {
+    private Delivery satisfied(StoreWaiter waiter) {
         Optional<Bytes> value = waiter.command() instanceof StoreCommand.Get(String key, long _)
                 ? Optional.ofNullable(values.get(key))
                 : Optional.of(Bytes.EMPTY);
         return new Delivery(waiter.sink(), new StoreReply(waiter.id(), value, ""));
     }
 
-    private Delivery timeout(Waiter waiter) {
+    private Delivery timeout(StoreWaiter waiter) {
         List<String> missing =
                 waiter.keys().stream().filter(key -> !values.containsKey(key)).toList();
         return new Delivery(

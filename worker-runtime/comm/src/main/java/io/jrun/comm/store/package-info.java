@@ -1,6 +1,6 @@
 /**
- * The table behind {@link io.jrun.comm.Store}, kept by whoever coordinates the world: the launcher's coordinator, or a
- * {@code LocalWorld}. Entry class: {@link io.jrun.comm.store.StoreTable}.
+ * The table behind {@code Store}, kept by whoever coordinates the world: the launcher's coordinator, or a
+ * {@code LocalWorld}. Entry class: {@code StoreTable}.
  */
 @NullMarked
 package io.jrun.comm.store;

@@ -57,7 +57,7 @@ final class ConnectionSetup implements AutoCloseable {
     private final WorldContext world;
     private final ServerSocketChannel listener;
     private final Selector selector;
-    private final Prover prover;
+    private final SecretProof prover;
     private final Consumer<String> log;
     private final Duration handshakeTimeout;
     private final Optional<Tls> tls;
@@ -68,11 +68,11 @@ final class ConnectionSetup implements AutoCloseable {
     /** Why nothing can be connected any more, completing "rank 3 ..."; null as long as the thread runs. */
     private volatile @Nullable String obstacle;
 
-    private final Map<Long, LaneDoor> doors = new HashMap<>();
-    private final ClosedLanes closedLanes = new ClosedLanes();
-    private final UnprovenCallers unproven = new UnprovenCallers(MAX_UNPROVEN);
+    private final Map<Long, ChannelConnections> doors = new HashMap<>();
+    private final ClosedChannels closedChannels = new ClosedChannels();
+    private final UnauthenticatedPeers unproven = new UnauthenticatedPeers(MAX_UNPROVEN);
     private final List<IncomingHandshake> parked = new ArrayList<>();
-    private final Map<Dial, Integer> attempts = new HashMap<>();
+    private final Map<OutgoingDial, Integer> attempts = new HashMap<>();
     private final Set<String> reported = new HashSet<>();
     private final ByteBuffer discard = ByteBuffer.allocateDirect(64 * 1024);
     private long acceptAgainNanos = Long.MAX_VALUE;
@@ -90,7 +90,7 @@ final class ConnectionSetup implements AutoCloseable {
         this.world = world;
         this.listener = listener;
         this.selector = selector;
-        this.prover = new Prover(world.secret());
+        this.prover = new SecretProof(world.secret());
         this.log = log;
         this.handshakeTimeout = handshakeTimeout;
         this.tls = tls;
@@ -123,7 +123,7 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     /** Lets callers in that ask for this lane, those who came early included. */
-    void register(LaneDoor door) {
+    void register(ChannelConnections door) {
         submit(
                 () -> {
                     doors.put(door.id(), door);
@@ -135,17 +135,17 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     /** The lane is closed; later callers are told so. */
-    void unregister(LaneDoor door) {
+    void unregister(ChannelConnections door) {
         submit(
                 () -> {
                     doors.remove(door.id(), door);
-                    closedLanes.add(door.id());
+                    closedChannels.add(door.id());
                 },
                 _ -> {});
     }
 
     /** Opens a connection and reports to {@code dial}. */
-    void dial(Dial dial) {
+    void dial(OutgoingDial dial) {
         submit(() -> connect(dial), dial::unreachable);
     }
 
@@ -230,8 +230,8 @@ final class ConnectionSetup implements AutoCloseable {
     private void ready(SelectionKey key) {
         if (key.attachment() instanceof Handshake handshake) {
             advance(handshake, key);
-        } else if (key.channel() instanceof SocketChannel lingering) {
-            drain(lingering);
+        } else if (key.channel() instanceof SocketChannel lingeringThreads) {
+            drain(lingeringThreads);
         } else {
             accept(key);
         }
@@ -245,8 +245,8 @@ final class ConnectionSetup implements AutoCloseable {
                     return;
                 }
                 unproven.surplus()
-                        .ifPresent(caller ->
-                                refuse(caller, new RefusedException("too many callers have not proved themselves")));
+                        .ifPresent(caller -> refuse(
+                                caller, new HandshakeRefusedException("too many callers have not proved themselves")));
                 long deadline = System.nanoTime() + handshakeTimeout.toNanos();
                 IncomingHandshake handshake =
                         new IncomingHandshake(connection(channel, false), world, prover, deadline);
@@ -272,14 +272,14 @@ final class ConnectionSetup implements AutoCloseable {
         return tls.isPresent() ? new TlsConnection(channel, tls.get().engine(caller)) : new PlainConnection(channel);
     }
 
-    private void connect(Dial dial) {
+    private void connect(OutgoingDial dial) {
         SocketChannel channel = null;
         try {
             channel = SocketChannel.open();
             prepare(channel);
             channel.connect(
                     new InetSocketAddress(dial.peer().address(), dial.peer().tcpPort()));
-            Hello hello = new Hello(
+            HandshakeRequest hello = new HandshakeRequest(
                     dial.purpose(), world.round(), world.rank(), dial.peer().rank(), dial.lane(), prover.nonce());
             OutgoingHandshake handshake = new OutgoingHandshake(connection(channel, true), dial, hello, prover);
             channel.register(selector, handshake.interest(), handshake);
@@ -319,15 +319,15 @@ final class ConnectionSetup implements AutoCloseable {
 
     // Asked again when a lane opens: a caller may be there first.
     private void answer(IncomingHandshake caller) {
-        Hello hello = caller.hello();
-        LaneDoor door = doors.get(hello.lane());
+        HandshakeRequest hello = caller.hello();
+        ChannelConnections door = doors.get(hello.lane());
         try {
             if (door == null) {
-                if (!closedLanes.contains(hello.lane())) {
+                if (!closedChannels.contains(hello.lane())) {
                     parked.add(caller);
                     return;
                 }
-                caller.answer(Verdict.CLOSED, new byte[0]);
+                caller.answer(HandshakeReply.CLOSED, new byte[0]);
             } else {
                 answer(caller, door);
             }
@@ -337,29 +337,31 @@ final class ConnectionSetup implements AutoCloseable {
         }
     }
 
-    private static void answer(IncomingHandshake caller, LaneDoor door) throws IOException {
-        if (caller.hello().purpose() == Hello.Purpose.NOTICE) {
-            Notice theirs = caller.notice();
+    private static void answer(IncomingHandshake caller, ChannelConnections door) throws IOException {
+        if (caller.hello().purpose() == HandshakeRequest.Purpose.NOTICE) {
+            FailureNotice theirs = caller.notice();
             door.failed(theirs);
             CommException known = door.failure();
-            if (known == null || Notice.of(known).equals(theirs)) {
-                caller.answer(Verdict.ACCEPTED, new byte[0]);
+            if (known == null || FailureNotice.of(known).equals(theirs)) {
+                caller.answer(HandshakeReply.ACCEPTED, new byte[0]);
             } else {
-                caller.answer(Verdict.FAILED, Notice.of(known).encode());
+                caller.answer(HandshakeReply.FAILED, FailureNotice.of(known).encode());
             }
             return;
         }
         CommException failure = door.failure();
         if (failure != null) {
-            caller.answer(Verdict.FAILED, Notice.of(failure).encode());
+            caller.answer(HandshakeReply.FAILED, FailureNotice.of(failure).encode());
         } else {
             caller.answer(door.admit(caller.hello().from()), new byte[0]);
         }
     }
 
     private void admitted(IncomingHandshake caller) {
-        LaneDoor door = doors.get(caller.hello().lane());
-        if (caller.hello().purpose() == Hello.Purpose.DATA && caller.verdict() == Verdict.ACCEPTED && door != null) {
+        ChannelConnections door = doors.get(caller.hello().lane());
+        if (caller.hello().purpose() == HandshakeRequest.Purpose.DATA
+                && caller.verdict() == HandshakeReply.ACCEPTED
+                && door != null) {
             door.connected(caller.hello().from(), caller.connection());
         } else {
             linger(caller.connection().socket());
@@ -367,9 +369,9 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     private void answered(OutgoingHandshake call) throws IOException {
-        Dial dial = call.dial();
+        OutgoingDial dial = call.dial();
         attempts.remove(dial);
-        if (call.verdict() == Verdict.ACCEPTED) {
+        if (call.verdict() == HandshakeReply.ACCEPTED) {
             dial.connected(call.connection());
             return;
         }
@@ -385,9 +387,9 @@ final class ConnectionSetup implements AutoCloseable {
     private void retry(OutgoingHandshake call, IOException cause) {
         // Connected and dropped: an end, or a reset where the peer has not read what was sent.
         boolean dropped = call.connection().socket().isConnected()
-                && !(cause instanceof RefusedException || cause instanceof SSLException);
+                && !(cause instanceof HandshakeRefusedException || cause instanceof SSLException);
         closeQuietly(call.connection().socket());
-        Dial dial = call.dial();
+        OutgoingDial dial = call.dial();
         if (dropped && attempts.merge(dial, 1, Integer::sum) < DIAL_ATTEMPTS) {
             connect(dial);
             return;
@@ -413,10 +415,10 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     private void abandon(IncomingHandshake caller) {
-        LaneDoor door = caller.isProven() ? doors.get(caller.hello().lane()) : null;
+        ChannelConnections door = caller.isProven() ? doors.get(caller.hello().lane()) : null;
         if (door != null
-                && caller.verdict() == Verdict.ACCEPTED
-                && caller.hello().purpose() == Hello.Purpose.DATA) {
+                && caller.verdict() == HandshakeReply.ACCEPTED
+                && caller.hello().purpose() == HandshakeRequest.Purpose.DATA) {
             door.abandoned(caller.hello().from());
         }
     }
@@ -452,7 +454,8 @@ final class ConnectionSetup implements AutoCloseable {
                 oldest = unproven.oldest()) {
             refuse(
                     oldest.get(),
-                    new RefusedException("it did not prove itself within " + handshakeTimeout.toMillis() + " ms"));
+                    new HandshakeRefusedException(
+                            "it did not prove itself within " + handshakeTimeout.toMillis() + " ms"));
         }
         if (acceptAgainNanos != Long.MAX_VALUE && acceptAgainNanos - now <= 0) {
             acceptAgainNanos = Long.MAX_VALUE;
@@ -463,17 +466,17 @@ final class ConnectionSetup implements AutoCloseable {
         }
     }
 
-    private void drain(SocketChannel lingering) {
+    private void drain(SocketChannel lingeringThreads) {
         try {
             int read = 1;
             while (read > 0) {
-                read = lingering.read(discard.clear());
+                read = lingeringThreads.read(discard.clear());
             }
             if (read < 0) {
-                lingering.close();
+                lingeringThreads.close();
             }
         } catch (IOException _) {
-            closeQuietly(lingering);
+            closeQuietly(lingeringThreads);
         }
     }
 

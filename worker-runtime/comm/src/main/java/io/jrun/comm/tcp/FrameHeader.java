@@ -100,11 +100,11 @@ record FrameHeader(
     /**
      * Reads {@link #BYTES} bytes from position 0.
      *
-     * @throws RefusedException if they are no header
+     * @throws HandshakeRefusedException if they are no header
      */
-    static FrameHeader decode(ByteBuffer source) throws RefusedException {
+    static FrameHeader decode(ByteBuffer source) throws HandshakeRefusedException {
         if (source.getInt(0) != MAGIC) {
-            throw new RefusedException("its stream is out of step: no frame where one must begin");
+            throw new HandshakeRefusedException("its stream is out of step: no frame where one must begin");
         }
         return new FrameHeader(
                 source.getInt(4),

@@ -81,10 +81,10 @@ abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
         finished = true;
     }
 
-    static int checkedLength(int length) throws RefusedException {
-        if (length < 0 || length > Notice.MAX_BYTES) {
-            throw new RefusedException(
-                    "it announces " + length + " bytes in the handshake (at most " + Notice.MAX_BYTES + ")");
+    static int checkedLength(int length) throws HandshakeRefusedException {
+        if (length < 0 || length > FailureNotice.MAX_BYTES) {
+            throw new HandshakeRefusedException(
+                    "it announces " + length + " bytes in the handshake (at most " + FailureNotice.MAX_BYTES + ")");
         }
         return length;
     }

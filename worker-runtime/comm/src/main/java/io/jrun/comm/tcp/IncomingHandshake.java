@@ -14,35 +14,35 @@ final class IncomingHandshake extends Handshake {
     }
 
     private final WorldContext world;
-    private final Prover prover;
+    private final SecretProof prover;
     private final long deadlineNanos;
     private final Nonce challenge;
     private Step step = Step.HELLO;
-    private @Nullable Hello hello;
+    private @Nullable HandshakeRequest hello;
     private byte[] content = new byte[0];
     private boolean proven;
-    private Verdict verdict = Verdict.CLOSED;
+    private HandshakeReply verdict = HandshakeReply.CLOSED;
 
-    IncomingHandshake(Connection connection, WorldContext world, Prover prover, long deadlineNanos) {
+    IncomingHandshake(Connection connection, WorldContext world, SecretProof prover, long deadlineNanos) {
         super(connection);
         this.world = world;
         this.prover = prover;
         this.deadlineNanos = deadlineNanos;
         this.challenge = prover.nonce();
-        expect(Hello.BYTES);
+        expect(HandshakeRequest.BYTES);
     }
 
     @Override
     void received(ByteBuffer message) throws IOException {
         switch (step) {
             case HELLO -> {
-                Hello received = Hello.decode(message);
+                HandshakeRequest received = HandshakeRequest.decode(message);
                 check(received);
                 hello = received;
-                send(ByteBuffer.allocate(Nonce.BYTES + Prover.BYTES)
+                send(ByteBuffer.allocate(Nonce.BYTES + SecretProof.BYTES)
                         .put(challenge.toArray())
                         .put(prover.prove(
-                                Prover.Role.CALLED,
+                                SecretProof.Role.CALLED,
                                 received,
                                 challenge,
                                 connection().binding(),
@@ -54,13 +54,13 @@ final class IncomingHandshake extends Handshake {
             case LENGTH -> {
                 content = new byte[checkedLength(message.getInt())];
                 step = Step.PROOF;
-                expect(content.length + Prover.BYTES);
+                expect(content.length + SecretProof.BYTES);
             }
             case PROOF -> {
                 message.get(content);
                 prover.check(
-                        take(message, Prover.BYTES),
-                        Prover.Role.CALLER,
+                        take(message, SecretProof.BYTES),
+                        SecretProof.Role.CALLER,
                         hello(),
                         challenge,
                         connection().binding(),
@@ -70,20 +70,21 @@ final class IncomingHandshake extends Handshake {
         }
     }
 
-    private void check(Hello received) throws RefusedException {
+    private void check(HandshakeRequest received) throws HandshakeRefusedException {
         if (received.round() != world.round()) {
-            throw new RefusedException("it belongs to round " + received.round() + " (this is " + world.round() + ")");
+            throw new HandshakeRefusedException(
+                    "it belongs to round " + received.round() + " (this is " + world.round() + ")");
         }
         int from = received.from();
         if (received.to() != world.rank() || from < 0 || from >= world.peers().size() || from == world.rank()) {
-            throw new RefusedException(
+            throw new HandshakeRefusedException(
                     "rank " + from + " calls rank " + received.to() + " (this is rank " + world.rank() + ")");
         }
     }
 
     /** What the caller said; only its proof makes it true. */
-    Hello hello() {
-        Hello received = hello;
+    HandshakeRequest hello() {
+        HandshakeRequest received = hello;
         if (received == null) {
             throw new IllegalStateException("the hello has not arrived");
         }
@@ -96,19 +97,19 @@ final class IncomingHandshake extends Handshake {
     }
 
     /** What the caller's notice says. */
-    Notice notice() throws RefusedException {
-        return Notice.decode(content);
+    FailureNotice notice() throws HandshakeRefusedException {
+        return FailureNotice.decode(content);
     }
 
     /** Answers the caller. */
-    void answer(Verdict answer, byte[] reason) throws IOException {
+    void answer(HandshakeReply answer, byte[] reason) throws IOException {
         byte[] head = ByteBuffer.allocate(OutgoingHandshake.VERDICT_BYTES + reason.length)
                 .put(WireEnum.code(answer))
                 .putInt(reason.length)
                 .put(reason)
                 .array();
         byte[] proof = prover.prove(
-                Prover.Role.VERDICT, hello(), challenge, connection().binding(), head);
+                SecretProof.Role.VERDICT, hello(), challenge, connection().binding(), head);
         send(ByteBuffer.allocate(head.length + proof.length)
                 .put(head)
                 .put(proof)
@@ -118,7 +119,7 @@ final class IncomingHandshake extends Handshake {
     }
 
     /** The answer given. */
-    Verdict verdict() {
+    HandshakeReply verdict() {
         return verdict;
     }
 

@@ -20,24 +20,24 @@ final class OutgoingHandshake extends Handshake {
     /** A verdict without its reason: code and length of the reason. */
     static final int VERDICT_BYTES = 1 + Integer.BYTES;
 
-    private final Dial dial;
-    private final Prover prover;
-    private final Hello hello;
+    private final OutgoingDial dial;
+    private final SecretProof prover;
+    private final HandshakeRequest hello;
     private Step step = Step.CHALLENGE;
     private @Nullable Nonce challenge;
     private byte[] head = new byte[0];
-    private Verdict verdict = Verdict.CLOSED;
+    private HandshakeReply verdict = HandshakeReply.CLOSED;
 
-    OutgoingHandshake(Connection connection, Dial dial, Hello hello, Prover prover) {
+    OutgoingHandshake(Connection connection, OutgoingDial dial, HandshakeRequest hello, SecretProof prover) {
         super(connection);
         this.dial = dial;
         this.prover = prover;
         this.hello = hello;
         send(ByteBuffer.wrap(hello.encode()));
-        expect(Nonce.BYTES + Prover.BYTES);
+        expect(Nonce.BYTES + SecretProof.BYTES);
     }
 
-    Dial dial() {
+    OutgoingDial dial() {
         return dial;
     }
 
@@ -57,13 +57,19 @@ final class OutgoingHandshake extends Handshake {
             case CHALLENGE -> {
                 Nonce received = Nonce.read(message);
                 byte[] binding = connection().binding();
-                prover.check(take(message, Prover.BYTES), Prover.Role.CALLED, hello, received, binding, new byte[0]);
+                prover.check(
+                        take(message, SecretProof.BYTES),
+                        SecretProof.Role.CALLED,
+                        hello,
+                        received,
+                        binding,
+                        new byte[0]);
                 challenge = received;
                 byte[] content = dial.content();
-                send(ByteBuffer.allocate(Integer.BYTES + content.length + Prover.BYTES)
+                send(ByteBuffer.allocate(Integer.BYTES + content.length + SecretProof.BYTES)
                         .putInt(content.length)
                         .put(content)
-                        .put(prover.prove(Prover.Role.CALLER, hello, received, binding, content))
+                        .put(prover.prove(SecretProof.Role.CALLER, hello, received, binding, content))
                         .flip());
                 step = Step.VERDICT;
                 expect(VERDICT_BYTES);
@@ -72,24 +78,24 @@ final class OutgoingHandshake extends Handshake {
                 head = take(message, message.remaining());
                 int length = checkedLength(ByteBuffer.wrap(head).getInt(1));
                 step = Step.REASON;
-                expect(length + Prover.BYTES);
+                expect(length + SecretProof.BYTES);
             }
             case REASON -> {
-                int length = message.remaining() - Prover.BYTES;
+                int length = message.remaining() - SecretProof.BYTES;
                 byte[] whole = ByteBuffer.allocate(head.length + length)
                         .put(head)
                         .put(message.slice(0, length))
                         .array();
                 message.position(length);
                 prover.check(
-                        take(message, Prover.BYTES),
-                        Prover.Role.VERDICT,
+                        take(message, SecretProof.BYTES),
+                        SecretProof.Role.VERDICT,
                         hello,
                         challenge(),
                         connection().binding(),
                         whole);
                 head = whole;
-                verdict = WireEnum.constant(Verdict.values(), whole[0], "verdict");
+                verdict = WireEnum.constant(HandshakeReply.values(), whole[0], "verdict");
                 finish();
             }
         }
@@ -104,13 +110,13 @@ final class OutgoingHandshake extends Handshake {
     }
 
     /** The answer received. */
-    Verdict verdict() {
+    HandshakeReply verdict() {
         return verdict;
     }
 
-    /** The reason that came with {@link Verdict#FAILED}. */
-    Notice reason() throws RefusedException {
+    /** The reason that came with {@link HandshakeReply#FAILED}. */
+    FailureNotice reason() throws HandshakeRefusedException {
         ByteBuffer whole = ByteBuffer.wrap(head, VERDICT_BYTES, head.length - VERDICT_BYTES);
-        return Notice.decode(take(whole, whole.remaining()));
+        return FailureNotice.decode(take(whole, whole.remaining()));
     }
 }

@@ -5,7 +5,7 @@ import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.PausePoint;
 import io.jrun.comm.collective.Algorithm;
 import io.jrun.comm.collective.AlgorithmSelector;
-import io.jrun.comm.collective.Collectives;
+import io.jrun.comm.collective.CollectiveAlgorithms;
 import io.jrun.comm.collective.KernelReduction;
 import io.jrun.comm.collective.Reduction;
 import java.lang.foreign.Arena;
@@ -15,10 +15,10 @@ import java.util.List;
 final class Stripe implements AutoCloseable {
     private final GroupContext group;
     private final AlgorithmSelector selector;
-    private final TcpLane lane;
+    private final TcpChannel lane;
     private final KernelReduction arithmetic;
 
-    Stripe(GroupContext group, AlgorithmSelector selector, TcpLane lane, Arena arena, PausePoint pause) {
+    Stripe(GroupContext group, AlgorithmSelector selector, TcpChannel lane, Arena arena, PausePoint pause) {
         this.group = group;
         this.selector = selector;
         this.lane = lane;
@@ -30,7 +30,7 @@ final class Stripe implements AutoCloseable {
                 selector.choose(call.kind(), call.typicalBytes(group.size()), group.size(), group.deterministic());
         Reduction reduction = arithmetic.bind(call, group.size());
         lane.begin(call, algorithm);
-        Collectives.run(lane, call, algorithm, reduction);
+        CollectiveAlgorithms.run(lane, call, algorithm, reduction);
         lane.finish();
     }
 

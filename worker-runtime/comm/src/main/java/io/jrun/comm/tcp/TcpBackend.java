@@ -40,8 +40,8 @@ final class TcpBackend implements Backend {
     private final Stripes collectives;
     private final Consumer<CommException> onFailure;
     private final Set<Integer> alwaysTold;
-    private final ConcurrentHashMap<Direction, TcpLane> messages = new ConcurrentHashMap<>();
-    private final AtomicReference<@Nullable Farewell> farewell = new AtomicReference<>();
+    private final ConcurrentHashMap<Direction, TcpChannel> messages = new ConcurrentHashMap<>();
+    private final AtomicReference<@Nullable FailureGossip> failureGossip = new AtomicReference<>();
 
     private TcpBackend(
             GroupContext group,
@@ -88,7 +88,7 @@ final class TcpBackend implements Backend {
 
     private void runMessage(Call call) {
         pause.reached(call, "enter");
-        TcpLane lane = messages(call.root(), call.kind());
+        TcpChannel lane = messages(call.root(), call.kind());
         lane.begin(call, Algorithm.DIRECT);
         MemorySegment buffer = call.input().asSlice(0, call.bytes());
         lane.await(call.kind() == OpKind.SEND ? lane.send(call.root(), buffer) : lane.receive(call.root(), buffer));
@@ -103,7 +103,7 @@ final class TcpBackend implements Backend {
     @Override
     public Envelope next(Call receive) {
         try {
-            TcpLane lane = messages(receive.root(), OpKind.RECV);
+            TcpChannel lane = messages(receive.root(), OpKind.RECV);
             lane.begin(receive, Algorithm.DIRECT);
             return lane.next(receive.root());
         } catch (CommException failure) {
@@ -139,11 +139,12 @@ final class TcpBackend implements Backend {
     @Override
     public void healthChanged() {
         collectives.wake();
-        messages.values().forEach(TcpLane::wake);
+        messages.values().forEach(TcpChannel::wake);
         CommException cause = group.health().cause();
-        if (cause != null && farewell.get() == null) {
-            Farewell mine = new Farewell(group, LaneId.ofCollectives(group), neighbours(), this::failedElsewhere);
-            if (farewell.compareAndSet(null, mine)) {
+        if (cause != null && failureGossip.get() == null) {
+            FailureGossip mine =
+                    new FailureGossip(group, ChannelId.ofCollectives(group), neighbours(), this::failedElsewhere);
+            if (failureGossip.compareAndSet(null, mine)) {
                 mine.sayBy(setup);
             }
         }
@@ -152,21 +153,21 @@ final class TcpBackend implements Backend {
     @Override
     public void close() {
         awaitFarewell();
-        messages.values().forEach(TcpLane::close);
+        messages.values().forEach(TcpChannel::close);
         collectives.close();
         arena.close();
     }
 
     // A failing rank often ends its process at once; its peers should hear why rather than find a cut connection.
     private void awaitFarewell() {
-        Farewell said = farewell.get();
+        FailureGossip said = failureGossip.get();
         if (said != null) {
             said.await();
         }
     }
 
     private Set<Integer> neighbours() {
-        Set<Integer> result = Farewell.audience(group.rank(), group.size());
+        Set<Integer> result = FailureGossip.audience(group.rank(), group.size());
         result.addAll(alwaysTold);
         result.addAll(collectives.neighbours());
         messages.values().forEach(lane -> result.addAll(lane.neighbours()));
@@ -179,29 +180,29 @@ final class TcpBackend implements Backend {
                 : options.selector().forcing(group.algorithm());
         List<Stripe> stripes = new ArrayList<>();
         for (int index = 0; index < options.connections(); index++) {
-            TcpLane lane = openLane(LaneId.ofCollectives(group, index));
+            TcpChannel lane = openLane(ChannelId.ofCollectives(group, index));
             stripes.add(new Stripe(group, selector, lane, arena, pause));
         }
         return new Stripes(group, stripes, this::failed);
     }
 
-    private TcpLane messages(int peer, OpKind kind) {
+    private TcpChannel messages(int peer, OpKind kind) {
         return messages.computeIfAbsent(new Direction(peer, kind), this::openMessages);
     }
 
-    private TcpLane openMessages(Direction direction) {
+    private TcpChannel openMessages(Direction direction) {
         boolean outgoing = direction.kind() == OpKind.SEND;
         int sender = outgoing ? group.rank() : direction.peer();
         int receiver = outgoing ? direction.peer() : group.rank();
-        return openLane(LaneId.ofMessages(group, sender, receiver));
+        return openLane(ChannelId.ofMessages(group, sender, receiver));
     }
 
-    private TcpLane openLane(long id) {
+    private TcpChannel openLane(long id) {
         try {
             Selector laneSelector = Selector.open();
-            LaneDoor door = new LaneDoor(id, group, setup, laneSelector, this::failedElsewhere);
+            ChannelConnections door = new ChannelConnections(id, group, setup, laneSelector, this::failedElsewhere);
             setup.register(door);
-            return new TcpLane(group, door, setup, laneSelector);
+            return new TcpChannel(group, door, setup, laneSelector);
         } catch (IOException e) {
             throw new CommException(
                     ErrorCode.SYSTEM, "group " + group.name() + ": cannot open a selector: " + e.getMessage(), e);

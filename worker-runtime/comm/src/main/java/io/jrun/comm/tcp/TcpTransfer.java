@@ -1,6 +1,6 @@
 package io.jrun.comm.tcp;
 
-import io.jrun.comm.collective.Links;
+import io.jrun.comm.collective.PeerLinks;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 
@@ -9,11 +9,11 @@ import java.nio.ByteBuffer;
  * {@link ByteBuffer} ends at 2 GiB); heap memory passes through the pair's staging buffer, since the JDK would copy the
  * whole rest of a heap buffer for every system call that moves a part of it. Confined to the lane's thread.
  */
-final class TcpTransfer implements Links.Transfer {
+final class TcpTransfer implements PeerLinks.Transfer {
     private static final long MAX_WINDOW = 1 << 24;
     private static final ByteBuffer EMPTY = ByteBuffer.allocateDirect(0);
 
-    private final Pair pair;
+    private final PeerStream pair;
     private final MemorySegment memory;
     private final int step;
     private final boolean isHeader;
@@ -21,11 +21,11 @@ final class TcpTransfer implements Links.Transfer {
     private ByteBuffer window = EMPTY;
     private boolean done;
 
-    TcpTransfer(Pair pair, MemorySegment memory, int step) {
+    TcpTransfer(PeerStream pair, MemorySegment memory, int step) {
         this(pair, memory, step, false);
     }
 
-    private TcpTransfer(Pair pair, MemorySegment memory, int step, boolean isHeader) {
+    private TcpTransfer(PeerStream pair, MemorySegment memory, int step, boolean isHeader) {
         this.pair = pair;
         this.memory = memory;
         this.step = step;
@@ -33,7 +33,7 @@ final class TcpTransfer implements Links.Transfer {
     }
 
     /** A receive that is done with the header of the next frame. */
-    static TcpTransfer ofHeader(Pair pair) {
+    static TcpTransfer ofHeader(PeerStream pair) {
         return new TcpTransfer(pair, MemorySegment.NULL, 0, true);
     }
 
@@ -52,7 +52,7 @@ final class TcpTransfer implements Links.Transfer {
         window = EMPTY;
     }
 
-    Pair pair() {
+    PeerStream pair() {
         return pair;
     }
 
@@ -70,7 +70,7 @@ final class TcpTransfer implements Links.Transfer {
     }
 
     /** The next bytes to write; never empty unless all are written. */
-    ByteBuffer outgoing(Staging staging) {
+    ByteBuffer outgoing(StagingBuffer staging) {
         if (!window.hasRemaining() && !isDrained()) {
             openWindow(staging);
             if (!memory.isNative()) {
@@ -81,7 +81,7 @@ final class TcpTransfer implements Links.Transfer {
     }
 
     /** Where the next bytes are to be read to; never without room unless all are read. */
-    ByteBuffer incoming(Staging staging) {
+    ByteBuffer incoming(StagingBuffer staging) {
         if (!window.hasRemaining() && !isDrained()) {
             openWindow(staging);
         }
@@ -89,19 +89,19 @@ final class TcpTransfer implements Links.Transfer {
     }
 
     /** Brings what has been read where it belongs. */
-    void landed(Staging staging) {
+    void landed(StagingBuffer staging) {
         if (!memory.isNative() && !window.hasRemaining() && window.limit() > 0) {
             MemorySegment.copy(staging.memory(), 0, memory, windowStart, window.limit());
         }
     }
 
-    private void openWindow(Staging staging) {
+    private void openWindow(StagingBuffer staging) {
         windowStart += window.position();
         long left = length() - windowStart;
         if (memory.isNative()) {
             window = memory.asSlice(windowStart, Math.min(left, MAX_WINDOW)).asByteBuffer();
         } else {
-            window = staging.buffer((int) Math.min(left, Staging.BYTES));
+            window = staging.buffer((int) Math.min(left, StagingBuffer.BYTES));
         }
     }
 }

@@ -115,7 +115,7 @@ final class TlsConnection implements Connection {
                     return result.bytesConsumed() > 0 || result.bytesProduced() > 0;
                 }
                 case CLOSED -> ended = true;
-                case BUFFER_OVERFLOW -> throw new RefusedException("it sent a TLS record longer than agreed");
+                case BUFFER_OVERFLOW -> throw new HandshakeRefusedException("it sent a TLS record longer than agreed");
                 case BUFFER_UNDERFLOW -> {
                     int received = socket.read(incoming);
                     if (received < 0) {

@@ -16,9 +16,9 @@ final class WireEnum {
      * @param values all constants
      * @param what names the field in the error
      */
-    static <E extends Enum<E>> E constant(E[] values, byte code, String what) throws RefusedException {
+    static <E extends Enum<E>> E constant(E[] values, byte code, String what) throws HandshakeRefusedException {
         if (code < 0 || code >= values.length) {
-            throw new RefusedException("it sent the unknown " + what + " " + code);
+            throw new HandshakeRefusedException("it sent the unknown " + what + " " + code);
         }
         return values[code];
     }

@@ -34,7 +34,7 @@ public final class WorkerMain {
         if (main != null && invoke(main, Arrays.copyOfRange(args, 1, args.length), record)) {
             OpenDumps.worldsClosed();
             OpenChannels.leaveAll();
-            Lingering.watch();
+            LingeringThreads.watch();
         }
     }
 

@@ -1,5 +1,5 @@
 /**
- * How a worker process of a Java program starts and ends. Entry class: {@link io.jrun.comm.worker.WorkerMain}, which the
+ * How a worker process of a Java program starts and ends. Entry class: {@code WorkerMain}, which the
  * agent puts before the user's main class.
  */
 @NullMarked

@@ -28,7 +28,7 @@ class AlgorithmPathsTest {
     private static final int COUNT = 1 << 20;
 
     /** Counts what is sent; what is received has always come. */
-    private static final class CountingLinks implements Links {
+    private static final class CountingLinks implements PeerLinks {
         private final int rank;
         private final long[] sentTo = new long[SIZE];
         private MemorySegment scratch = MemorySegment.NULL;
@@ -96,7 +96,7 @@ class AlgorithmPathsTest {
             long count = isOfBlocks ? COUNT / SIZE : COUNT;
             Call call = new Call(0, kind, DataType.F32, ReduceOp.SUM, count, 0, input, output, deadline);
             KernelReduction arithmetic = new KernelReduction(arena, PausePoint.NONE);
-            Collectives.run(links, call, algorithm, arithmetic.bind(call, SIZE));
+            CollectiveAlgorithms.run(links, call, algorithm, arithmetic.bind(call, SIZE));
         }
         List<Long> expected = new ArrayList<>();
         Arrays.stream(quarters.split(" ", -1)).forEach(share -> expected.add(Long.parseLong(share) * quarter));

@@ -60,7 +60,8 @@ class FrameCodecTest {
                                 "past barrier #13",
                                 "",
                                 true,
-                                Optional.of(new Awaiting("recv #14 on world", "world", 14, true, List.of(15, 16))))));
+                                Optional.of(new BlockedOperation(
+                                        "recv #14 on world", "world", 14, true, List.of(15, 16))))));
     }
 
     private static Frame read(byte[] bytes) throws IOException {

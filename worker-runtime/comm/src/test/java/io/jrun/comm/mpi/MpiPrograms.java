@@ -14,7 +14,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 
-/** What the ranks of {@link MpiWorldTest} run; what is wrong ends them with an exception. */
+/** What the ranks of {@link MpiWorldIT} run; what is wrong ends them with an exception. */
 public final class MpiPrograms {
     private MpiPrograms() {}
 

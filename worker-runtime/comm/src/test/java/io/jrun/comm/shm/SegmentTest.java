@@ -64,7 +64,7 @@ class SegmentTest {
     void theSweepTakesLeftoversOnly() throws Exception {
         Path leftover = Files.createFile(FILE.resolveSibling(NAME + "-leftover"));
         try (Segment living = Segment.create(NAME, 4096, 4096).orElseThrow()) {
-            Sweeper.sweep(NAME, (Integer) Files.getAttribute(leftover, "unix:uid"));
+            SegmentSweeper.sweep(NAME, (Integer) Files.getAttribute(leftover, "unix:uid"));
             assertThat(leftover).doesNotExist();
             assertThat(FILE).exists();
             assertThat(living.memory().byteSize()).isEqualTo(4096);

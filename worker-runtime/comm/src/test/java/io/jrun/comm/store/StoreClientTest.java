@@ -6,9 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
-import io.jrun.comm.LocalWorld;
 import io.jrun.comm.Store;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.local.LocalWorld;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;

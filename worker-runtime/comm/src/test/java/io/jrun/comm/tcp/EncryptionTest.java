@@ -79,7 +79,7 @@ class EncryptionTest {
                 Socket stranger = new Socket(
                         InetAddress.getLoopbackAddress(), world.peer(1).tcpPort())) {
             stranger.setSoTimeout(20_000);
-            stranger.getOutputStream().write(new byte[Hello.BYTES]);
+            stranger.getOutputStream().write(new byte[HandshakeRequest.BYTES]);
             byte[] answer = stranger.getInputStream().readAllBytes();
             assertThat(answer).hasSizeLessThan(100); // at most TLS's alert
             assertThat(world.log()).singleElement().asString().contains("no TLS with it");

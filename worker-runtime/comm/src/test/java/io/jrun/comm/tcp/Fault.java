@@ -48,8 +48,8 @@ public record Fault(Kind kind, long at, long seed) {
 
     /** The two ways through a connection; before the payload come the handshake and a first frame's header. */
     public enum Direction {
-        TO_CALLED(Hello.BYTES, Integer.BYTES + Prover.BYTES),
-        TO_CALLER(Nonce.BYTES + Prover.BYTES + 1, Integer.BYTES + Prover.BYTES);
+        TO_CALLED(HandshakeRequest.BYTES, Integer.BYTES + SecretProof.BYTES),
+        TO_CALLER(Nonce.BYTES + SecretProof.BYTES + 1, Integer.BYTES + SecretProof.BYTES);
 
         private final long lengthAt;
         private final long headerAt;

@@ -37,7 +37,7 @@ final class FrameStream {
             if (ByteBuffer.wrap(length).getInt() != 0) {
                 return;
             }
-            pass(Prover.BYTES);
+            pass(SecretProof.BYTES);
             for (long frame = 0; frame < fault.at(); frame++) {
                 out.write(frame());
             }

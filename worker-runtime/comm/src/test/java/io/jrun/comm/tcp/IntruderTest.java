@@ -44,8 +44,8 @@ class IntruderTest {
     /** A stranger's connection to rank 1, which says it is rank 0. */
     private static final class Intruder implements AutoCloseable {
         private final Socket socket;
-        private final Prover prover;
-        private final Hello hello;
+        private final SecretProof prover;
+        private final HandshakeRequest hello;
 
         Intruder(TcpRanks world, Bytes secret, int round) throws IOException {
             this(world, secret, round, LANE);
@@ -55,8 +55,8 @@ class IntruderTest {
             this.socket =
                     new Socket(InetAddress.getLoopbackAddress(), world.peer(1).tcpPort());
             this.socket.setSoTimeout(PATIENCE_MILLIS);
-            this.prover = new Prover(secret);
-            this.hello = new Hello(Hello.Purpose.DATA, round, 0, 1, lane, prover.nonce());
+            this.prover = new SecretProof(secret);
+            this.hello = new HandshakeRequest(HandshakeRequest.Purpose.DATA, round, 0, 1, lane, prover.nonce());
         }
 
         void send(byte[] bytes) throws IOException {
@@ -64,8 +64,8 @@ class IntruderTest {
         }
 
         Nonce challenge() throws IOException {
-            byte[] answer = socket.getInputStream().readNBytes(Nonce.BYTES + Prover.BYTES);
-            assertThat(answer).hasSize(Nonce.BYTES + Prover.BYTES);
+            byte[] answer = socket.getInputStream().readNBytes(Nonce.BYTES + SecretProof.BYTES);
+            assertThat(answer).hasSize(Nonce.BYTES + SecretProof.BYTES);
             return Nonce.read(ByteBuffer.wrap(answer));
         }
 
@@ -73,7 +73,7 @@ class IntruderTest {
             ByteArrayOutputStream bytes = new ByteArrayOutputStream();
             DataOutputStream out = new DataOutputStream(bytes);
             out.writeInt(0);
-            out.write(prover.prove(Prover.Role.CALLER, hello, challenge, NO_BINDING, new byte[0]));
+            out.write(prover.prove(SecretProof.Role.CALLER, hello, challenge, NO_BINDING, new byte[0]));
             return bytes.toByteArray();
         }
 
@@ -102,7 +102,7 @@ class IntruderTest {
     @Test
     void garbageIsRefusedAndReportedOnce() throws Exception {
         try (TcpRanks world = TcpRanks.start(2)) {
-            byte[] garbage = new byte[Hello.BYTES];
+            byte[] garbage = new byte[HandshakeRequest.BYTES];
             for (int seed = 0; seed < 5; seed++) {
                 new Random(seed).nextBytes(garbage);
                 try (Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
@@ -168,7 +168,8 @@ class IntruderTest {
         try (TcpRanks world = TcpRanks.start(2);
                 Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
             Nonce nonce = intruder.hello.nonce();
-            intruder.send(new Hello(Hello.Purpose.DATA, TcpRanks.ROUND, from, to, LANE, nonce).encode());
+            intruder.send(new HandshakeRequest(HandshakeRequest.Purpose.DATA, TcpRanks.ROUND, from, to, LANE, nonce)
+                    .encode());
             intruder.assertTurnedAway();
             assertThat(world.log())
                     .singleElement()
@@ -210,8 +211,9 @@ class IntruderTest {
                 world, TcpRanks.SECRET, TcpRanks.ROUND, world.rank(1).lane());
         impostor.send(impostor.hello.encode());
         impostor.send(impostor.proof(impostor.challenge()));
-        byte[] verdict = impostor.socket.getInputStream().readNBytes(OutgoingHandshake.VERDICT_BYTES + Prover.BYTES);
-        assertThat(verdict[0]).isEqualTo(WireEnum.code(Verdict.ACCEPTED));
+        byte[] verdict =
+                impostor.socket.getInputStream().readNBytes(OutgoingHandshake.VERDICT_BYTES + SecretProof.BYTES);
+        assertThat(verdict[0]).isEqualTo(WireEnum.code(HandshakeReply.ACCEPTED));
         return impostor;
     }
 
@@ -337,7 +339,7 @@ class IntruderTest {
     private static void assertGetsAtMostAChallenge(Intruder intruder) throws IOException {
         try {
             byte[] answer = intruder.socket.getInputStream().readAllBytes();
-            assertThat(answer.length).isLessThanOrEqualTo(Nonce.BYTES + Prover.BYTES);
+            assertThat(answer.length).isLessThanOrEqualTo(Nonce.BYTES + SecretProof.BYTES);
         } catch (SocketException _) {
             return; // A reset says the same.
         }
@@ -434,7 +436,7 @@ class IntruderTest {
     @Test
     void aConnectionCutInTheMiddleOfTheHandshakeChangesNothing() throws Exception {
         try (TcpRanks world = TcpRanks.start(2)) {
-            for (int length : new int[] {0, 1, Hello.BYTES - 1, Hello.BYTES}) {
+            for (int length : new int[] {0, 1, HandshakeRequest.BYTES - 1, HandshakeRequest.BYTES}) {
                 try (Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
                     byte[] hello = intruder.hello.encode();
                     intruder.socket.getOutputStream().write(hello, 0, length);

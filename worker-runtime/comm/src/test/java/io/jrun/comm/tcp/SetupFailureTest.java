@@ -95,7 +95,7 @@ class SetupFailureTest {
     private void failSetup() throws IOException {
         try (Socket stranger = new Socket(InetAddress.getLoopbackAddress(), first.tcpPort())) {
             stranger.setSoTimeout(PATIENCE_MILLIS);
-            stranger.getOutputStream().write(new byte[Hello.BYTES]);
+            stranger.getOutputStream().write(new byte[HandshakeRequest.BYTES]);
             assertThat(stranger.getInputStream().read()).isEqualTo(-1);
         } catch (SocketException _) {
             // A reset says the same.

@@ -66,8 +66,8 @@ public final class Switchboard implements AutoCloseable {
     }
 
     private void connect(Socket caller, int to, int port) throws IOException {
-        byte[] hello = caller.getInputStream().readNBytes(Hello.BYTES);
-        int from = Hello.decode(ByteBuffer.wrap(hello)).from();
+        byte[] hello = caller.getInputStream().readNBytes(HandshakeRequest.BYTES);
+        int from = HandshakeRequest.decode(ByteBuffer.wrap(hello)).from();
         Line line = new Line(from, to, caller, new Socket(InetAddress.getLoopbackAddress(), port));
         lines.add(line);
         if (cutOff.stream().anyMatch(line::concerns)) {

@@ -147,7 +147,7 @@ final class TcpRanks implements AutoCloseable {
         GroupContext group =
                 new GroupContext(context, "world", rank, peers, deterministic, Duration.ofSeconds(20), health);
         factories.add(factory);
-        ranks.add(new Rank(rank, peers.size(), factory.create(group), health, LaneId.ofCollectives(group)));
+        ranks.add(new Rank(rank, peers.size(), factory.create(group), health, ChannelId.ofCollectives(group)));
     }
 
     Rank rank(int rank) {

@@ -1,4 +1,4 @@
-/** Tests of the TCP data plane; {@link io.jrun.comm.tcp.TcpRanks} is their world. */
+/** Tests of the TCP data plane; {@code TcpRanks} is their world. */
 @NullMarked
 package io.jrun.comm.tcp;
 

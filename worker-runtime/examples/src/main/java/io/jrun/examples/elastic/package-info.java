@@ -1,4 +1,4 @@
-/** Training that goes on when workers are lost. Entry: {@link io.jrun.examples.elastic.TrainElastic}. */
+/** Training that goes on when workers are lost. Entry: {@code TrainElastic}. */
 @NullMarked
 package io.jrun.examples.elastic;
 

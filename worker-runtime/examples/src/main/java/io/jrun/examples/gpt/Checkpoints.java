@@ -32,7 +32,7 @@ final class Checkpoints {
      * Loads the newest checkpoint on every rank. Rank 0 says which one that is, because other nodes may see a file later.
      *
      * @return the step after which it was saved; 0 if there is none
-     * @throws UsageException if the folder has a checkpoint that this run must not use
+     * @throws InvalidArgumentException if the folder has a checkpoint that this run must not use
      */
     long resume() {
         if (options.checkpoint().isEmpty()) {
@@ -46,13 +46,13 @@ final class Checkpoints {
             return 0;
         }
         if (!options.resume()) {
-            throw new UsageException(folder + " holds the checkpoint of step " + step[0]
+            throw new InvalidArgumentException(folder + " holds the checkpoint of step " + step[0]
                     + " already; go on from it with --resume, or choose another --checkpoint");
         }
         Map<String, String> saved = directory.metadata(step[0]);
         String savedModel = saved.getOrDefault(MODEL_KEY, "unknown");
         if (!savedModel.equals(options.model().summary())) {
-            throw new UsageException("the checkpoint in " + folder + " is of a model with " + savedModel
+            throw new InvalidArgumentException("the checkpoint in " + folder + " is of a model with " + savedModel
                     + ", this run's has " + options.model().summary());
         }
         String savedOrder = saved.getOrDefault(DATA_KEY, "unknown");

@@ -36,12 +36,12 @@ final class Corpus {
     /**
      * Reads up to --max-bytes from the folder, file or zip of --data, by default from the JDK's sources.
      *
-     * @throws UsageException if there is nothing to read; its line names --data
+     * @throws InvalidArgumentException if there is nothing to read; its line names --data
      */
     static Corpus load(GptOptions options) {
         Path path = options.data().orElseGet(Corpus::jdkSources);
         if (!Files.exists(path)) {
-            throw new UsageException(
+            throw new InvalidArgumentException(
                     options.data().isPresent()
                             ? "--data " + path + " does not exist"
                             : "this JDK has no " + path
@@ -51,13 +51,13 @@ final class Corpus {
             byte[] bytes = read(path, options.maxBytes());
             int least = 20 * (options.model().context() + 1);
             if (bytes.length < least) {
-                throw new UsageException(
+                throw new InvalidArgumentException(
                         "--data " + path + " has " + bytes.length + " bytes of text, expected at least " + least
                                 + " for --context " + options.model().context());
             }
             return new Corpus(bytes);
         } catch (IOException e) {
-            throw new UsageException("--data " + path + " cannot be read: " + e);
+            throw new InvalidArgumentException("--data " + path + " cannot be read: " + e);
         }
     }
 

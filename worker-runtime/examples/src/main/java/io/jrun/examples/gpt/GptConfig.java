@@ -8,7 +8,7 @@ package io.jrun.examples.gpt;
 record GptConfig(int layers, int width, int heads, int context, boolean isTied) {
     GptConfig {
         if (width % heads != 0) {
-            throw new UsageException("--width " + width + " is not a multiple of --heads " + heads);
+            throw new InvalidArgumentException("--width " + width + " is not a multiple of --heads " + heads);
         }
     }
 

@@ -86,7 +86,7 @@ record GptOptions(
 
     /** Reads the arguments; empty if they ask for help. */
     static Optional<GptOptions> parse(String[] args) {
-        Arguments given = Arguments.parse(args, VALUED, FLAGS);
+        CommandLineArguments given = CommandLineArguments.parse(args, VALUED, FLAGS);
         if (given.has("--help")) {
             return Optional.empty();
         }
@@ -113,7 +113,7 @@ record GptOptions(
                 given.number("--checkpoint-every", 0, 0),
                 given.has("--resume"));
         if (options.checkpoint().isEmpty() && (options.resume() || options.checkpointEvery() > 0)) {
-            throw new UsageException("--resume and --checkpoint-every need --checkpoint=DIR");
+            throw new InvalidArgumentException("--resume and --checkpoint-every need --checkpoint=DIR");
         }
         return Optional.of(options);
     }

@@ -29,7 +29,7 @@ public final class TrainGpt {
         try (World world = Distributed.init()) {
             try {
                 run(args, world);
-            } catch (UsageException e) {
+            } catch (InvalidArgumentException e) {
                 System.err.println("train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             }
@@ -65,7 +65,7 @@ public final class TrainGpt {
         Corpus corpus = Corpus.load(options);
         Windows windows = new Windows(corpus.train(), options.model().context());
         if (windows.count() < group.size()) {
-            throw new UsageException("the text makes " + windows.count() + " windows of "
+            throw new InvalidArgumentException("the text makes " + windows.count() + " windows of "
                     + options.model().context() + " bytes, too few for " + group.size()
                     + " ranks; give more text with --data or --max-bytes, or a smaller --context");
         }

@@ -1,6 +1,6 @@
 /**
  * The example program train.jar: a byte-level GPT trained with DistributedDataParallel on real text. It uses
- * only what every user of jrun can use. Entry class: {@link io.jrun.examples.gpt.TrainGpt}.
+ * only what every user of jrun can use. Entry class: {@code TrainGpt}.
  */
 @NullMarked
 package io.jrun.examples.gpt;

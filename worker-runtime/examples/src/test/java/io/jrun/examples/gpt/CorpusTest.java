@@ -69,12 +69,12 @@ class CorpusTest {
     @Test
     void whatCannotBeReadIsOneLineThatNamesData() throws IOException {
         assertThatThrownBy(() -> load("--data=" + folder.resolve("none")))
-                .isInstanceOf(UsageException.class)
+                .isInstanceOf(InvalidArgumentException.class)
                 .hasMessageContaining("--data")
                 .hasMessageContaining("does not exist");
         Path small = Files.writeString(folder.resolve("small.txt"), "too little");
         assertThatThrownBy(() -> load("--data=" + small))
-                .isInstanceOf(UsageException.class)
+                .isInstanceOf(InvalidArgumentException.class)
                 .hasMessageContaining("has 10 bytes of text");
     }
 

@@ -71,7 +71,7 @@ class GptOptionsTest {
             })
     void mistakesAreOneLineThatSaysWhatToDo(String argument, String message) {
         assertThatThrownBy(() -> GptOptions.parse(new String[] {argument}))
-                .isInstanceOf(UsageException.class)
+                .isInstanceOf(InvalidArgumentException.class)
                 .hasMessage(message);
     }
 

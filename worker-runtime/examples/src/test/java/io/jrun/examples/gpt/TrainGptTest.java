@@ -3,8 +3,8 @@ package io.jrun.examples.gpt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.comm.LocalWorld;
-import io.jrun.comm.LocalWorldOptions;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

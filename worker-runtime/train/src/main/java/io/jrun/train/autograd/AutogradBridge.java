@@ -18,5 +18,5 @@ public interface AutogradBridge {
      *
      * @param leaves tensors that require a gradient and have no history; kept alive by the watch
      */
-    LeafWatch watch(List<Tensor> leaves, IntConsumer accumulated);
+    LeafHooks watch(List<Tensor> leaves, IntConsumer accumulated);
 }

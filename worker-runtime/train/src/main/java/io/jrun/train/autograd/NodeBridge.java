@@ -24,11 +24,11 @@ final class NodeBridge implements AutogradBridge {
     private NodeBridge() {}
 
     @Override
-    public LeafWatch watch(List<Tensor> leaves, IntConsumer accumulated) {
+    public LeafHooks watch(List<Tensor> leaves, IntConsumer accumulated) {
         return new NodeWatch(leaves, accumulated);
     }
 
-    private static final class NodeWatch implements LeafWatch {
+    private static final class NodeWatch implements LeafHooks {
         /** A leaf refers to its node only weakly, so these keep the hooks' nodes alive between passes. */
         private final List<Node> nodes = new ArrayList<>();
 

@@ -1,8 +1,8 @@
 /**
  * Saves and restores training, in the safetensors format (https://github.com/huggingface/safetensors, README "Format").
  * A file is written whole or not at all, and everything read is checked against the format before a byte of it is used.
- * Entry class: {@link io.jrun.train.checkpoint.CheckpointDirectory}; for single files
- * {@link io.jrun.train.checkpoint.Safetensors}.
+ * Entry class: {@code CheckpointDirectory}; for single files
+ * {@code Safetensors}.
  */
 @NullMarked
 package io.jrun.train.checkpoint;

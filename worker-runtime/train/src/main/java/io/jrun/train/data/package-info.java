@@ -1,5 +1,5 @@
 /**
- * Which samples each rank sees. Entry class: {@link io.jrun.train.data.DistributedSampler}, after torch's
+ * Which samples each rank sees. Entry class: {@code DistributedSampler}, after torch's
  * {@code torch/utils/data/distributed.py}.
  */
 @NullMarked

@@ -5,7 +5,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
 import io.jrun.train.autograd.AutogradBridge;
-import io.jrun.train.autograd.LeafWatch;
+import io.jrun.train.autograd.LeafHooks;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -33,7 +33,7 @@ class GradientReducer implements AutoCloseable {
     private final ProcessGroup group;
     private final DdpOptions options;
     private final GradientMemory memory;
-    private final LeafWatch watch;
+    private final LeafHooks watch;
     /** One I32 per parameter: whether a rank used it. Only where unused parameters are allowed. */
     private final MemorySegment usedCounts;
 

@@ -1,7 +1,7 @@
 /**
  * Data parallel training: every rank holds the whole model and a share of the batch, gradients are averaged while the
  * backward pass is still running. Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training",
- * VLDB 2020. Entry class: {@link io.jrun.train.ddp.DistributedDataParallel}.
+ * VLDB 2020. Entry class: {@code DistributedDataParallel}.
  */
 @NullMarked
 package io.jrun.train.ddp;

@@ -64,7 +64,7 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
      * Goes on from the newest checkpoint in {@code directory}, if there is one, and has rank 0 write one there at the first
      * commit that is {@code everySteps} steps or more after the last, and at the next whenever one is asked for
      * ({@link World#checkpointRequested()}): what is left when no worker is that has a commit. Before
-     * {@link io.jrun.comm.elastic.Elastic#run}; the folder has to be visible wherever rank 0 may run.
+     * {@code Elastic.run}; the folder has to be visible wherever rank 0 may run.
      *
      * @param everySteps at least 1
      * @throws CheckpointException if the checkpoint is damaged or of another program, at a commit if it cannot be written

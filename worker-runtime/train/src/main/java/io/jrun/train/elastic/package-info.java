@@ -1,4 +1,4 @@
-/** Training that outlives the loss of some of its workers. Entry: {@link io.jrun.train.elastic.TrainingState}. */
+/** Training that outlives the loss of some of its workers. Entry: {@code TrainingState}. */
 @NullMarked
 package io.jrun.train.elastic;
 

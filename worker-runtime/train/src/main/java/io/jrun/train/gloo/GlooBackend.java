@@ -6,9 +6,9 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.NativeBuffers;
 import io.jrun.comm.backend.OpKind;
-import io.jrun.comm.backend.Rendezvous;
 import io.jrun.train.TensorMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -46,11 +46,11 @@ final class GlooBackend implements Backend {
     private static final int TAG = 0;
 
     private final GroupContext context;
-    private final Rendezvous rendezvous;
+    private final GroupRendezvous rendezvous;
     private final Arena memory = Arena.ofShared();
-    private volatile @Nullable GlooMeeting meeting;
+    private volatile @Nullable GlooRendezvous meeting;
 
-    GlooBackend(GroupContext context, Rendezvous rendezvous) {
+    GlooBackend(GroupContext context, GroupRendezvous rendezvous) {
         this.context = context;
         this.rendezvous = rendezvous;
     }
@@ -218,14 +218,14 @@ final class GlooBackend implements Backend {
     }
 
     private ProcessGroupGloo connected(Call call) {
-        GlooMeeting current = meeting;
+        GlooRendezvous current = meeting;
         return current != null ? current.group() : connect(call);
     }
 
     private synchronized ProcessGroupGloo connect(Call call) {
-        GlooMeeting current = meeting;
+        GlooRendezvous current = meeting;
         if (current == null) {
-            current = GlooMeeting.open(
+            current = GlooRendezvous.open(
                     context.rank(),
                     context.addresses(),
                     mine -> rendezvous.fromFirst(context, () -> mine, call.deadline()),
@@ -250,7 +250,7 @@ final class GlooBackend implements Backend {
      */
     @Override
     public synchronized void close() {
-        GlooMeeting current = meeting;
+        GlooRendezvous current = meeting;
         meeting = null;
         if (context.health().cause() == null) {
             if (current != null) {

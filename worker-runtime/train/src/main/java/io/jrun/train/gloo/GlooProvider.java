@@ -4,7 +4,7 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.BackendProvider;
 import io.jrun.comm.backend.GroupContext;
-import io.jrun.comm.backend.Rendezvous;
+import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.train.Libtorch;
 import java.util.Optional;
@@ -27,11 +27,11 @@ public final class GlooProvider implements BackendProvider {
     }
 
     @Override
-    public BackendFactory create(WorldContext world, Rendezvous rendezvous) {
+    public BackendFactory create(WorldContext world, GroupRendezvous rendezvous) {
         return new Factory(rendezvous);
     }
 
-    private record Factory(Rendezvous rendezvous) implements BackendFactory {
+    private record Factory(GroupRendezvous rendezvous) implements BackendFactory {
         @Override
         public Backend create(GroupContext group) {
             return new GlooBackend(group, rendezvous);

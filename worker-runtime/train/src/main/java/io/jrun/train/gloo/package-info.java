@@ -1,6 +1,6 @@
 /**
  * The backend {@code gloo}: libtorch's ProcessGroupGloo over TCP, as torch.distributed uses it on CPUs. Entry classes:
- * {@link io.jrun.train.gloo.GlooProvider} for groups, {@link io.jrun.train.gloo.GlooMeeting} for programs that want the
+ * {@code GlooProvider} for groups, {@code GlooRendezvous} for programs that want the
  * libtorch object itself.
  */
 @NullMarked

@@ -3,8 +3,8 @@ package io.jrun.train.nccl;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.OpKind;
-import io.jrun.comm.backend.Rendezvous;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,12 +19,12 @@ final class NcclBackend implements Backend {
     private final Cuda cuda;
     private final int device;
     private final GroupContext group;
-    private final Rendezvous rendezvous;
+    private final GroupRendezvous rendezvous;
     private final NcclChannel collectives;
     private final ConcurrentHashMap<String, NcclChannel> messages = new ConcurrentHashMap<>();
     private final List<MemorySegment> pinned = new ArrayList<>();
 
-    NcclBackend(Nccl nccl, Cuda cuda, int device, GroupContext group, Rendezvous rendezvous) {
+    NcclBackend(Nccl nccl, Cuda cuda, int device, GroupContext group, GroupRendezvous rendezvous) {
         this.nccl = nccl;
         this.cuda = cuda;
         this.device = device;

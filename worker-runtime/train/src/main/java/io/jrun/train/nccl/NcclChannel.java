@@ -5,9 +5,9 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.NativeBuffers;
 import io.jrun.comm.backend.OpKind;
-import io.jrun.comm.backend.Rendezvous;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
@@ -30,12 +30,12 @@ final class NcclChannel implements AutoCloseable {
     /** For messages: the sender, then the receiver. */
     private final GroupContext group;
 
-    private final Rendezvous rendezvous;
+    private final GroupRendezvous rendezvous;
     private @Nullable MemorySegment communicator;
     private @Nullable MemorySegment stream;
     private @Nullable MemorySegment event;
 
-    NcclChannel(Nccl nccl, Cuda cuda, int device, GroupContext group, Rendezvous rendezvous) {
+    NcclChannel(Nccl nccl, Cuda cuda, int device, GroupContext group, GroupRendezvous rendezvous) {
         this.nccl = nccl;
         this.cuda = cuda;
         this.device = device;
@@ -43,7 +43,7 @@ final class NcclChannel implements AutoCloseable {
         this.rendezvous = rendezvous;
     }
 
-    /** As {@link io.jrun.comm.backend.Backend#run}. */
+    /** As {@code Backend.run}. */
     synchronized void run(Call call) {
         int type = NcclTypes.type(call.type());
         int op = call.kind().reduces() ? NcclTypes.op(call) : 0;

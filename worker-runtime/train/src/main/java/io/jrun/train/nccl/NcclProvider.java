@@ -4,7 +4,7 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.BackendProvider;
 import io.jrun.comm.backend.GroupContext;
-import io.jrun.comm.backend.Rendezvous;
+import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.WorldContext;
 import java.util.Optional;
 
@@ -28,7 +28,7 @@ public final class NcclProvider implements BackendProvider {
     }
 
     @Override
-    public BackendFactory create(WorldContext world, Rendezvous rendezvous) {
+    public BackendFactory create(WorldContext world, GroupRendezvous rendezvous) {
         Nccl nccl = Nccl.open();
         Cuda cuda = Cuda.open();
         // jrun shows each worker of a Java program its own GPU alone; where it shows all, they go by local rank.
@@ -36,7 +36,7 @@ public final class NcclProvider implements BackendProvider {
         return new Factory(nccl, cuda, device, rendezvous);
     }
 
-    private record Factory(Nccl nccl, Cuda cuda, int device, Rendezvous rendezvous) implements BackendFactory {
+    private record Factory(Nccl nccl, Cuda cuda, int device, GroupRendezvous rendezvous) implements BackendFactory {
         @Override
         public Backend create(GroupContext group) {
             return new NcclBackend(nccl, cuda, device, group, rendezvous);

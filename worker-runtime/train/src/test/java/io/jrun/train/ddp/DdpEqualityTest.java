@@ -2,10 +2,10 @@ package io.jrun.train.ddp;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.comm.LocalWorld;
-import io.jrun.comm.LocalWorldOptions;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.Training.Rule;
 import java.util.List;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
-import io.jrun.comm.LocalWorld;
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ModuleTensors;
 import io.jrun.train.TensorMemory;

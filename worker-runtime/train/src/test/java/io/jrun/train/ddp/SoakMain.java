@@ -1,7 +1,7 @@
 package io.jrun.train.ddp;
 
-import io.jrun.comm.LocalWorld;
 import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
 import java.io.IOException;

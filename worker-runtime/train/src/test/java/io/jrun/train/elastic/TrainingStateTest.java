@@ -2,7 +2,7 @@ package io.jrun.train.elastic;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.comm.LocalWorld;
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ModuleTensors;
 import io.jrun.train.TensorMemory;

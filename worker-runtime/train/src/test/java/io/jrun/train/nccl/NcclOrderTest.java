@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
-import io.jrun.comm.LocalWorld;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.local.LocalWorld;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;

@@ -1,0 +1,313 @@
+package io.jrun.agent.files;
+
+import io.jrun.agent.proto.FileEntry;
+import io.jrun.agent.proto.FileTree;
+import io.jrun.agent.proto.OpenJob;
+import java.io.IOException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds the files of one job on this node, and brings those that are not there: a file in its place is used if it has the
+ * launcher's size and time of change, or its content; else it comes from the cache or from the launcher. All on a thread of its
+ * own; {@link #placed} tells the end, with a {@link StagingException} if it cannot be done.
+ */
+public final class FileStaging implements AutoCloseable {
+    /** Some large jobs' files; a node's disk has a hundred times that. */
+    private static final long CACHE_BYTES = 20L << 30;
+
+    /** The launcher opens its stream when it hears that the job is open here. */
+    private static final long LAUNCHER_SECONDS = 60;
+
+    private static final long END_SECONDS = 2;
+
+    private final OpenJob request;
+    private final Map<String, String> environment;
+    private final Consumer<String> say;
+    private final CompletableFuture<LauncherFiles> launcher = new CompletableFuture<>();
+    private final CompletableFuture<StagedFiles> placed = new CompletableFuture<>();
+    private final CompletableFuture<Void> finished = new CompletableFuture<>();
+    private final Map<Integer, byte[]> digests = new HashMap<>();
+    private final Thread thread =
+            Thread.ofPlatform().daemon().name("jrun-agent-files").unstarted(this::run);
+    private String host = "";
+    private @Nullable FileCache cache;
+    private @Nullable JobFolder folder;
+
+    /**
+     * The staging of a job, not yet begun.
+     *
+     * @param environment names the cache's folder: XDG_CACHE_HOME, or HOME
+     * @param say takes sentences for the user
+     */
+    public FileStaging(OpenJob request, Map<String, String> environment, Consumer<String> say) {
+        this.request = request;
+        this.environment = environment;
+        this.say = say;
+    }
+
+    /** Begins on the node called {@code name}, and returns at once. */
+    public void begin(String name) {
+        host = name;
+        if (request.getWorkingDir().isEmpty()) {
+            placed.complete(StagedFiles.IN_PLACE);
+            finished.complete(null);
+        } else {
+            thread.start();
+        }
+    }
+
+    /** The launcher's stream has come. */
+    public void attach(LauncherFiles stream) {
+        if (!launcher.complete(stream)) {
+            stream.close();
+        }
+    }
+
+    /** Where everything is, once it is there. */
+    public CompletableFuture<StagedFiles> placed() {
+        return placed;
+    }
+
+    private void run() {
+        try {
+            StagedFiles found = place();
+            var _ = launcher.thenAccept(LauncherFiles::close);
+            placed.complete(found);
+            sweep();
+        } catch (StagingException e) {
+            placed.completeExceptionally(e);
+        } catch (InterruptedException | IOException | RuntimeException | Error e) {
+            placed.completeExceptionally(new StagingException("the job's files cannot be brought here: " + words(e)));
+        } finally {
+            finished.complete(null);
+        }
+    }
+
+    private StagedFiles place() throws IOException, StagingException, InterruptedException {
+        Path workingDir = Path.of(request.getWorkingDir());
+        Set<FileTree> lacking = lacking();
+        boolean absent = !Files.isDirectory(workingDir);
+        if (lacking.isEmpty() && !absent) {
+            return StagedFiles.IN_PLACE;
+        }
+        openCache();
+        boolean ownWorkingDir =
+                absent || lacking.stream().anyMatch(tree -> !tree.getPlace().isEmpty());
+        JobFolder own = Objects.requireNonNull(folder);
+        Path work = own.path().resolve("work");
+        if (ownWorkingDir) {
+            own.makeFolder(work);
+        }
+        Map<String, Path> moved = new HashMap<>();
+        int first = 0;
+        for (FileTree tree : request.getFilesList()) {
+            boolean isPlaced = !tree.getPlace().isEmpty();
+            if (isPlaced ? ownWorkingDir : lacking.contains(tree)) {
+                Path root = isPlaced
+                        ? work.resolve(tree.getPlace()).normalize()
+                        : own.path().resolve("program/" + first).resolve(name(tree));
+                bring(tree, first, root);
+                if (!isPlaced) {
+                    moved.put(tree.getPath(), root);
+                }
+            }
+            first += tree.getEntriesCount();
+        }
+        if (!ownWorkingDir) {
+            return new StagedFiles(moved, Optional.empty());
+        }
+        say.accept(
+                absent
+                        ? "the working directory " + workingDir + " does not exist on " + host + "; workers start in "
+                                + work
+                        : "not all staged files are in " + workingDir + " on " + host + "; workers start in " + work);
+        return new StagedFiles(moved, Optional.of(work));
+    }
+
+    private void openCache() throws StagingException {
+        try {
+            cache = new FileCache(cacheHome().resolve("files"), CACHE_BYTES);
+            folder = JobFolder.create(jobs(), request.getRunId());
+        } catch (IOException e) {
+            throw new StagingException("the job's files cannot be brought here: " + words(e)
+                    + "; set XDG_CACHE_HOME for the agent there to a folder that it can write to,"
+                    + " or keep the files where all nodes see them");
+        }
+    }
+
+    private static Path name(FileTree tree) {
+        return Path.of(tree.getPath()).getFileName();
+    }
+
+    private Set<FileTree> lacking() throws IOException, StagingException, InterruptedException {
+        Set<FileTree> lacking = new HashSet<>();
+        int first = 0;
+        for (FileTree tree : request.getFilesList()) {
+            for (int i = 0; i < tree.getEntriesCount() && !lacking.contains(tree); i++) {
+                if (!isHere(tree, i, first)) {
+                    lacking.add(tree);
+                }
+            }
+            first += tree.getEntriesCount();
+        }
+        return lacking;
+    }
+
+    private boolean isHere(FileTree tree, int index, int first)
+            throws IOException, StagingException, InterruptedException {
+        FileEntry entry = tree.getEntries(index);
+        Path file = below(Path.of(tree.getPath()), entry.getName());
+        BasicFileAttributes found;
+        try {
+            found = Files.readAttributes(file, BasicFileAttributes.class);
+        } catch (NoSuchFileException e) {
+            return false;
+        } catch (FileSystemException e) {
+            return false; // a file where a folder should be, or a folder that this user may not enter
+        }
+        if (!found.isRegularFile() || found.size() != entry.getSize() || !Files.isReadable(file)) {
+            return false;
+        }
+        return found.lastModifiedTime().toMillis() == entry.getModifiedMillis()
+                || Arrays.equals(Sha256.of(file), digest(first + index));
+    }
+
+    private void bring(FileTree tree, int first, Path root) throws IOException, StagingException, InterruptedException {
+        JobFolder to = Objects.requireNonNull(folder);
+        for (int i = 0; i < tree.getEntriesCount(); i++) {
+            FileEntry entry = tree.getEntries(i);
+            Path target = below(root, entry.getName());
+            to.makeFolderOf(target);
+            if (isHere(tree, i, first)) {
+                Files.createSymbolicLink(target, below(Path.of(tree.getPath()), entry.getName()));
+            } else {
+                bring(entry, first + i, target, below(Path.of(tree.getPath()), entry.getName()));
+            }
+            to.remember(target);
+        }
+    }
+
+    private void bring(FileEntry entry, int file, Path target, Path source)
+            throws IOException, StagingException, InterruptedException {
+        FileCache from = Objects.requireNonNull(cache);
+        try {
+            byte[] sha256 = digest(file);
+            if (!from.link(sha256, entry.getExecutable(), target)) {
+                LauncherFiles remote = launcher();
+                from.put(
+                        sha256,
+                        entry.getSize(),
+                        entry.getExecutable(),
+                        target,
+                        out -> remote.read(file, entry.getSize(), out));
+            }
+        } catch (IOException e) {
+            throw new StagingException(source + " could not be brought to this node: " + words(e));
+        } catch (StagingException e) {
+            throw new StagingException(source + " could not be brought to this node: " + e.getMessage());
+        }
+    }
+
+    private byte[] digest(int file) throws StagingException, InterruptedException {
+        byte[] known = digests.get(file);
+        if (known == null) {
+            known = launcher().sha256(file);
+            digests.put(file, known);
+        }
+        return known;
+    }
+
+    private LauncherFiles launcher() throws StagingException, InterruptedException {
+        try {
+            return launcher.get(LAUNCHER_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new StagingException("the launcher has opened no stream of files");
+        }
+    }
+
+    private void sweep() throws StagingException {
+        try {
+            JobFolder.sweep(jobs());
+        } catch (IOException e) {
+            say.accept("what a killed agent has left on " + host + " could not be removed: " + words(e));
+        }
+    }
+
+    private Path jobs() throws StagingException {
+        return cacheHome().resolve("jobs");
+    }
+
+    private Path cacheHome() throws StagingException {
+        String cacheFolder = environment.getOrDefault("XDG_CACHE_HOME", "");
+        String home = environment.getOrDefault("HOME", "");
+        if (cacheFolder.isEmpty() && home.isEmpty()) {
+            throw new StagingException(
+                    "there is no folder for the job's files: the agent has neither HOME nor XDG_CACHE_HOME");
+        }
+        return (cacheFolder.isEmpty() ? Path.of(home, ".cache") : Path.of(cacheFolder))
+                .resolve("jrun")
+                .toAbsolutePath();
+    }
+
+    private static Path below(Path root, String name) throws StagingException {
+        Path file = name.isEmpty() ? root : root.resolve(name).normalize();
+        if (!file.startsWith(root)) {
+            throw new StagingException(name + " is outside of " + root);
+        }
+        return file;
+    }
+
+    private static String words(Throwable e) {
+        if (e instanceof Error) {
+            return e.toString();
+        }
+        return e instanceof FileSystemException file && file.getReason() == null
+                ? file.getClass().getSimpleName() + ": " + file.getMessage()
+                : String.valueOf(e.getMessage());
+    }
+
+    /**
+     * Gives up what is not yet here, and removes what was put here: when this returns, or where that takes longer than two
+     * seconds, later.
+     */
+    @Override
+    public void close() {
+        placed.completeExceptionally(new StagingException("the job has ended"));
+        var _ = launcher.thenAccept(LauncherFiles::giveUp);
+        launcher.completeExceptionally(new StagingException("the job has ended"));
+        try {
+            finished.thenRun(this::removeFolder).get(END_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException e) {
+            // the thread is busy with a file, and removes the folder when it has noticed
+        }
+    }
+
+    private void removeFolder() {
+        try {
+            if (folder != null) {
+                folder.remove();
+            }
+        } catch (IOException e) {
+            say.accept("the job's folder on " + host + " could not be removed: " + words(e));
+        }
+    }
+}

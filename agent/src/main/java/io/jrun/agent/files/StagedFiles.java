@@ -1,0 +1,55 @@
+package io.jrun.agent.files;
+
+import io.jrun.agent.proto.JavaProgram;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Program;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Where a job's files are on this node.
+ *
+ * @param moved from the launcher's path of a file or folder to the one here; others are where the launcher has them
+ * @param workingDir the folder that stands for the working directory, if not that itself
+ */
+public record StagedFiles(Map<String, Path> moved, Optional<Path> workingDir) {
+    /** Everything is where the launcher has it. */
+    public static final StagedFiles IN_PLACE = new StagedFiles(Map.of(), Optional.empty());
+
+    private static final String ALL_JARS = "/*";
+
+    /** Copies the map. */
+    public StagedFiles {
+        moved = Map.copyOf(moved);
+    }
+
+    /** The launch with this node's paths. */
+    public Launch on(Launch launch) {
+        if (equals(IN_PLACE)) {
+            return launch;
+        }
+        Launch.Builder here = launch.toBuilder();
+        workingDir.ifPresent(folder -> here.setWorkingDir(folder.toString()));
+        return here.setProgram(on(launch.getProgram())).build();
+    }
+
+    private Program on(Program program) {
+        Program.Builder here = program.toBuilder();
+        if (program.hasExecutable()) {
+            here.getExecutableBuilder().setPath(on(program.getExecutable().getPath()));
+        } else if (program.hasJava()) {
+            JavaProgram.Builder java = here.getJavaBuilder().clearClassPath();
+            program.getJava().getClassPathList().forEach(entry -> java.addClassPath(on(entry)));
+        }
+        return here.build();
+    }
+
+    private String on(String path) {
+        if (path.endsWith(ALL_JARS)) {
+            return on(path.substring(0, path.length() - ALL_JARS.length())) + ALL_JARS;
+        }
+        Path found = moved.get(path);
+        return found == null ? path : found.toString();
+    }
+}

@@ -1,0 +1,331 @@
+package io.jrun.agent.job;
+
+import com.google.protobuf.ByteString;
+import io.jrun.agent.control.WorkerConnection;
+import io.jrun.agent.proto.Endpoint;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.Location;
+import io.jrun.agent.proto.PeerNode;
+import io.jrun.agent.proto.PeerTable;
+import io.jrun.agent.proto.StoreReply;
+import io.jrun.agent.proto.StoreRequest;
+import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.comm.control.BlockedOperation;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.RankLocation;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What this node's workers say to their agent in one round, and what they are told: collects the joins, relays the store,
+ * passes on who left and why the round failed, also to those who connect later. Confined to the job's thread.
+ */
+final class NodeRendezvous {
+    private static final int MAX_NOTICES = 16;
+
+    private final Launch launch;
+    private final String runId;
+    private final Bytes secret;
+    private final ResponseStream<FromAgent> out;
+    private final UserNotices notices;
+    private final Set<Integer> ranks;
+    private final Set<String> noticed = new HashSet<>();
+    private final Map<WorkerConnection, Integer> rankOf = new HashMap<>();
+    private final Map<Integer, WorkerConnection> connectionOf = new HashMap<>();
+    private final Map<WorkerConnection, List<Frame.FromWorker>> beforeStart = new HashMap<>();
+    private final Map<Integer, Endpoint> joins = new TreeMap<>();
+    private final List<Frame.FromAgent> forLatecomers = new ArrayList<>();
+    private final SurvivingWorkers parking;
+
+    NodeRendezvous(Launch launch, String runId, Bytes secret, ResponseStream<FromAgent> out, UserNotices notices) {
+        this.launch = launch;
+        this.runId = runId;
+        this.secret = secret;
+        this.out = out;
+        this.notices = notices;
+        this.parking = new SurvivingWorkers(launch.getRound(), out);
+        this.ranks = launch.getWorkersList().stream().map(WorkerSpec::getRank).collect(Collectors.toUnmodifiableSet());
+    }
+
+    void received(WorkerConnection connection, Frame.FromWorker frame, Map<Integer, Long> pids) {
+        if (beforeStart.containsKey(connection)) {
+            beforeStart.get(connection).add(frame);
+            return;
+        }
+        if (frame instanceof Frame.Hello hello) {
+            hello(connection, hello, pids);
+            return;
+        }
+        Integer rank = rankOf.get(connection);
+        if (rank == null) {
+            Job.refuse(connection, frame.getClass().getSimpleName() + " before Hello");
+            return;
+        }
+        switch (frame) {
+            case Frame.Join(int tcpPort) -> join(connection, rank, tcpPort, pids);
+            case Frame.StoreRequest request -> store(rank, request);
+            case Frame.Leaving leaving -> leaving(rank, leaving);
+            case Frame.Locate locate -> locate(rank, locate);
+            case Frame.Elastic() -> parking.becameElastic(rank);
+            case Frame.Parked(String why) -> parking.parked(rank, pids.getOrDefault(rank, 0L), why);
+            case Frame.Hello _, Frame.HereIAm _, Frame.Alive _, Frame.Waits _ ->
+                throw new IllegalArgumentException("not for the rendezvous: " + frame);
+        }
+    }
+
+    /** A worker may be quicker to say Hello than its fork is to be reported; then it has to wait here. */
+    void workerKnown(Map<Integer, Long> pids) {
+        Map<WorkerConnection, List<Frame.FromWorker>> waiting = new HashMap<>(beforeStart);
+        beforeStart.clear();
+        waiting.forEach((connection, frames) -> frames.forEach(frame -> received(connection, frame, pids)));
+    }
+
+    void complete(PeerTable table) {
+        if (table.getRound() != launch.getRound()) {
+            return;
+        }
+        List<Frame.Peer> peers = new ArrayList<>();
+        for (PeerNode node : table.getNodesList()) {
+            for (int localRank = 0; localRank < node.getRanksCount(); localRank++) {
+                peers.add(new Frame.Peer(
+                        node.getRanks(localRank),
+                        node.getNodeRank(),
+                        localRank,
+                        node.getHost(),
+                        node.getAddress(),
+                        node.getTcpPorts(localRank),
+                        node.getPids(localRank)));
+            }
+        }
+        peers.sort(Comparator.comparingInt(Frame.Peer::rank));
+        tellAll(new Frame.PeerTable(launch.getRound(), secret, peers));
+    }
+
+    void storeReply(StoreReply reply) {
+        WorkerConnection connection = connectionOf.get(reply.getRank());
+        if (connection != null && reply.getRound() == launch.getRound()) {
+            connection.sendEncoded(reply.getFrame().toByteArray());
+        }
+    }
+
+    /** Answers a worker that has asked where another is. */
+    void location(Location location) {
+        WorkerConnection connection = connectionOf.get(location.getAsker());
+        if (connection != null && location.getRound() == launch.getRound()) {
+            connection.send(new Frame.Location(
+                    location.getId(),
+                    new RankLocation(
+                            location.getRank(),
+                            location.getInside(),
+                            location.getPlace(),
+                            location.getStack(),
+                            location.getEntered(),
+                            location.hasAwaiting() ? Optional.of(decoded(location.getAwaiting())) : Optional.empty())));
+        }
+    }
+
+    /** Which of the round's workers can go on in the next. */
+    SurvivingWorkers parking() {
+        return parking;
+    }
+
+    /** Takes over the connection of a worker that goes on in this round, and tells it who it is now. */
+    void adopt(WorkerConnection connection, WorkerSpec worker) {
+        int rank = worker.getRank();
+        rankOf.put(connection, rank);
+        connectionOf.put(rank, connection);
+        parking.becameElastic(rank);
+        connection.send(new Frame.NextRound(
+                launch.getRound(),
+                launch.getRestartCount(),
+                rank,
+                launch.getWorldSize(),
+                launch.getVirtualLocalRank() ? 0 : worker.getLocalRank(),
+                launch.getWorkersCount(),
+                launch.getNodeRank(),
+                launch.getNodeCount()));
+        forLatecomers.forEach(connection::send);
+    }
+
+    /** Gives up a worker's connection without closing it; null if there is none. */
+    @Nullable
+    WorkerConnection release(int rank) {
+        WorkerConnection connection = connectionOf.remove(rank);
+        rankOf.values().remove(rank);
+        return connection;
+    }
+
+    /** Whether this rank has entered the round, by {@code Distributed.init()}. */
+    boolean hasJoined(int rank) {
+        return joins.containsKey(rank);
+    }
+
+    /** Whose connection it is; empty before its Hello. */
+    Optional<Integer> rank(WorkerConnection connection) {
+        return Optional.ofNullable(rankOf.get(connection));
+    }
+
+    /** The connection of a worker of this node; null if it has none. */
+    @Nullable
+    WorkerConnection connection(int rank) {
+        return connectionOf.get(rank);
+    }
+
+    void rankLeft(int rank, String how) {
+        Frame.RankLeft left = new Frame.RankLeft(rank, how);
+        forLatecomers.add(left);
+        connectionOf.forEach((other, connection) -> {
+            if (other != rank) {
+                connection.send(left);
+            }
+        });
+    }
+
+    void abort(String cause) {
+        Frame.Abort abort = new Frame.Abort(cause);
+        forLatecomers.add(abort);
+        tellAll(abort);
+    }
+
+    void tellAll(Frame.FromAgent frame) {
+        connectionOf.values().forEach(connection -> connection.send(frame));
+    }
+
+    void ended(WorkerConnection connection, String problem) {
+        beforeStart.remove(connection);
+        Integer rank = rankOf.remove(connection);
+        if (rank != null) {
+            connectionOf.remove(rank, connection);
+        }
+        if (!problem.isEmpty()) {
+            notice((rank == null ? "a control connection that named no rank" : "the control connection of rank " + rank)
+                    + " was closed: " + problem);
+        }
+    }
+
+    /** Whoever sends nonsense may do so for ever; saying it once, and so many kinds, is enough. */
+    private void notice(String text) {
+        if (noticed.size() < MAX_NOTICES && noticed.add(text)) {
+            notices.accept(text);
+        }
+    }
+
+    void close() {
+        rankOf.keySet().forEach(WorkerConnection::close);
+        beforeStart.keySet().forEach(WorkerConnection::close);
+    }
+
+    private void hello(WorkerConnection connection, Frame.Hello hello, Map<Integer, Long> pids) {
+        String problem = problemWith(hello, pids);
+        if (problem.isEmpty() && rankOf.containsKey(connection)) {
+            problem = "this connection has said Hello before";
+        }
+        if (!problem.isEmpty()) {
+            Job.refuse(connection, problem);
+            return;
+        }
+        if (!pids.containsKey(hello.rank())) {
+            beforeStart.put(connection, new ArrayList<>(List.of(hello)));
+            return;
+        }
+        rankOf.put(connection, hello.rank());
+        connectionOf.put(hello.rank(), connection);
+        forLatecomers.forEach(connection::send);
+    }
+
+    private String problemWith(Frame.Hello hello, Map<Integer, Long> pids) {
+        if (hello.protocolVersion() != FrameCodec.PROTOCOL_VERSION) {
+            return "the worker's jrun-comm speaks control protocol " + hello.protocolVersion() + ", this agent "
+                    + FrameCodec.PROTOCOL_VERSION + "; is an older jrun-comm.jar first on the class path?";
+        }
+        if (!hello.runId().equals(runId) || hello.round() != launch.getRound()) {
+            return "this agent runs round " + launch.getRound() + " of job " + runId + ", not round " + hello.round()
+                    + " of job " + hello.runId();
+        }
+        if (!ranks.contains(hello.rank())) {
+            return "rank " + hello.rank() + " does not run on this node in round " + launch.getRound();
+        }
+        Long pid = pids.get(hello.rank());
+        if (pid != null && pid != hello.pid()) {
+            return "rank " + hello.rank() + " is process " + pid + ", not " + hello.pid()
+                    + "; a wrapper script must exec the program that joins";
+        }
+        return connectionOf.containsKey(hello.rank()) ? "rank " + hello.rank() + " is connected already" : "";
+    }
+
+    private void join(WorkerConnection connection, int rank, int tcpPort, Map<Integer, Long> pids) {
+        if (joins.containsKey(rank)) {
+            Job.refuse(connection, "rank " + rank + " has joined round " + launch.getRound() + " before");
+            return;
+        }
+        joins.put(
+                rank,
+                Endpoint.newBuilder()
+                        .setRank(rank)
+                        .setTcpPort(tcpPort)
+                        .setPid(pids.getOrDefault(rank, 0L))
+                        .build());
+        if (joins.size() == ranks.size()) {
+            out.send(FromAgent.newBuilder()
+                    .setJoined(Joined.newBuilder().setRound(launch.getRound()).addAllEndpoints(joins.values()))
+                    .build());
+        }
+    }
+
+    private void store(int rank, Frame.StoreRequest request) {
+        out.send(FromAgent.newBuilder()
+                .setStoreRequest(StoreRequest.newBuilder()
+                        .setRank(rank)
+                        .setRound(launch.getRound())
+                        .setFrame(ByteString.copyFrom(FrameCodec.encode(request))))
+                .build());
+    }
+
+    private void locate(int rank, Frame.Locate locate) {
+        out.send(FromAgent.newBuilder()
+                .setLocate(Locate.newBuilder()
+                        .setAsker(rank)
+                        .setRound(launch.getRound())
+                        .setId(locate.id())
+                        .setRank(locate.rank())
+                        .setGroup(locate.group())
+                        .setSequence(locate.sequence()))
+                .build());
+    }
+
+    private void leaving(int rank, Frame.Leaving leaving) {
+        out.send(FromAgent.newBuilder()
+                .setWorkerLeaving(WorkerLeaving.newBuilder()
+                        .setRank(rank)
+                        .setRound(launch.getRound())
+                        .setHow(leaving.how())
+                        .addAllWaits(leaving.waits().stream()
+                                .map(WaitReports::message)
+                                .toList()))
+                .build());
+    }
+
+    private static BlockedOperation decoded(io.jrun.agent.proto.Awaiting awaiting) {
+        return new BlockedOperation(
+                awaiting.getOperation(),
+                awaiting.getGroup(),
+                awaiting.getSequence(),
+                awaiting.getMessage(),
+                awaiting.getRanksList());
+    }
+}

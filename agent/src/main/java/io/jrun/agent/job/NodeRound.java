@@ -1,0 +1,345 @@
+package io.jrun.agent.job;
+
+import io.jrun.agent.control.WorkerConnection;
+import io.jrun.agent.guard.Guard;
+import io.jrun.agent.log.ConsoleFeed;
+import io.jrun.agent.node.OomKills;
+import io.jrun.agent.node.ProcessState;
+import io.jrun.agent.proto.AbortHeard;
+import io.jrun.agent.proto.AbortRound;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.RankLeft;
+import io.jrun.agent.proto.Regroup;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerHung;
+import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.agent.proto.WorkerStarted;
+import io.jrun.agent.worker.LaunchContext;
+import io.jrun.agent.worker.ParentDeath;
+import io.jrun.agent.worker.WorkerExit;
+import io.jrun.comm.control.Bytes;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.control.RankLocation;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** The workers of one round on this node. Confined to the job's thread. */
+final class NodeRound {
+    /** What a round finds around itself. */
+    record Surroundings(
+            LaunchContext context,
+            Bytes secret,
+            ParentDeath parentDeath,
+            Guard guard,
+            ConsoleFeed feed,
+            JobEventLoop mailbox,
+            ResponseStream<FromAgent> out,
+            UserNotices notices) {}
+
+    private static final Path ROOT = Path.of("/");
+    private static final int DIED_OF_SIGKILL = 137;
+    private static final long NO_PROCESS = 0;
+    private static final String NO_FILES = "";
+
+    private final Launch launch;
+    private final Surroundings around;
+    private final Map<Integer, Worker> living = new TreeMap<>();
+    private final Map<Integer, Long> pids = new TreeMap<>();
+    private final Map<Worker, WorkerConnection> carried = new HashMap<>();
+    private final Map<Integer, String> statesAtAbort = new HashMap<>();
+    private final NodeRendezvous rendezvous;
+    private final WorkerLocations locations;
+    private final WorkerStopper stopping;
+    private final LivenessMonitor liveness;
+    private final OptionalLong oomKillsBefore = OomKills.count(ROOT);
+    private final List<ToAgent> beforeStart = new ArrayList<>();
+    private @Nullable NodeRound before;
+    private boolean started;
+    private long mark;
+
+    /** Processes that carry the mark may be left, and no worker that goes on carries it. */
+    private boolean marked;
+
+    private boolean killed;
+    private Runnable whenReaped = () -> {};
+
+    NodeRound(Launch launch, Surroundings around) {
+        this.launch = launch;
+        this.around = around;
+        this.rendezvous =
+                new NodeRendezvous(launch, around.context().runId(), around.secret(), around.out(), around.notices());
+        this.liveness = new LivenessMonitor(launch, around.mailbox(), this::hung);
+        this.locations = new WorkerLocations(rendezvous, around.mailbox(), around.out());
+        this.stopping = new WorkerStopper(
+                living.values(),
+                rendezvous.parking(),
+                around.mailbox(),
+                launch.getProgram().hasJava());
+    }
+
+    /**
+     * Starts, once every worker of the round before that does not go on in this one is reaped: stopped in the middle of
+     * writing into memory that it shares with others, it might wake up at any time.
+     */
+    void startAfter(@Nullable NodeRound previous) {
+        before = previous;
+        if (previous == null) {
+            start();
+            return;
+        }
+        for (WorkerSpec spec : launch.getWorkersList()) {
+            if (spec.getKeepPid() != NO_PROCESS) {
+                takeOver(spec, previous);
+            }
+        }
+        previous.closeConnections();
+        previous.killAll();
+        previous.whenReaped(this::start);
+    }
+
+    /** What cannot be taken over is found missing when this round starts. */
+    private void takeOver(WorkerSpec spec, NodeRound previous) {
+        Worker worker = previous.living.values().stream()
+                .filter(each -> each.pid() == spec.getKeepPid())
+                .findFirst()
+                .orElse(null);
+        if (worker == null || !previous.rendezvous.parking().isParked(worker.rank())) {
+            return;
+        }
+        WorkerConnection connection = previous.rendezvous.release(worker.rank());
+        if (connection != null) {
+            previous.living.remove(worker.rank());
+            previous.marked = false; // its mark lives on, until the job ends
+            carried.put(worker, connection);
+            living.put(spec.getRank(), worker);
+            worker.goOnIn(this, launch.getRound(), spec);
+        }
+    }
+
+    private void start() {
+        before = null;
+        started = true;
+        if (!killed) {
+            mark = around.guard().beginRound(launch.getRound());
+            launch.getWorkersList().forEach(this::start);
+            marked = true;
+        }
+        beforeStart.forEach(this::handle);
+        beforeStart.clear();
+        tellIfReaped();
+    }
+
+    private void start(WorkerSpec spec) {
+        Worker worker = living.get(spec.getRank());
+        if (worker != null) {
+            started(worker);
+            rendezvous.adopt(Objects.requireNonNull(carried.get(worker)), spec);
+        } else if (spec.getKeepPid() != NO_PROCESS) {
+            if (carried.keySet().stream().noneMatch(gone -> gone.rank() == spec.getRank())) {
+                exited(
+                        spec.getRank(),
+                        NO_FILES,
+                        WorkerExit.notStarted("process " + spec.getKeepPid() + ", which was to go on in round "
+                                + launch.getRound() + ", has ended"));
+            }
+        } else {
+            try {
+                living.put(spec.getRank(), Worker.start(this, launch, spec, around, mark));
+            } catch (IOException e) {
+                exited(spec.getRank(), NO_FILES, WorkerExit.notStarted(String.valueOf(e.getMessage())));
+            }
+        }
+    }
+
+    void handle(ToAgent message) {
+        if (!started) {
+            beforeStart.add(message);
+            return;
+        }
+        switch (message.getMessageCase()) {
+            case PEER_TABLE -> rendezvous.complete(message.getPeerTable());
+            case STORE_REPLY -> rendezvous.storeReply(message.getStoreReply());
+            case RANK_LEFT -> rankLeft(message.getRankLeft());
+            case SIGNAL_WORKERS -> stopping.signal(message.getSignalWorkers());
+            case STOP_WORKERS -> stopping.stop(message.getStopWorkers());
+            case CHECKPOINT_NOW -> rendezvous.tellAll(new Frame.CheckpointNow());
+            case ABORT_ROUND -> abort(message.getAbortRound());
+            case LOCATE -> locate(message.getLocate());
+            case LOCATION -> rendezvous.location(message.getLocation());
+            case REGROUP -> regroup(message.getRegroup());
+            case OPEN_JOB, LAUNCH, PING, WELCOME, ROUNDS_OVER, JOB_ENDED, GIVEN_UP, DOCTOR_QUESTION, MESSAGE_NOT_SET ->
+                throw new IllegalArgumentException("not for a round: " + message.getMessageCase());
+        }
+    }
+
+    private void locate(Locate locate) {
+        int rank = locate.getRank();
+        if (locate.getRound() == launch.getRound()) {
+            locations.find(locate, living.containsKey(rank) ? pids.getOrDefault(rank, NO_PROCESS) : NO_PROCESS);
+        }
+    }
+
+    private void rankLeft(RankLeft left) {
+        if (left.getRound() == launch.getRound()) {
+            left.getRanksList().forEach(rank -> rendezvous.rankLeft(rank, left.getHow()));
+        }
+    }
+
+    private void abort(AbortRound abort) {
+        if (abort.getRound() == launch.getRound()) {
+            living.keySet().stream()
+                    .filter(rank -> !rendezvous.hasJoined(rank))
+                    .forEach(rank ->
+                            statesAtAbort.put(rank, ProcessState.describe(ROOT, pids.getOrDefault(rank, NO_PROCESS))));
+            rendezvous.abort(abort.getCause());
+            around.out()
+                    .send(FromAgent.newBuilder()
+                            .setAbortHeard(AbortHeard.newBuilder().setRound(abort.getRound()))
+                            .build());
+        }
+    }
+
+    private void regroup(Regroup regroup) {
+        if (regroup.getRound() == launch.getRound()) {
+            rendezvous.tellAll(new Frame.Regroup(regroup.getWhy()));
+        }
+    }
+
+    /** Parked workers too; and nothing is started any more. */
+    void killAll() {
+        killed = true;
+        stopping.killAll();
+    }
+
+    void received(WorkerConnection connection, Frame.FromWorker frame) {
+        switch (frame) {
+            case Frame.HereIAm(long id, RankLocation location) -> locations.answered(connection, id, location);
+            case Frame.Alive(long operations, boolean waiting) ->
+                rendezvous.rank(connection).ifPresent(rank -> {
+                    boolean parked = rendezvous.parking().isParked(rank);
+                    liveness.heard(rank, new Frame.Alive(operations, waiting || parked));
+                });
+            case Frame.Waits(List<GroupWait> waits) ->
+                rendezvous
+                        .rank(connection)
+                        .ifPresent(rank -> around.out().send(WaitReports.message(launch, rank, waits)));
+            default -> rendezvous.received(connection, frame, pids);
+        }
+    }
+
+    void ended(WorkerConnection connection, String problem) {
+        rendezvous.rank(connection).ifPresent(liveness::gone);
+        rendezvous.ended(connection, problem);
+    }
+
+    private void hung(int rank, String why) {
+        Worker worker = living.get(rank);
+        if (worker == null) {
+            return;
+        }
+        long pid = pids.getOrDefault(rank, NO_PROCESS);
+        around.out()
+                .send(FromAgent.newBuilder()
+                        .setWorkerHung(WorkerHung.newBuilder()
+                                .setRank(rank)
+                                .setRound(launch.getRound())
+                                .setPid(pid)
+                                .setWhy(why + "; " + ProcessState.describe(ROOT, pid)))
+                        .build());
+        worker.kill();
+    }
+
+    void closeConnections() {
+        rendezvous.close();
+    }
+
+    /** Whether each worker has ended or waits for the next round. */
+    boolean isOver() {
+        return started && living.keySet().stream().allMatch(rendezvous.parking()::isParked);
+    }
+
+    /** Whether no process is left, also of the round before. */
+    boolean isReaped() {
+        return living.isEmpty() && (before == null || before.isReaped());
+    }
+
+    /** Runs {@code action} once that is so, instead of what was to run before. */
+    void whenReaped(Runnable action) {
+        whenReaped = action;
+        tellIfReaped();
+    }
+
+    String describeLiving() {
+        return living.values().stream()
+                .filter(worker -> !rendezvous.parking().isParked(worker.rank()))
+                .map(worker -> "rank " + worker.rank() + " (pid " + worker.pid() + ")")
+                .collect(Collectors.joining(", ", "", " of round " + launch.getRound() + " not yet reaped"));
+    }
+
+    private void tellIfReaped() {
+        if (isReaped()) {
+            stopping.over();
+            if (marked) {
+                marked = false;
+                around.guard().endRound(mark);
+            }
+            whenReaped.run();
+        }
+    }
+
+    /** A worker's process runs, or one that ran before goes on here. */
+    void started(Worker worker) {
+        pids.put(worker.rank(), worker.pid());
+        around.out()
+                .send(FromAgent.newBuilder()
+                        .setWorkerStarted(WorkerStarted.newBuilder()
+                                .setRank(worker.rank())
+                                .setPid(worker.pid())
+                                .setLogFolder(worker.logFolder()))
+                        .build());
+        rendezvous.workerKnown(pids);
+    }
+
+    /** A worker's process is reaped, or never was. */
+    void exited(int rank, String logFolder, WorkerExit end) {
+        living.remove(rank);
+        liveness.gone(rank);
+        WorkerExited.Builder exited = WorkerExited.newBuilder()
+                .setRank(rank)
+                .setRound(launch.getRound())
+                .setPid(end.pid())
+                .setExitCode(end.exitCode())
+                .setAfterStop(end.afterStop())
+                .setStartError(end.startError())
+                .addAllStderrTail(end.stderrTail())
+                .addAllArtifacts(end.artifacts())
+                .setRunSeconds(end.runSeconds())
+                .setLogFolder(logFolder)
+                .setNotJoined(
+                        rendezvous.hasJoined(rank)
+                                ? ""
+                                : statesAtAbort.getOrDefault(rank, "its process ended before it joined"))
+                .setOomKilled(end.exitCode() == DIED_OF_SIGKILL && !end.afterStop() && oomKillsRose());
+        end.error().ifPresent(exited::setError);
+        around.out().send(FromAgent.newBuilder().setWorkerExited(exited).build());
+        tellIfReaped();
+    }
+
+    private boolean oomKillsRose() {
+        OptionalLong now = OomKills.count(ROOT);
+        return oomKillsBefore.isPresent() && now.isPresent() && now.getAsLong() > oomKillsBefore.getAsLong();
+    }
+}

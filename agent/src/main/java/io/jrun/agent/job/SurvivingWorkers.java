@@ -1,0 +1,52 @@
+package io.jrun.agent.job;
+
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.WorkerElastic;
+import io.jrun.agent.proto.WorkerParked;
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * Which workers of a round can go on in the next one, and which of them have left the round and wait for it; tells the
+ * coordinator of both. Confined to the job's thread.
+ */
+final class SurvivingWorkers {
+    private final int round;
+    private final ResponseStream<FromAgent> out;
+    private final Set<Integer> elastic = new HashSet<>();
+    private final Set<Integer> parked = new HashSet<>();
+
+    SurvivingWorkers(int round, ResponseStream<FromAgent> out) {
+        this.round = round;
+        this.out = out;
+    }
+
+    void becameElastic(int rank) {
+        if (elastic.add(rank)) {
+            out.send(FromAgent.newBuilder()
+                    .setWorkerElastic(WorkerElastic.newBuilder().setRank(rank).setRound(round))
+                    .build());
+        }
+    }
+
+    /** @param why empty if it left at a commit */
+    void parked(int rank, long pid, String why) {
+        if (parked.add(rank)) {
+            out.send(FromAgent.newBuilder()
+                    .setWorkerParked(WorkerParked.newBuilder()
+                            .setRank(rank)
+                            .setRound(round)
+                            .setPid(pid)
+                            .setWhy(why))
+                    .build());
+        }
+    }
+
+    boolean isElastic(int rank) {
+        return elastic.contains(rank);
+    }
+
+    boolean isParked(int rank) {
+        return parked.contains(rank);
+    }
+}

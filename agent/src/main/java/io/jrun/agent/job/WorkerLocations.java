@@ -1,0 +1,145 @@
+package io.jrun.agent.job;
+
+import io.jrun.agent.control.WorkerConnection;
+import io.jrun.agent.node.ProcessState;
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.Location;
+import io.jrun.comm.control.BlockedOperation;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.RankLocation;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Says where this node's workers are when others miss them. A worker that jrun's runtime runs in is asked; of one that has
+ * none, or does not answer within a second, it is told what the kernel knows. However many miss the same worker in the same
+ * operation, it is asked once. Confined to the job's thread.
+ */
+final class WorkerLocations {
+    /** A JVM that runs answers in milliseconds. */
+    private static final long PATIENCE_MILLIS = 1000;
+
+    /** How long an answer serves others who ask the same. */
+    private static final long FRESH_MILLIS = 1000;
+
+    private static final Path ROOT = Path.of("/");
+
+    /** What was asked of a worker. */
+    private record Subject(int rank, String group, long sequence) {}
+
+    /** One subject's askers, and the answer once it is there. */
+    private static final class Question {
+        private final Subject subject;
+        private final List<Locate> askers = new ArrayList<>();
+        private @Nullable RankLocation answer;
+
+        Question(Subject subject) {
+            this.subject = subject;
+        }
+    }
+
+    private final NodeRendezvous rendezvous;
+    private final JobEventLoop mailbox;
+    private final ResponseStream<FromAgent> out;
+    private final Map<Subject, Question> doctorQueries = new HashMap<>();
+    private final Map<Long, Question> byId = new HashMap<>();
+    private long nextId;
+
+    WorkerLocations(NodeRendezvous rendezvous, JobEventLoop mailbox, ResponseStream<FromAgent> out) {
+        this.rendezvous = rendezvous;
+        this.mailbox = mailbox;
+        this.out = out;
+    }
+
+    /** Answers with a Location, now or soon; {@code pid} is the worker's, 0 if it has no process. */
+    void find(Locate locate, long pid) {
+        Subject subject = new Subject(locate.getRank(), locate.getGroup(), locate.getSequence());
+        Question known = doctorQueries.get(subject);
+        if (known == null) {
+            known = new Question(subject);
+            doctorQueries.put(subject, known);
+            ask(known, pid);
+        }
+        known.askers.add(locate);
+        tellIfAnswered(known);
+    }
+
+    private void ask(Question question, long pid) {
+        Subject subject = question.subject;
+        if (pid == 0) {
+            answer(question, "has no process: it has ended, or was not started");
+            return;
+        }
+        WorkerConnection connection = rendezvous.connection(subject.rank());
+        if (connection == null) {
+            answer(question, "is not connected to its agent: " + ProcessState.describe(ROOT, pid));
+            return;
+        }
+        long id = nextId++;
+        byId.put(id, question);
+        connection.send(new Frame.WhereAreYou(id, subject.group(), subject.sequence()));
+        var _ = mailbox.postIn(PATIENCE_MILLIS, () -> {
+            byId.remove(id);
+            if (question.answer == null) {
+                answer(question, "does not answer: " + ProcessState.describe(ROOT, pid));
+            }
+        });
+    }
+
+    /** A worker's own answer; one that nobody has asked for, or that comes too late, is not passed on. */
+    void answered(WorkerConnection connection, long id, RankLocation location) {
+        Question question = byId.get(id);
+        if (question != null
+                && question.answer == null
+                && connection.equals(rendezvous.connection(question.subject.rank()))) {
+            byId.remove(id);
+            answer(question, location);
+        }
+    }
+
+    private void answer(Question question, String place) {
+        answer(question, new RankLocation(question.subject.rank(), false, place, ""));
+    }
+
+    private void answer(Question question, RankLocation location) {
+        question.answer = location;
+        tellIfAnswered(question);
+        var _ = mailbox.postIn(FRESH_MILLIS, () -> doctorQueries.remove(question.subject));
+    }
+
+    private void tellIfAnswered(Question question) {
+        RankLocation answer = question.answer;
+        if (answer == null) {
+            return;
+        }
+        for (Locate locate : question.askers) {
+            Location.Builder location = Location.newBuilder()
+                    .setAsker(locate.getAsker())
+                    .setRound(locate.getRound())
+                    .setId(locate.getId())
+                    .setRank(question.subject.rank())
+                    .setInside(answer.inside())
+                    .setPlace(answer.place())
+                    .setStack(answer.stack())
+                    .setEntered(answer.entered());
+            answer.awaiting().ifPresent(awaiting -> location.setAwaiting(encoded(awaiting)));
+            out.send(FromAgent.newBuilder().setLocation(location).build());
+        }
+        question.askers.clear();
+    }
+
+    private static io.jrun.agent.proto.Awaiting encoded(BlockedOperation awaiting) {
+        return io.jrun.agent.proto.Awaiting.newBuilder()
+                .setOperation(awaiting.operation())
+                .setGroup(awaiting.group())
+                .setSequence(awaiting.sequence())
+                .setMessage(awaiting.isMessage())
+                .addAllRanks(awaiting.ranks())
+                .build();
+    }
+}

@@ -1,0 +1,87 @@
+package io.jrun.agent.tls;
+
+import java.io.IOException;
+import java.net.Socket;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.CertificateException;
+import java.security.cert.X509Certificate;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.X509ExtendedTrustManager;
+
+/**
+ * Trusts whom one authority has given a certificate: its chain, dates and purpose, and of a server also the name it was called
+ * by, are the JDK's to check.
+ */
+final class AuthorityTrustManager extends X509ExtendedTrustManager {
+    private final X509ExtendedTrustManager checks;
+
+    AuthorityTrustManager(X509Certificate authority) throws GeneralSecurityException {
+        try {
+            KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+            store.load(null, null);
+            store.setCertificateEntry("authority", authority);
+            TrustManagerFactory factory = TrustManagerFactory.getInstance("PKIX");
+            factory.init(store);
+            TrustManager made = factory.getTrustManagers()[0];
+            checks = (X509ExtendedTrustManager) made;
+        } catch (IOException e) {
+            throw new IllegalStateException("an empty key store could not be made", e);
+        }
+    }
+
+    /** One of the JDK's checks. */
+    @FunctionalInterface
+    private interface Check {
+        void run() throws CertificateException;
+    }
+
+    private static void told(Check check) throws UnknownPeerException {
+        try {
+            check.run();
+        } catch (CertificateException e) {
+            throw new UnknownPeerException(e);
+        }
+    }
+
+    @Override
+    public void checkClientTrusted(X509Certificate[] chain, String authType) throws UnknownPeerException {
+        told(() -> checks.checkClientTrusted(chain, authType));
+    }
+
+    @Override
+    public void checkClientTrusted(X509Certificate[] chain, String authType, Socket socket)
+            throws UnknownPeerException {
+        told(() -> checks.checkClientTrusted(chain, authType, socket));
+    }
+
+    @Override
+    public void checkClientTrusted(X509Certificate[] chain, String authType, SSLEngine engine)
+            throws UnknownPeerException {
+        told(() -> checks.checkClientTrusted(chain, authType, engine));
+    }
+
+    @Override
+    public void checkServerTrusted(X509Certificate[] chain, String authType) throws UnknownPeerException {
+        told(() -> checks.checkServerTrusted(chain, authType));
+    }
+
+    @Override
+    public void checkServerTrusted(X509Certificate[] chain, String authType, Socket socket)
+            throws UnknownPeerException {
+        told(() -> checks.checkServerTrusted(chain, authType, socket));
+    }
+
+    @Override
+    public void checkServerTrusted(X509Certificate[] chain, String authType, SSLEngine engine)
+            throws UnknownPeerException {
+        told(() -> checks.checkServerTrusted(chain, authType, engine));
+    }
+
+    @Override
+    public X509Certificate[] getAcceptedIssuers() {
+        return checks.getAcceptedIssuers();
+    }
+}

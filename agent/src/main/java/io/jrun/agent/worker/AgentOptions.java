@@ -1,0 +1,52 @@
+package io.jrun.agent.worker;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * What an agent must know about its own installation.
+ *
+ * @param version jrun's version; a coordinator of another version is refused
+ * @param runtimeClassPath jrun's runtime, first on the class path of every Java worker
+ * @param workerArchive a CDS archive dumped with exactly this runtime class path, for faster starts of Java workers; the file
+ *     may come, or go, while the agent stands
+ */
+public record AgentOptions(String version, List<Path> runtimeClassPath, Optional<Path> workerArchive) {
+    /** Names the worker archive, as a system property of the launcher's JVM. */
+    public static final String WORKER_ARCHIVE_PROPERTY = "jrun.worker.archive";
+
+    /** Copies the list. */
+    public AgentOptions {
+        runtimeClassPath = List.copyOf(runtimeClassPath);
+    }
+
+    /**
+     * The options of an installation: {@code home/lib/runtime/*.jar}, jrun's own jars first, and the archive that the
+     * system property {@value #WORKER_ARCHIVE_PROPERTY} names.
+     */
+    public static AgentOptions ofHome(Path home, String version) {
+        Optional<Path> archive =
+                Optional.ofNullable(System.getProperty(WORKER_ARCHIVE_PROPERTY)).map(Path::of);
+        return new AgentOptions(version, runtimeJars(home.resolve("lib").resolve("runtime")), archive);
+    }
+
+    private static List<Path> runtimeJars(Path folder) {
+        Comparator<Path> ownFirst =
+                Comparator.comparing(jar -> !jar.getFileName().toString().startsWith("jrun-"));
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.filter(file -> file.toString().endsWith(".jar"))
+                    .map(Path::toAbsolutePath)
+                    .sorted(ownFirst.thenComparing(Comparator.naturalOrder()))
+                    .toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "jrun's runtime jars cannot be listed in " + folder + "; is the installation complete?", e);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+package io.jrun.agent.worker;
+
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * What can be known before a fork. setpriv would report a missing program too, but as exit code 127 of "the worker" and a
+ * line on its stderr; the user gets one sentence instead.
+ */
+final class Preflight {
+    /** A worker that could not be started: why, and the exit code a shell would give. */
+    record Failure(String reason, int exitCode) {}
+
+    private static final int NOT_FOUND = 127;
+    static final int NOT_EXECUTABLE = 126;
+
+    private Preflight() {}
+
+    static Optional<Failure> check(WorkerPlan plan) {
+        return files(plan.neededFiles()).or(() -> check(plan.command(), plan.environment(), plan.workingDir()));
+    }
+
+    private static Optional<Failure> files(List<Path> needed) {
+        for (Path file : needed) {
+            if (!Files.exists(file)) {
+                return failure(file + " does not exist on this node", NOT_FOUND);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<Failure> check(List<String> command, Map<String, String> env, Path workingDir) {
+        if (!Files.isDirectory(workingDir)) {
+            return failure("the working directory " + workingDir + " does not exist on this node", NOT_FOUND);
+        }
+        return program(command.getFirst(), env, workingDir).or(() -> encoding(command, env));
+    }
+
+    private static Optional<Failure> program(String program, Map<String, String> env, Path workingDir) {
+        if (program.contains("/")) {
+            Path path = workingDir.resolve(program);
+            if (!Files.exists(path)) {
+                return failure(program + ": no such file (looked at " + path.normalize() + ")", NOT_FOUND);
+            }
+            return isProgram(path)
+                    ? Optional.empty()
+                    : failure(program + " is not executable; try chmod +x " + path.normalize(), NOT_EXECUTABLE);
+        }
+        String searchPath = env.getOrDefault("PATH", "/usr/bin:/bin");
+        return isOnPath(program, searchPath, workingDir)
+                ? Optional.empty()
+                : failure(program + ": no such program on PATH (" + searchPath + ")", NOT_FOUND);
+    }
+
+    private static Optional<Failure> encoding(List<String> command, Map<String, String> env) {
+        Charset charset = Charset.forName(System.getProperty("sun.jnu.encoding", "UTF-8"));
+        if (charset.equals(StandardCharsets.UTF_8)) {
+            return Optional.empty();
+        }
+        for (String word : command) {
+            if (!charset.newEncoder().canEncode(word)) {
+                return failure(lost("the argument '" + word + "'", charset), NOT_FOUND);
+            }
+        }
+        for (Map.Entry<String, String> variable : env.entrySet()) {
+            if (!charset.newEncoder().canEncode(variable.getValue())) {
+                return failure(lost("the environment variable " + variable.getKey(), charset), NOT_FOUND);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static String lost(String what, Charset charset) {
+        return what + " cannot be passed on: this JVM's locale has the encoding " + charset
+                + "; start jrun with LC_ALL=C.UTF-8";
+    }
+
+    private static boolean isOnPath(String name, String searchPath, Path workingDir) {
+        return Stream.of(searchPath.split(":", -1))
+                .anyMatch(folder -> isProgram(workingDir.resolve(folder).resolve(name)));
+    }
+
+    private static boolean isProgram(Path path) {
+        return Files.isRegularFile(path) && Files.isExecutable(path);
+    }
+
+    private static Optional<Failure> failure(String reason, int exitCode) {
+        return Optional.of(new Failure(reason, exitCode));
+    }
+}

@@ -1,0 +1,70 @@
+package io.jrun.agent.worker;
+
+import io.jrun.comm.record.FlightDump;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/** What an ended worker left in its log folder, for the report. */
+final class WorkerPostMortem {
+    private static final int TAIL_LINES = 20;
+    private static final int TAIL_BYTES = 16 << 10;
+    private static final int LINE_CHARS = 2000;
+
+    private WorkerPostMortem() {}
+
+    /** The last lines of a log, at most 20 and of the last 16 KiB. */
+    static List<String> fileTail(Path log) {
+        String text;
+        boolean whole;
+        try (FileChannel channel = FileChannel.open(log)) {
+            long from = Math.max(0, channel.size() - TAIL_BYTES);
+            whole = from == 0;
+            ByteBuffer buffer = ByteBuffer.allocate((int) (channel.size() - from));
+            while (buffer.hasRemaining() && channel.read(buffer, from + buffer.position()) > 0) {}
+            text = new String(buffer.array(), 0, buffer.position(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            return List.of();
+        }
+        List<String> lines = text.lines().map(WorkerPostMortem::cut).toList();
+        int skip = Math.max(whole || lines.size() == 1 ? 0 : 1, lines.size() - TAIL_LINES); // the first may be torn
+        return lines.subList(skip, lines.size());
+    }
+
+    /** Crash reports and heap dumps of the JVM. */
+    static List<String> artifacts(Path logDir) {
+        List<String> found = new ArrayList<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(logDir, WorkerPostMortem::isArtifact)) {
+            files.forEach(file -> found.add(file.toString()));
+        } catch (IOException e) {
+            return List.of();
+        }
+        Collections.sort(found);
+        return found;
+    }
+
+    private static boolean isArtifact(Path file) {
+        String name = String.valueOf(file.getFileName());
+        return name.startsWith("hs_err_pid") || name.endsWith(".hprof") || name.startsWith("core");
+    }
+
+    /** Removes what an earlier run of the same name left, so that it is not taken for this worker's. */
+    static void clear(Path logDir) throws IOException {
+        Files.deleteIfExists(logDir.resolve("error.json"));
+        Files.deleteIfExists(logDir.resolve(FlightDump.FILE_NAME));
+        for (String stale : artifacts(logDir)) {
+            Files.deleteIfExists(Path.of(stale));
+        }
+    }
+
+    private static String cut(String line) {
+        return line.length() <= LINE_CHARS ? line : line.substring(0, LINE_CHARS) + " ...";
+    }
+}

@@ -1,0 +1,65 @@
+package io.jrun.launcher;
+
+import io.jrun.agent.AgentServer;
+import io.jrun.agent.worker.AgentOptions;
+import io.jrun.launcher.cli.CommandContext;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * Runs a small job in the way a real one goes, with a failure and a restart, and one on a standing agent, so that the JVM can
+ * archive the classes that jrun loads. The workers of the first list theirs, in the folder {@value #CLASS_LISTS}. Asked for by
+ * scripts/jrun-archive.
+ */
+final class ArchiveTraining {
+    /** Set to a folder for logs, makes {@link JRunCommand} rehearse instead of run. */
+    static final String PROPERTY = "jrun.rehearsal";
+
+    /** Below the working directory; there, since a path may have spaces. */
+    private static final String CLASS_LISTS = "classes";
+
+    /** In the runtime, whose classes the launcher does not see. */
+    private static final String TRAINING = "io.jrun.train.elastic.ArchiveTrainingProgram";
+
+    private ArchiveTraining() {}
+
+    /** What the worker on the standing agent does. */
+    public static void main(String[] args) {
+        System.out.println("rank " + System.getenv("RANK"));
+    }
+
+    /** Runs the jobs. The caller ends the JVM in the orderly manner that makes it write its archive. */
+    static void run(String logs, CommandContext commandContext) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        JRunCommand command = new JRunCommand(commandContext, new Terminal(out, out, false, false));
+        String jar = System.getProperty("java.class.path", ""); // started with -jar; a URL would have spaces escaped
+        command.run(List.of(
+                "--nproc-per-node=2",
+                "--max-restarts=1",
+                "--timeout=60",
+                "--jvm-opts=-XX:DumpLoadedClassList=" + CLASS_LISTS + "/%p",
+                "--log-dir=" + logs,
+                "--main-class=" + TRAINING,
+                jar));
+        Path secret = Path.of(logs, "secret");
+        try (AgentServer agent = AgentServer.listen(
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+                SecretFile.readOrCreate(secret),
+                AgentOptions.ofHome(commandContext.home(), Version.TEXT),
+                _ -> {})) {
+            command.run(List.of(
+                    "--hosts=127.0.0.1:1",
+                    "--agent-port=" + agent.port(),
+                    "--secret-file=" + secret,
+                    "--log-dir=" + logs,
+                    "--main-class=" + ArchiveTraining.class.getName(),
+                    jar));
+        } catch (IOException _) {
+            // Only the start of jobs on other hosts will be slower.
+        }
+    }
+}

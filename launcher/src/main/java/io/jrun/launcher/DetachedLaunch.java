@@ -1,0 +1,110 @@
+package io.jrun.launcher;
+
+import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.record.JobRecord;
+import io.jrun.launcher.record.JobRecord.State;
+import io.jrun.launcher.record.RecordFile;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * {@code --detach}: starts this very command line again as a launcher in a session of its own, whose console is a file, and
+ * waits until its workers have been started or it has ended.
+ */
+final class DetachedLaunch {
+    /** Set in the launcher that is left to itself. */
+    private static final String PROPERTY = "jrun.detached";
+
+    /** Longer than agents are given to answer. */
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(120);
+
+    private static final long POLL_MILLIS = 20;
+
+    private DetachedLaunch() {}
+
+    /** Whether this process is the launcher that was left to itself. */
+    static boolean isHere() {
+        return System.getProperty(PROPERTY) != null;
+    }
+
+    /** Starts it; returns the exit code, which is the job's own where that has ended already. */
+    static int start(JobSpec job, int arguments, Terminal terminal) throws IOException, InterruptedException {
+        Path said = Files.createTempFile("jrun-detach", ".txt");
+        try {
+            Process launcher = new ProcessBuilder(command(job.runId(), arguments))
+                    .redirectInput(Path.of("/dev/null").toFile())
+                    .redirectErrorStream(true)
+                    .redirectOutput(said.toFile())
+                    .start();
+            Optional<JobRecord> begun = await(launcher, job.logDirectory().resolve(job.runId()));
+            if (begun.isEmpty() && !launcher.isAlive()) {
+                Files.readAllLines(said, StandardCharsets.UTF_8).forEach(terminal::error);
+                return launcher.exitValue();
+            }
+            terminal.print(job.runId());
+            if (begun.isEmpty()) {
+                terminal.say("the job is still being started; 'jrun describe " + job.runId() + "' says how it stands");
+            }
+            if (begun.isPresent() && begun.get().state() == State.ENDED) {
+                begun.get().report().forEach(terminal::error);
+                return begun.get().exitCode();
+            }
+            return 0;
+        } finally {
+            Files.delete(said);
+        }
+    }
+
+    /** This process's own command line, with what makes it the job's launcher. */
+    private static List<String> command(String runId, int arguments) throws IOException {
+        String own = Files.readString(Path.of("/proc/self/cmdline"));
+        List<String> words = Arrays.asList(own.substring(0, own.length() - 1).split("\0", -1));
+        int first = words.size() - arguments;
+        List<String> java = words.subList(0, first);
+        int jar = java.lastIndexOf("-jar");
+        if (jar < 0) {
+            throw new UsageException("--detach: start jrun with its own script.");
+        }
+        List<String> command = new ArrayList<>(List.of("setsid"));
+        command.addAll(java.subList(0, jar));
+        command.addAll(List.of("-D" + PROPERTY + "=1", "-Djrun.tty="));
+        command.addAll(java.subList(jar, first));
+        command.add("--run-id=" + runId); // also where it was generated
+        command.addAll(words.subList(first, words.size()));
+        return command;
+    }
+
+    /** The job's record once its workers have been started; empty if the launcher has ended before, or takes very long. */
+    private static Optional<JobRecord> await(Process launcher, Path logs) throws InterruptedException {
+        long deadline = System.nanoTime() + PATIENCE_NANOS;
+        while (System.nanoTime() - deadline < 0) {
+            boolean alive = launcher.isAlive();
+            Optional<JobRecord> record =
+                    read(logs).filter(found -> found.launcher().pid() == launcher.pid());
+            if (record.isPresent() && (record.get().state() != State.STARTING || !alive)) {
+                return record;
+            }
+            if (!alive) {
+                return Optional.empty();
+            }
+            TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<JobRecord> read(Path logs) {
+        try {
+            return Optional.of(RecordFile.read(logs));
+        } catch (IOException e) {
+            return Optional.empty(); // not yet
+        }
+    }
+}

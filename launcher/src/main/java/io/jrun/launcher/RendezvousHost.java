@@ -1,0 +1,197 @@
+package io.jrun.launcher;
+
+import io.jrun.agent.OutboundAgent;
+import io.jrun.launcher.coordinator.Agent;
+import io.jrun.launcher.job.ExitCode;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.RendezvousSettings;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.process.SignalHandlers;
+import io.jrun.launcher.registration.AgentRegistry;
+import io.jrun.launcher.registration.AgentSlot;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/** The jrun of a meeting that hosts the job: waits for the nodes, its own among them, runs the job and tells all how it ended. */
+final class RendezvousHost {
+    /** How this process's own agent is called, which nobody else may take the place of. */
+    static final String OWN_NODE = "host";
+
+    /** Agents end with the job, in milliseconds. */
+    private static final long LEAVE_MILLIS = 10_000;
+
+    private final JobSpec job;
+    private final RendezvousSettings meeting;
+    private final AgentRegistry arrivals;
+    private final JobRun run;
+    private final List<AgentSlot> places = new ArrayList<>();
+
+    /** Arrivals and signals while the nodes gather; an arrival is empty. */
+    private final BlockingQueue<Optional<StopSignal>> news = new LinkedBlockingQueue<>();
+
+    private volatile boolean ownHasEnded;
+    private volatile Consumer<StopSignal> receiver = signal -> news.add(Optional.of(signal));
+    private final SignalDeduplicator stops = new SignalDeduplicator(signal -> receiver.accept(signal));
+
+    RendezvousHost(JobSpec job, RendezvousSettings meeting, AgentRegistry arrivals, JobRun run) {
+        this.job = job;
+        this.meeting = meeting;
+        this.arrivals = arrivals;
+        this.run = run;
+    }
+
+    /** Runs the job; returns its exit code, which all nodes have heard. */
+    int run(OutboundAgent own) throws IOException, InterruptedException {
+        SignalHandlers.install(job.stop().signals(), stops::here);
+        for (int node = 0; node < meeting.mostNodes(); node++) {
+            AgentSlot place = isOwn(node)
+                    ? arrivals.expect(OWN_NODE, where(node))
+                    : arrivals.expectAnybody(name(node), where(node));
+            place.onSignal(stops::elsewhere);
+            attend(place);
+            places.add(place);
+        }
+        Thread agent = Thread.ofPlatform().daemon().name("jrun-own-agent").start(() -> serve(own));
+        int exitCode = ExitCode.LOST;
+        try {
+            Optional<Integer> ended = gather();
+            exitCode = ended.isPresent() ? ended.get() : runJob();
+            return exitCode;
+        } finally {
+            own.giveUp();
+            arrivals.tell(exitCode);
+            agent.join(LEAVE_MILLIS);
+        }
+    }
+
+    private void serve(OutboundAgent own) {
+        try {
+            switch (own.serve()) {
+                case OutboundAgent.End.Refused(String why) -> run.say(why);
+                case OutboundAgent.End.NotReached(String why) -> run.say("this node's own agent failed: " + why);
+                case OutboundAgent.End.Dropped(String why) -> run.say(why);
+                case OutboundAgent.End.Served _ -> {}
+            }
+        } catch (IOException e) {
+            run.say("this node's own agent failed: " + e.getMessage());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            ownHasEnded = true;
+            news.add(Optional.empty());
+        }
+    }
+
+    private boolean isOwn(int node) {
+        return node == meeting.nodeRank().orElse(0);
+    }
+
+    private static String name(int node) {
+        return Integer.toString(node);
+    }
+
+    private static String where(int node) {
+        return "node " + node;
+    }
+
+    private void attend(AgentSlot place) {
+        var _ = place.arrival().arrived().thenRun(() -> news.add(Optional.empty()));
+        var _ = place.arrival().left().thenRun(() -> news.add(Optional.empty()));
+    }
+
+    /** Waits for the nodes; an exit code if they do not come together. */
+    private Optional<Integer> gather() throws IOException, InterruptedException {
+        long deadline = System.nanoTime() + meeting.joinTimeout().toNanos();
+        long lastCall = Long.MAX_VALUE;
+        while (true) {
+            long now = System.nanoTime();
+            if (!isHere(places.get(meeting.nodeRank().orElse(0)))) {
+                deadline = now + meeting.joinTimeout().toNanos(); // the others' time begins when this node is ready
+            }
+            if (ownHasEnded) {
+                return Optional.of(ExitCode.LOST);
+            }
+            long come = come();
+            if (come == meeting.mostNodes()) {
+                return Optional.empty();
+            }
+            if (come < meeting.leastNodes()) {
+                lastCall = Long.MAX_VALUE;
+            } else if (lastCall == Long.MAX_VALUE) {
+                lastCall = now + meeting.lastCall().toNanos();
+            }
+            if (now >= lastCall) {
+                return Optional.empty();
+            }
+            if (come < meeting.leastNodes() && now - deadline >= 0) {
+                return Optional.of(missing(come));
+            }
+            long until = lastCall == Long.MAX_VALUE ? deadline : lastCall;
+            Optional<StopSignal> stop = Optional.ofNullable(news.poll(until - now, TimeUnit.NANOSECONDS))
+                    .flatMap(signal -> signal);
+            if (stop.filter(StopSignal::endsJob).isPresent()) {
+                run.say("stopped by SIG" + stop.get().name() + " before the job began");
+                return Optional.of(ExitCode.of(stop.get()));
+            }
+            for (int node = 0; node < places.size(); node++) {
+                AgentSlot place = places.get(node);
+                if (place.arrival().left().isDone() && !isOwn(node)) {
+                    place.renew();
+                    attend(place);
+                }
+            }
+        }
+    }
+
+    private long come() {
+        return places.stream().filter(RendezvousHost::isHere).count();
+    }
+
+    private static boolean isHere(AgentSlot place) {
+        return place.arrival().isHere();
+    }
+
+    private int missing(long come) {
+        String nodes = IntStream.range(0, places.size())
+                .filter(node -> !isHere(places.get(node)))
+                .mapToObj(RendezvousHost::name)
+                .collect(Collectors.joining(", "));
+        run.say("only " + come + " of " + meeting.leastNodes() + " nodes have come to " + meeting.host() + ":"
+                + meeting.port() + " within " + meeting.joinTimeout().toSeconds() + " s; missing: node " + nodes
+                + ". Was the same command started there?");
+        return ExitCode.LOST;
+    }
+
+    private int runJob() throws IOException, InterruptedException {
+        List<AgentSlot> here = places.stream().filter(RendezvousHost::isHere).toList();
+        List<AgentSlot> late =
+                places.stream().filter(place -> !here.contains(place)).toList();
+        boolean elastic = job.nodes().isElastic();
+        if (!elastic) {
+            arrivals.shut("job '" + meeting.job() + "' runs already, with " + here.size() + " nodes");
+        }
+        return run.run(new JobRun.Around() {
+            @Override
+            public JobAgents open(Consumer<String> say) {
+                return new JobAgents(agents(here), elastic ? agents(late) : List.of(), () -> {});
+            }
+
+            @Override
+            public void signals(Consumer<StopSignal> coordinator) {
+                receiver = coordinator;
+            }
+        });
+    }
+
+    private static List<Agent> agents(List<AgentSlot> places) {
+        return places.stream().map(AgentSlot::agent).toList();
+    }
+}

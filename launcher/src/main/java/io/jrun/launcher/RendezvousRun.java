@@ -1,0 +1,179 @@
+package io.jrun.launcher;
+
+import io.jrun.agent.AgentSecret;
+import io.jrun.agent.LauncherAddress;
+import io.jrun.agent.OutboundAgent;
+import io.jrun.agent.OutboundAgent.End;
+import io.jrun.agent.node.NodeProbe;
+import io.jrun.agent.proto.LogChunk;
+import io.jrun.agent.worker.AgentOptions;
+import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.console.LogMultiplexer;
+import io.jrun.launcher.job.ExitCode;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.RendezvousSettings;
+import io.jrun.launcher.job.RendezvousSettings.Hosting;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.job.WorkerCount;
+import io.jrun.launcher.process.SignalHandlers;
+import io.jrun.launcher.registration.AgentRegistry;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** One node of a job whose jruns were started one on each node: hosts the job or not, and serves it in any case. */
+final class RendezvousRun {
+    private final JobSpec job;
+    private final RendezvousSettings meeting;
+    private final Path home;
+    private final JobRun hosted;
+
+    /** @param hosted runs the job if it is this jrun's to host */
+    RendezvousRun(JobSpec job, RendezvousSettings meeting, Path home, JobRun hosted) {
+        this.job = job;
+        this.meeting = meeting;
+        this.home = home;
+        this.hosted = hosted;
+    }
+
+    /** Meets the others and runs the job with them; returns its exit code. */
+    int run() throws IOException, InterruptedException {
+        boolean loopback = isLoopback();
+        AgentSecret secret = secret(loopback);
+        Optional<AgentRegistry> arrivals = listen(loopback, secret);
+        if (arrivals.isEmpty()) {
+            return join(secret);
+        }
+        try (AgentRegistry open = arrivals.get()) {
+            if (!meeting.isNamed() && !loopback) { // on a loopback address all nodes are this machine
+                open.onePerMachine();
+            }
+            LauncherAddress here = new LauncherAddress(meeting.host(), open.port()); // the name that a certificate has
+            return new RendezvousHost(job, meeting, open, hosted)
+                    .run(agent(here, RendezvousHost.OWN_NODE, secret, Optional.empty()));
+        }
+    }
+
+    private boolean isLoopback() {
+        try {
+            return InetAddress.getByName(meeting.host()).isLoopbackAddress();
+        } catch (IOException e) {
+            return false; // a name that only others know; dialling it will say so
+        }
+    }
+
+    /** On one machine nobody else has to be given it. */
+    private AgentSecret secret(boolean loopback) {
+        Path file = meeting.secretFile();
+        if (!loopback && !Files.exists(file)) {
+            throw new UsageException(
+                    "--secret-file: " + file + " is not there. The nodes of a job prove to each other that"
+                            + " they know it: make it once (umask 077; openssl rand -hex 32 > " + file
+                            + "), and have it on every node.");
+        }
+        return SecretFile.readOrCreate(file);
+    }
+
+    /** Empty where another jrun hosts the job. */
+    private Optional<AgentRegistry> listen(boolean loopback, AgentSecret secret) {
+        if (meeting.hosting() == Hosting.ELSEWHERE) {
+            return Optional.empty();
+        }
+        InetSocketAddress address = loopback
+                ? new InetSocketAddress(meeting.host(), meeting.port())
+                : new InetSocketAddress(meeting.port());
+        try {
+            return Optional.of(AgentRegistry.listen(address, secret, Version.TEXT, meeting.job(), hosted::say));
+        } catch (IOException e) {
+            if (meeting.hosting() == Hosting.WHOEVER_IS_FIRST) {
+                return Optional.empty();
+            }
+            throw new UsageException("--rdzv-endpoint: this node hosts the job, and cannot listen on port "
+                    + meeting.port() + ": " + e.getMessage() + ". Does another job meet there? Use another port.");
+        }
+    }
+
+    private OutboundAgent agent(
+            LauncherAddress address, String node, AgentSecret secret, Optional<Consumer<LogChunk>> console) {
+        return new OutboundAgent(
+                new OutboundAgent.Call(
+                        List.of(address),
+                        meeting.job(),
+                        node,
+                        meeting.localAddress(),
+                        meeting.workers().map(WorkerCount::text).orElse(""),
+                        meeting.joinTimeout()),
+                secret,
+                AgentOptions.ofHome(home, Version.TEXT),
+                console);
+    }
+
+    /** Serves a job that another jrun hosts, and shows what this node's workers print. */
+    private int join(AgentSecret secret) throws IOException, InterruptedException {
+        LogMultiplexer console = hosted.console();
+        String host = NodeProbe.hostHere();
+        LauncherAddress address = new LauncherAddress(meeting.host(), meeting.port());
+        OutboundAgent agent =
+                agent(address, node(meeting.nodeRank()), secret, Optional.of(chunk -> show(console, host, chunk)));
+        AtomicReference<@Nullable StopSignal> stopped = new AtomicReference<>();
+        SignalHandlers.install(job.stop().signals(), signal -> {
+            if (signal.endsJob()) {
+                stopped.compareAndSet(null, signal);
+                agent.giveUp();
+            }
+            agent.tellSignal(signal.number());
+        });
+        return exitCode(agent.serve(), address, stopped.get());
+    }
+
+    private static String node(OptionalInt rank) {
+        return rank.isPresent() ? Integer.toString(rank.getAsInt()) : "";
+    }
+
+    private static void show(LogMultiplexer console, String host, LogChunk chunk) {
+        console.show(
+                new LogMultiplexer.Source(chunk.getRound(), chunk.getRank(), chunk.getStderr()),
+                host,
+                chunk.getData().toByteArray(),
+                chunk.getLast());
+    }
+
+    private int exitCode(End end, LauncherAddress address, @Nullable StopSignal stopped) {
+        return switch (end) {
+            case End.Served(String _, OptionalInt code) when code.isPresent() && code.getAsInt() == 0 -> 0;
+            case End.Served(String _, OptionalInt code)
+            when code.isPresent() ->
+                say(
+                        "the job has ended with exit code " + code.getAsInt() + "; " + meeting.host()
+                                + " has the report",
+                        code.getAsInt());
+            case End.Served(String why, OptionalInt _) ->
+                say(
+                        "the jrun that hosts the job, at " + address + ", was lost" + (why.isEmpty() ? "" : ": " + why),
+                        ExitCode.LOST);
+            case End.Dropped(String why) -> say(why, ExitCode.LOST);
+            case End.Refused(String why) -> say(why, ExitCode.USAGE);
+            case End.NotReached _
+            when stopped != null ->
+                say("stopped by SIG" + stopped.name() + " before the job began", ExitCode.of(stopped));
+            case End.NotReached(String why) ->
+                say(
+                        "the jrun that hosts the job was not reached within "
+                                + meeting.joinTimeout().toSeconds() + " s: " + why,
+                        ExitCode.LOST);
+        };
+    }
+
+    private int say(String text, int exitCode) {
+        hosted.say(text);
+        return exitCode;
+    }
+}

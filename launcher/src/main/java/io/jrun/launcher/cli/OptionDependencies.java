@@ -1,0 +1,51 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.job.NodePolicy;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Refuses options that would mean nothing, since what they modify is not in use. Only those of the command line: a job file or
+ * the environment may hold them for other jobs. Confined to one thread.
+ */
+final class OptionDependencies {
+    private final ResolvedOptions settings;
+
+    OptionDependencies(ResolvedOptions settings) {
+        this.settings = settings;
+    }
+
+    /** @param cluster the hosts, empty for this machine alone */
+    void check(Optional<Cluster> cluster, NodePolicy nodes) {
+        Optional<Cluster.Reach> reach = cluster.map(Cluster::reach);
+        boolean stands = reach.filter(Cluster.Standing.class::isInstance).isPresent();
+        boolean ssh = reach.filter(Cluster.Ssh.class::isInstance).isPresent();
+        boolean restarts = !settings.text(LaunchOption.MAX_RESTARTS, "0").equals("0");
+        boolean meets = RendezvousOptionsReader.namesPlace(settings);
+        need(LaunchOption.AGENT_PORT, stands, "is for standing agents, and this job uses none; see --hosts");
+        need(LaunchOption.SECRET_FILE, stands || meets, "is for standing agents, and this job uses none; see --hosts");
+        need(LaunchOption.SSH_OPTIONS, ssh, "is for hosts that ssh reaches, and this job has none; see --launch");
+        need(LaunchOption.REMOTE_JRUN, ssh, "is for hosts that ssh reaches, and this job has none; see --launch");
+        need(LaunchOption.JOIN_TIMEOUT, cluster.isPresent(), "is for jobs on several hosts; see --hosts");
+        need(LaunchOption.NODE_COOLDOWN, nodes.isElastic(), "is for jobs with --nnodes MIN:MAX or --spares");
+        need(LaunchOption.RESTART_WINDOW, restarts, "limits restarts, but --max-restarts is 0");
+        boolean named = stands || ssh;
+        for (LaunchOption option : List.of(
+                LaunchOption.RDZV_ENDPOINT,
+                LaunchOption.MASTER_ADDR,
+                LaunchOption.NODE_RANK,
+                LaunchOption.LOCAL_ADDR)) {
+            need(option, !named, "is for one jrun on each node, but this jrun starts all named hosts");
+        }
+    }
+
+    private void need(LaunchOption option, boolean isInUse, String otherwise) {
+        boolean typed = settings.get(option)
+                .filter(setting -> setting.source().isEmpty())
+                .isPresent();
+        if (typed && !isInUse) {
+            throw new UsageException(option.longName() + " " + otherwise + ". Leave it out.");
+        }
+    }
+}

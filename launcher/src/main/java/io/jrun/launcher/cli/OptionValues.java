@@ -1,0 +1,209 @@
+package io.jrun.launcher.cli;
+
+import io.jrun.launcher.job.StreamChoice;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Reads the text of options. Every refusal names the option, the text, and what would do. Stateless. */
+final class OptionValues {
+    /** Bounds the work for a filter; no job has as many ranks. */
+    private static final int MOST_RANKS = 1_000_000;
+
+    /** Java's own parsers take the digits of all scripts, and a sign. */
+    private static final Pattern WHOLE_NUMBER = Pattern.compile("-?[0-9]{1,10}");
+
+    private static final Pattern LEADING_ZEROS = Pattern.compile("-?0+([0-9][0-9.]*)[a-z]*");
+
+    /** At most 12 digits are some 30,000 years of seconds; the limit below is smaller. */
+    private static final Pattern TIME = Pattern.compile("([0-9]{1,12}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(|ms|s|m|h)");
+
+    private static final String RANKS = "ranks like 0,2-5";
+
+    private OptionValues() {}
+
+    static boolean isTrue(String text, String name) {
+        return switch (text.toLowerCase(Locale.ROOT)) {
+            case "1", "true", "yes", "on" -> true;
+            case "0", "false", "no", "off" -> false;
+            default -> throw refused(name, text, "true or false");
+        };
+    }
+
+    static int count(String text, String name, int least, int most) {
+        refuseLeadingZeros(text, name);
+        OptionalInt value = wholeNumber(text);
+        if (value.isPresent() && value.getAsInt() >= least && value.getAsInt() <= most) {
+            return value.getAsInt();
+        }
+        throw refused(
+                name,
+                text,
+                most == Integer.MAX_VALUE
+                        ? "a whole number, at least " + least
+                        : "a whole number from " + least + " to " + most);
+    }
+
+    /** The number in {@code text}, empty if it is none or out of range. */
+    private static OptionalInt wholeNumber(String text) {
+        String stripped = text.strip();
+        if (!WHOLE_NUMBER.matcher(stripped).matches()) {
+            return OptionalInt.empty();
+        }
+        long value = Long.parseLong(stripped);
+        return Math.abs(value) <= Integer.MAX_VALUE ? OptionalInt.of((int) value) : OptionalInt.empty();
+    }
+
+    /** Refuses 010: eight for YAML 1.1 and for C, ten for people. */
+    static void refuseLeadingZeros(String text, String name) {
+        Matcher matcher = LEADING_ZEROS.matcher(text.strip());
+        if (matcher.matches()) {
+            throw new UsageException(
+                    name + ": '" + text + "' is not usable, since some programs read a leading zero as octal;"
+                            + " write it without: " + text.strip().replaceFirst("^(-?)0+(?=[0-9])", "$1") + ".");
+        }
+    }
+
+    /** A time: seconds, or a number with the unit ms, s, m or h. A time above 0 is at least a millisecond. */
+    static Duration time(String text, String name) {
+        refuseLeadingZeros(text, name);
+        Matcher matcher = TIME.matcher(text.strip());
+        if (matcher.matches()) {
+            double millis = Double.parseDouble(matcher.group(1))
+                    * switch (matcher.group(2)) {
+                        case "ms" -> 1;
+                        case "m" -> 60_000;
+                        case "h" -> 3_600_000;
+                        default -> 1_000;
+                    };
+            if (millis <= 1e12) {
+                return Duration.ofMillis(millis > 0 ? Math.max(1, Math.round(millis)) : 0);
+            }
+        }
+        throw refused(name, text, "seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h");
+    }
+
+    /** A list of ranks: {@code 0,2-5}. */
+    static Set<Integer> ranks(String text, String name) {
+        Set<Integer> ranks = new TreeSet<>();
+        long named = 0;
+        for (String part : text.split(",", -1)) {
+            String[] ends = part.strip().split("-", 2);
+            int first = rank(ends[0], text, name);
+            int last = ends.length == 1 ? first : rank(ends[1], text, name);
+            named += 1L + last - first;
+            if (last < first) {
+                throw refused(name, text, RANKS);
+            }
+            if (named > MOST_RANKS) {
+                throw refused(name, text, RANKS + ", at most " + MOST_RANKS + " of them");
+            }
+            for (int rank = first; rank <= last; rank++) {
+                ranks.add(rank);
+            }
+        }
+        return ranks;
+    }
+
+    private static int rank(String part, String text, String name) {
+        refuseLeadingZeros(part, name);
+        OptionalInt rank = wholeNumber(part);
+        if (rank.isPresent() && rank.getAsInt() >= 0) {
+            return rank.getAsInt();
+        }
+        throw refused(name, text, RANKS);
+    }
+
+    /** torchrun's stream choice: {@code 3}, or {@code 0:3,11:1} by local rank. */
+    static StreamChoice streams(String text, String name) {
+        if (!text.contains(":")) {
+            return new StreamChoice(streamBits(text, text, name), Map.of());
+        }
+        TreeMap<Integer, Integer> byLocalRank = new TreeMap<>();
+        for (String part : text.split(",", -1)) {
+            int colon = part.indexOf(':');
+            OptionalInt localRank = colon < 1 ? OptionalInt.empty() : wholeNumber(part.substring(0, colon));
+            if (localRank.isEmpty() || localRank.getAsInt() < 0) {
+                throw streamsRefused(name, text);
+            }
+            refuseLeadingZeros(part.substring(0, colon), name);
+            int bits = streamBits(part.substring(colon + 1), text, name);
+            if (byLocalRank.put(localRank.getAsInt(), bits) != null) {
+                throw refused(name, text, "each local rank once, and " + localRank.getAsInt() + " comes twice");
+            }
+        }
+        return new StreamChoice(0, byLocalRank);
+    }
+
+    /** The stream choice of --tee, whose -t is the time limit in srun. */
+    static StreamChoice tee(String text, String name) {
+        try {
+            return streams(text, name);
+        } catch (UsageException e) {
+            throw new UsageException(e.getMessage() + " A time limit is --timeout, of 'jrun submit' also --time.");
+        }
+    }
+
+    private static int streamBits(String part, String text, String name) {
+        return switch (part.strip()) {
+            case "0" -> 0;
+            case "1" -> StreamChoice.STDOUT;
+            case "2" -> StreamChoice.STDERR;
+            case "3" -> StreamChoice.STDOUT | StreamChoice.STDERR;
+            default -> throw streamsRefused(name, text);
+        };
+    }
+
+    private static UsageException streamsRefused(String name, String text) {
+        return refused(name, text, "0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1");
+    }
+
+    /** Splits like a POSIX shell without expansions: blanks separate, quotes and backslashes protect. */
+    static List<String> shellWords(String text, String name) {
+        List<String> words = new ArrayList<>();
+        StringBuilder word = new StringBuilder();
+        boolean inWord = false;
+        char quote = 0;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (quote == 0 && Character.isWhitespace(c)) {
+                if (inWord) {
+                    words.add(word.toString());
+                    word.setLength(0);
+                    inWord = false;
+                }
+                continue;
+            }
+            inWord = true;
+            if (quote != 0 && c == quote) {
+                quote = 0;
+            } else if (quote == 0 && (c == '\'' || c == '"')) {
+                quote = c;
+            } else if (c == '\\' && quote != '\'' && i + 1 < text.length()) {
+                i++;
+                word.append(text.charAt(i));
+            } else {
+                word.append(c);
+            }
+        }
+        if (quote != 0) {
+            throw refused(name, text, "the closing " + quote);
+        }
+        if (inWord) {
+            words.add(word.toString());
+        }
+        return words;
+    }
+
+    static UsageException refused(String name, String text, String expected) {
+        return new UsageException(name + ": '" + text + "' is not usable; give " + expected + ".");
+    }
+}

@@ -1,0 +1,165 @@
+package io.jrun.launcher.coordinator;
+
+import io.grpc.ManagedChannel;
+import io.jrun.agent.proto.ToAgent;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+
+/**
+ * The lines to all agents of a job, by id: in the order in which they were called. Where nodes may come and go, an agent that
+ * was lost is called again when it has had time to cool down. Confined to the coordinator's thread.
+ */
+final class AgentConnections implements AutoCloseable {
+    private final List<Agent> agents = new ArrayList<>();
+    private final List<AgentConnection> links = new ArrayList<>();
+    private final Set<Integer> given = new HashSet<>();
+    private final Heartbeats heartbeats = Heartbeats.start();
+    private final Mailbox mailbox;
+    private final IntFunction<ToAgent> greeting;
+    private final Optional<NodeReconnectBackoff> recalls;
+    private final Redials redials;
+    private final Consumer<String> say;
+
+    /**
+     * @param greeting opens the job on the agent with this id
+     * @param recalls of lost agents; empty: there are none
+     * @param redials of agents that close the connection before they have said anything
+     * @param say takes sentences for the user
+     */
+    AgentConnections(
+            Mailbox mailbox,
+            IntFunction<ToAgent> greeting,
+            Optional<NodeReconnectBackoff> recalls,
+            Redials redials,
+            Consumer<String> say) {
+        this.mailbox = mailbox;
+        this.greeting = greeting;
+        this.recalls = recalls;
+        this.redials = redials;
+        this.say = say;
+    }
+
+    /** Opens the job on an agent. */
+    void call(Agent agent) {
+        int id = agents.size();
+        agents.add(agent);
+        links.add(AgentConnection.open(id, agent.channel(), mailbox));
+        send(id, greeting.apply(id));
+    }
+
+    /** How messages name them all. */
+    SortedMap<Integer, String> names() {
+        SortedMap<Integer, String> names = new TreeMap<>();
+        for (int id = 0; id < agents.size(); id++) {
+            names.put(id, where(id));
+        }
+        return names;
+    }
+
+    /** How messages name one; empty for the agent inside this process. */
+    String where(int id) {
+        return agents.get(id).where();
+    }
+
+    AgentConnection get(int id) {
+        return links.get(id);
+    }
+
+    void send(int id, ToAgent message) {
+        links.get(id).send(message);
+    }
+
+    /** How many there are, also those that are lost. */
+    int count() {
+        return links.size();
+    }
+
+    void sendAll(ToAgent message) {
+        links.forEach(link -> link.send(message));
+    }
+
+    /** The agent has opened the job. */
+    void opened(int id) {
+        recalls.ifPresent(calls -> calls.opened(id));
+        if (!where(id).isEmpty()) {
+            heartbeats.watch(links.get(id));
+        }
+    }
+
+    /** The agent is gone; it is called again if that makes sense. */
+    void broken(int id) {
+        boolean callable =
+                agents.get(id).channel() instanceof ManagedChannel && !where(id).isEmpty();
+        if (callable && !given.contains(id)) {
+            recalls.ifPresent(calls -> recallLater(id, calls));
+        }
+    }
+
+    private void recallLater(int id, NodeReconnectBackoff calls) {
+        Agent agent = agents.get(id);
+        Optional<NodeReconnectBackoff.Call> call = calls.lost(id, !agent.isSeat());
+        if (!agent.isSeat()) {
+            say.accept(call.map(next -> agent.where() + " is called again in "
+                            + next.delay().toSeconds() + " s, time " + next.number() + " of "
+                            + NodeReconnectBackoff.MOST)
+                    .orElseGet(() -> agent.where() + " is not called again: it was lost after, or did not answer, "
+                            + NodeReconnectBackoff.MOST + " calls in a row"));
+        }
+    }
+
+    /**
+     * An agent has closed the connection before it said anything. False if it is not called again, for the time in which nodes
+     * may join is over.
+     */
+    boolean redialSoon(int id) {
+        if (!redials.areAllowed()) {
+            return false;
+        }
+        if (redials.add(id)) {
+            say.accept("the agent at " + where(id) + " closed the connection before it knew who called; it does so when"
+                    + " too many connections that have proved nothing are open there. Trying again, at most for the "
+                    + redials.seconds() + " s of --join-timeout");
+        }
+        return true;
+    }
+
+    /** Calls those again whose time has come. */
+    void recall() {
+        recalls.map(NodeReconnectBackoff::due).orElse(List.of()).forEach(this::callAgain);
+        redials.due().forEach(this::callAgain);
+    }
+
+    private void callAgain(int id) {
+        if (agents.get(id).channel() instanceof ManagedChannel channel) {
+            channel.resetConnectBackoff();
+        }
+        links.set(id, AgentConnection.open(id, agents.get(id).channel(), mailbox));
+        send(id, greeting.apply(id));
+    }
+
+    /** Ends the job there, and calls again as one that was lost. */
+    void rest(int id, String why) {
+        links.get(id).breakOff(why);
+    }
+
+    /** Ends the job there, and does not call again. */
+    void giveUp(int id, String why) {
+        given.add(id);
+        recalls.ifPresent(calls -> calls.forget(id));
+        redials.forget(id);
+        links.get(id).breakOff(why);
+    }
+
+    @Override
+    public void close() {
+        heartbeats.close();
+        links.forEach(AgentConnection::close);
+    }
+}

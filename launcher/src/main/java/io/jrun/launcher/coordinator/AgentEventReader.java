@@ -1,0 +1,233 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.JobOpened;
+import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerHung;
+import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerParked;
+import io.jrun.agent.proto.WorkerStarted;
+import io.jrun.launcher.console.LogMultiplexer;
+import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads what agents send: makes events of it for {@link JobMachine}, and deals with what the machine need not know. Confined to
+ * the coordinator's thread.
+ */
+final class AgentEventReader {
+    /** Sentences that are remembered as said; a job has a handful. */
+    private static final int NOTICES = 1000;
+
+    private final AgentConnections links;
+    private final JobStore store;
+    private final FailureBroadcast failureBroadcast;
+    private final LogMultiplexer console;
+    private final Consumer<String> say;
+    private final JobObserver watch;
+    private final LocationQueries inquiries = new LocationQueries();
+    private final Set<String> said = new HashSet<>();
+    private final StragglerDetector late;
+    private @Nullable Membership membership;
+    private int round;
+
+    AgentEventReader(
+            AgentConnections links,
+            LongSupplier nanoTime,
+            LogMultiplexer console,
+            Consumer<String> say,
+            JobObserver watch) {
+        this.links = links;
+        this.store = new JobStore(nanoTime);
+        this.failureBroadcast = new FailureBroadcast(nanoTime);
+        this.console = console;
+        this.say = say;
+        this.watch = watch;
+        this.late = new StragglerDetector(nanoTime, say, watch);
+    }
+
+    /** A round begins, with an empty store. */
+    void begin(int number, int restartCount, Membership next) {
+        round = number;
+        membership = next;
+        store.startRound(number);
+        inquiries.startRound(number);
+        watch.launched(restartCount, next.ranks());
+        late.begin();
+        failureBroadcast.clear();
+    }
+
+    /** Its workers are about to be told that it has failed. */
+    void abort(int number) {
+        failureBroadcast.begin(number, openHosts());
+    }
+
+    private List<String> openHosts() {
+        Membership current = membership;
+        return current == null
+                ? List.of()
+                : current.ids().stream()
+                        .filter(id -> links.get(id).isOpen())
+                        .map(id -> host(current, id))
+                        .toList();
+    }
+
+    /** What is so on many nodes is said once. */
+    private void notice(String text) {
+        if (said.size() >= NOTICES || said.add(text)) {
+            say.accept(text);
+        }
+    }
+
+    /** Asks workers where they are. */
+    void ask(LocationQuery inquiry) {
+        Membership current = membership;
+        if (current == null) {
+            inquiry.begin(List.of());
+        } else {
+            inquiries.begin(
+                    inquiry,
+                    current.ranks(),
+                    (nodeRank, question) -> links.send(current.ids().get(nodeRank), question));
+        }
+    }
+
+    /** When the nodes knew of the latest failure. */
+    Optional<FailureBroadcastLatency> told() {
+        return failureBroadcast.told();
+    }
+
+    /** Whether a node that is there has yet to confirm that it knows of the latest failure. */
+    boolean awaitsReceipts() {
+        return told().map(FailureBroadcastLatency::silent)
+                .filter(silent -> !Collections.disjoint(silent, openHosts()))
+                .isPresent();
+    }
+
+    /** Who was late in the last round of a job of so many seconds. */
+    List<Straggler> stragglers(double seconds) {
+        return late.of(seconds);
+    }
+
+    /** Time goes by. */
+    void tick() {
+        store.expire();
+        late.tick();
+    }
+
+    /** What the machine must hear of a message. */
+    Optional<CoordinatorInput> read(int id, FromAgent message) {
+        return switch (message.getMessageCase()) {
+            case JOB_OPENED -> Optional.of(opened(id, message.getJobOpened()));
+            case WORKER_STARTED -> Optional.of(started(message.getWorkerStarted()));
+            case JOINED -> Optional.of(joined(id, message.getJoined()));
+            case WORKER_ELASTIC ->
+                Optional.of(new CoordinatorInput.WorkerElastic(
+                        message.getWorkerElastic().getRound(),
+                        message.getWorkerElastic().getRank()));
+            case WORKER_PARKED -> Optional.of(parked(message.getWorkerParked()));
+            case WORKER_LEAVING -> Optional.of(leaving(message.getWorkerLeaving()));
+            case WORKER_HUNG -> Optional.of(hung(message.getWorkerHung()));
+            case WORKER_EXITED -> ended(message.getWorkerExited());
+            default -> {
+                deal(id, message);
+                yield Optional.empty();
+            }
+        };
+    }
+
+    private void deal(int id, FromAgent message) {
+        switch (message.getMessageCase()) {
+            case STORE_REQUEST -> store.submit(message.getStoreRequest(), links.get(id)::send);
+            case LOCATE -> toNodeOf(message.getLocate().getRank(), AgentMessages.locate(message.getLocate()));
+            case LOCATION -> {
+                if (!inquiries.take(message.getLocation())) {
+                    toNodeOf(message.getLocation().getAsker(), AgentMessages.location(message.getLocation()));
+                }
+            }
+            case WORKER_WAITS -> {
+                if (message.getWorkerWaits().getRound() == round) {
+                    late.heard(
+                            message.getWorkerWaits().getRank(),
+                            message.getWorkerWaits().getWaitsList());
+                }
+            }
+            case NOTICE -> notice(message.getNotice().getText());
+            case ABORT_HEARD -> {
+                Membership current = membership;
+                if (current != null && current.has(id)) {
+                    failureBroadcast.heard(message.getAbortHeard().getRound(), host(current, id));
+                }
+            }
+            default -> {} // of no interest
+        }
+    }
+
+    private static String host(Membership membership, int id) {
+        return membership.ranks().nodes().get(membership.nodeRank(id)).host();
+    }
+
+    private void toNodeOf(int rank, ToAgent message) {
+        Membership current = membership;
+        if (current != null && rank < current.worldSize()) {
+            links.send(current.idOf(rank), message);
+        }
+    }
+
+    private CoordinatorInput opened(int id, JobOpened message) {
+        links.opened(id);
+        return new CoordinatorInput.NodeCame(id, AgentMessages.node(id, message));
+    }
+
+    private CoordinatorInput started(WorkerStarted message) {
+        watch.started(message.getRank(), message.getPid(), message.getLogFolder());
+        return new CoordinatorInput.WorkerStarted(round, message.getRank(), message.getPid());
+    }
+
+    private static CoordinatorInput joined(int id, Joined message) {
+        List<Endpoint> endpoints = message.getEndpointsList().stream()
+                .map(endpoint -> new Endpoint(endpoint.getRank(), endpoint.getTcpPort(), endpoint.getPid()))
+                .toList();
+        return new CoordinatorInput.NodeJoined(id, message.getRound(), endpoints);
+    }
+
+    private static CoordinatorInput parked(WorkerParked message) {
+        return new CoordinatorInput.WorkerParked(
+                message.getRound(), message.getRank(), message.getPid(), message.getWhy());
+    }
+
+    private CoordinatorInput leaving(WorkerLeaving message) {
+        if (message.getRound() == round) {
+            late.left(message.getRank(), message.getWaitsList());
+        }
+        return new CoordinatorInput.WorkerLeaving(message.getRank(), message.getRound(), message.getHow());
+    }
+
+    private static CoordinatorInput hung(WorkerHung message) {
+        return new CoordinatorInput.WorkerHung(
+                message.getRank(), message.getRound(), message.getPid(), message.getWhy());
+    }
+
+    /** Of an earlier round, in which this rank may have been somebody else, it is of no interest. */
+    private Optional<CoordinatorInput> ended(WorkerExited message) {
+        Membership current = membership;
+        if (current == null || message.getRound() != round) {
+            return Optional.empty();
+        }
+        WorkerResult end = AgentMessages.end(message, current.ranks().placement(message.getRank()));
+        if (!end.startError().isEmpty()) {
+            console.forget(round, end.rank());
+        }
+        watch.ended(end);
+        return Optional.of(new CoordinatorInput.WorkerEnded(round, end));
+    }
+}

@@ -1,0 +1,26 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.agent.proto.FromAgent;
+import io.jrun.launcher.job.StopSignal;
+
+/** What other threads tell the coordinator. */
+sealed interface CoordinatorMessage {
+    /** A message of the agent with this id. */
+    record FromNode(int id, FromAgent message) implements CoordinatorMessage {}
+
+    /**
+     * An agent's control stream has ended.
+     *
+     * @param refused by the agent's own decision
+     */
+    record NodeBroken(int id, String why, boolean refused) implements CoordinatorMessage {}
+
+    /** An agent closed the connection before it had said anything. */
+    record NodeDropped(int id, String why) implements CoordinatorMessage {}
+
+    /** jrun got a signal. */
+    record SignalMail(StopSignal signal) implements CoordinatorMessage {}
+
+    /** Somebody wants to know where workers are. */
+    record Asked(LocationQuery inquiry) implements CoordinatorMessage {}
+}

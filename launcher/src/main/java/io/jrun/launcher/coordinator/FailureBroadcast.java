@@ -1,0 +1,49 @@
+package io.jrun.launcher.coordinator;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.LongSupplier;
+
+/** Takes the time from the abort of a round to each node's receipt of it. Confined to the coordinator's thread. */
+final class FailureBroadcast {
+    private final LongSupplier nanoTime;
+    private final Map<String, Long> millis = new LinkedHashMap<>();
+    private List<String> hosts = List.of();
+    private int round;
+    private long startNanos;
+
+    FailureBroadcast(LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+    }
+
+    /** A round begins, of which nothing is wrong yet. */
+    void clear() {
+        hosts = List.of();
+        millis.clear();
+    }
+
+    /** The abort of {@code number} has been sent to these. */
+    void begin(int number, List<String> to) {
+        round = number;
+        hosts = List.copyOf(to);
+        millis.clear();
+        startNanos = nanoTime.getAsLong();
+    }
+
+    /** A node has its receipt. */
+    void heard(int number, String host) {
+        if (number == round) {
+            millis.putIfAbsent(host, (nanoTime.getAsLong() - startNanos) / 1_000_000);
+        }
+    }
+
+    /** What is known of the latest abort; empty if there was none. */
+    Optional<FailureBroadcastLatency> told() {
+        List<String> silent = new ArrayList<>(hosts);
+        silent.removeAll(millis.keySet());
+        return hosts.isEmpty() ? Optional.empty() : Optional.of(new FailureBroadcastLatency(millis, silent));
+    }
+}

@@ -1,0 +1,33 @@
+package io.jrun.launcher.coordinator;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+/**
+ * When the nodes have confirmed that their workers know of the first failure, by the coordinator's clock.
+ *
+ * @param millis by host, from the moment of the decision
+ * @param silent hosts that have not confirmed it, because they were lost as well
+ */
+public record FailureBroadcastLatency(Map<String, Long> millis, List<String> silent) {
+    public FailureBroadcastLatency {
+        millis = Map.copyOf(millis);
+        silent = List.copyOf(silent);
+    }
+
+    /** One clause: "all 3 nodes were told within 4 ms". */
+    public String words() {
+        long last = millis.values().stream().mapToLong(Long::longValue).max().orElse(0);
+        return silent.isEmpty()
+                ? "all " + millis.size() + " nodes were told within " + last + " ms"
+                : millis.size() + " nodes were told within " + last + " ms, and "
+                        + silent.stream().sorted().collect(Collectors.joining(", ")) + " did not confirm it";
+    }
+
+    /** The same by host, in the order of their names. */
+    public Map<String, Long> byHost() {
+        return new TreeMap<>(millis);
+    }
+}

@@ -1,0 +1,86 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.job.NodePolicy;
+import io.jrun.launcher.layout.Layout;
+import io.jrun.launcher.layout.LayoutRules;
+import io.jrun.launcher.layout.Node;
+import io.jrun.launcher.layout.RankMap;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.UnaryOperator;
+
+/**
+ * Decides who takes part in the next round, and as what. A node keeps its seat; one that has come takes the seat of one that is
+ * gone, so that all others keep their ranks too; seats for which nobody is left close up; more are added at the end.
+ *
+ * @param nodes how many take part
+ * @param rules of their layout, with ids in place of node ranks
+ * @param addresses by which these nodes reach each other
+ */
+record RankAssignment(NodePolicy nodes, LayoutRules rules, UnaryOperator<List<Node>> addresses) {
+    /** Whether a round can start with these. */
+    boolean isEnough(JobProgress jobProgress) {
+        return jobProgress.present().size() >= nodes.min();
+    }
+
+    /** Whether a node is there that a larger world would have room for. */
+    boolean canGrow(JobProgress jobProgress, Round round) {
+        int seats = round.membership().ids().size();
+        return seats < nodes.max() && jobProgress.present().size() > seats;
+    }
+
+    /**
+     * The next round's lineup.
+     *
+     * @throws io.jrun.launcher.layout.LayoutException if a node cannot hold the workers it is to have
+     */
+    Membership next(JobProgress jobProgress, Optional<Round> before) {
+        List<Integer> ids =
+                seats(jobProgress, before.map(round -> round.membership().ids()).orElse(List.of()));
+        List<Node> seated = new ArrayList<>();
+        for (int id : ids) {
+            seated.add(Objects.requireNonNull(jobProgress.present().get(id)).withNodeRank(seated.size()));
+        }
+        List<Node> reached = addresses.apply(seated);
+        RankMap ranks = Layout.place(reached, rules.of(ids));
+        return new Membership(
+                ids, ranks, before.map(round -> kept(round, ids, ranks)).orElse(Map.of()));
+    }
+
+    private List<Integer> seats(JobProgress jobProgress, List<Integer> before) {
+        NavigableMap<Integer, Node> free = new TreeMap<>(jobProgress.present());
+        before.forEach(free::remove);
+        List<Integer> ids = new ArrayList<>();
+        for (int id : before) {
+            if (jobProgress.present().containsKey(id)) {
+                ids.add(id);
+            } else if (!free.isEmpty()) {
+                ids.add(free.pollFirstEntry().getKey());
+            }
+        }
+        while (ids.size() < nodes.max() && !free.isEmpty()) {
+            ids.add(free.pollFirstEntry().getKey());
+        }
+        return ids;
+    }
+
+    /** A parked process goes on where it is: on its node, under its local rank. */
+    private static Map<Integer, Long> kept(Round before, List<Integer> ids, RankMap ranks) {
+        Map<Integer, Integer> nodeRanks = Membership.nodeRanks(ids);
+        Map<Integer, Long> kept = new HashMap<>();
+        before.parked().forEach((pid, rank) -> {
+            Integer nodeRank = nodeRanks.get(before.membership().idOf(rank));
+            int localRank = before.membership().ranks().placement(rank).localRank();
+            if (nodeRank != null && localRank < ranks.onNode(nodeRank).size()) {
+                kept.put(ranks.onNode(nodeRank).get(localRank).rank(), pid);
+            }
+        });
+        return kept;
+    }
+}

@@ -1,0 +1,62 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.agent.proto.ToAgent;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+
+/**
+ * Tells all nodes which ranks have left. At the end of a job all ranks leave at once: told one by one that would be a message
+ * for each rank to each node. So those that leave while the last ones are being told are told together. Confined to the
+ * coordinator's thread.
+ */
+final class RankDepartures {
+    /** How long telling a node may take: the pause until the next telling. */
+    private static final long PAUSE_NANOS_PER_NODE = 50_000;
+
+    private final LongSupplier nanoTime;
+    private final Consumer<ToAgent> toAll;
+    private final Map<String, List<Integer>> ranksByHow = new LinkedHashMap<>();
+    private int round;
+    private long nextNanos;
+
+    /** @param toAll sends to all nodes */
+    RankDepartures(LongSupplier nanoTime, Consumer<ToAgent> toAll) {
+        this.nanoTime = nanoTime;
+        this.toAll = toAll;
+        this.nextNanos = nanoTime.getAsLong();
+    }
+
+    /** This rank has left; told when its time has come. */
+    void add(int number, int rank, String how) {
+        if (number != round) {
+            ranksByHow.clear();
+            round = number;
+        }
+        ranksByHow.computeIfAbsent(how, _ -> new ArrayList<>()).add(rank);
+    }
+
+    /** Time until {@link #tell} does something; very long if nothing is to be told. */
+    long nanosLeft() {
+        return ranksByHow.isEmpty() ? Long.MAX_VALUE : Math.max(0, nextNanos - nanoTime.getAsLong());
+    }
+
+    /** Tells what is to be told, if its time has come. */
+    void tell(int nodes) {
+        if (nanosLeft() == 0) {
+            tellNow(nodes);
+        }
+    }
+
+    /** Tells what is to be told, as before all that is said to all nodes later. */
+    void tellNow(int nodes) {
+        if (!ranksByHow.isEmpty()) {
+            ranksByHow.forEach((how, ranks) -> toAll.accept(AgentMessages.rankLeft(round, ranks, how)));
+            ranksByHow.clear();
+            nextNanos = nanoTime.getAsLong() + nodes * PAUSE_NANOS_PER_NODE;
+        }
+    }
+}

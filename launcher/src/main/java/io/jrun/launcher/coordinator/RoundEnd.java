@@ -1,0 +1,322 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.coordinator.CoordinatorAction.Abort;
+import io.jrun.launcher.coordinator.CoordinatorAction.After;
+import io.jrun.launcher.coordinator.CoordinatorAction.GiveUp;
+import io.jrun.launcher.coordinator.CoordinatorAction.Rest;
+import io.jrun.launcher.coordinator.CoordinatorAction.Say;
+import io.jrun.launcher.coordinator.CoordinatorAction.Stop;
+import io.jrun.launcher.coordinator.CoordinatorInput.GraceIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.LastCallIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeCame;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeGone;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeJoined;
+import io.jrun.launcher.coordinator.CoordinatorInput.ParkIsUnexplained;
+import io.jrun.launcher.coordinator.CoordinatorInput.RestartIsOld;
+import io.jrun.launcher.coordinator.CoordinatorInput.SignalCame;
+import io.jrun.launcher.coordinator.CoordinatorInput.TimeIsUp;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerElastic;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerLeaving;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerParked;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerStarted;
+import io.jrun.launcher.coordinator.JobState.Finished;
+import io.jrun.launcher.coordinator.JobState.Gathering;
+import io.jrun.launcher.coordinator.JobState.Running;
+import io.jrun.launcher.coordinator.JobState.Stopping;
+import io.jrun.launcher.coordinator.StopCause.NodeLost;
+import io.jrun.launcher.coordinator.StopCause.NotOpened;
+import io.jrun.launcher.coordinator.StopCause.PeersLost;
+import io.jrun.launcher.coordinator.StopCause.Signalled;
+import io.jrun.launcher.coordinator.StopCause.TimedOut;
+import io.jrun.launcher.coordinator.StopCause.WorkerFailed;
+import io.jrun.launcher.job.JobSpec.StopPolicy;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.layout.Node;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/** The part of {@link JobMachine} that ends a round, and finds out what comes after it. */
+final class RoundEnd {
+    /** How long after the grace period an agent may take to report its workers' ends before it counts as lost. */
+    static final long REPORT_MILLIS = 10_000;
+
+    private static final int SIGKILL = 9;
+
+    /** With this exit code a worker says that starting it again would be in vain. As EX_DATAERR of sysexits.h. */
+    private static final int NO_RESTART = 65;
+
+    private final StopPolicy policy;
+    private final RoundStart roundStart;
+
+    RoundEnd(StopPolicy policy, RoundStart roundStart) {
+        this.policy = policy;
+        this.roundStart = roundStart;
+    }
+
+    /** Ends the round for {@code cause}; {@code why} is what the workers are told. */
+    Transition stop(Running state, StopCause cause, int signal, String why) {
+        boolean again = restarts(state.jobProgress(), cause);
+        boolean asked = cause instanceof Signalled;
+        return begin(new Stopping(state.jobProgress(), state.round(), Optional.of(cause), again, asked), signal, why);
+    }
+
+    /** Ends the round since the user wants it. The user hears what is waited for, and how long. */
+    Transition stopAsAsked(Running state, StopSignal signal) {
+        Transition stop = stop(state, new Signalled(signal), signal.number(), "jrun got SIG" + signal.name());
+        String most = policy.gracePeriod().toMillis() % 1000 == 0
+                ? policy.gracePeriod().toSeconds() + " s"
+                : policy.gracePeriod().toMillis() + " ms";
+        return stop.state() instanceof Stopping
+                ? stop.after(new Say("SIG" + signal.name() + ": waiting up to " + most
+                        + " for the workers to end; another signal kills them at once"))
+                : stop;
+    }
+
+    /** Ends the round without anything being wrong: the nodes change. */
+    Transition regroup(Running state) {
+        return begin(
+                new Stopping(state.jobProgress(), state.round(), Optional.empty(), true, false),
+                JobMachine.SIGTERM,
+                "the world changes: all go on from the last commit");
+    }
+
+    private Transition begin(Stopping state, int signal, String why) {
+        Round round = state.round();
+        if (isOver(state)) {
+            return over(state);
+        }
+        return tellToStop(state, signal, policy.gracePeriod().toMillis()).after(new Abort(round.number(), why));
+    }
+
+    private static Transition tellToStop(Stopping state, int signal, long grace) {
+        JobProgress jobProgress = state.jobProgress().withStop();
+        return Transition.to(
+                state.with(jobProgress),
+                new Stop(signal, grace, state.again()),
+                new After(new GraceIsOver(jobProgress.stops()), grace + REPORT_MILLIS));
+    }
+
+    private static boolean isOver(Stopping state) {
+        return state.again() ? state.round().isOver() : state.round().isReaped();
+    }
+
+    private boolean restarts(JobProgress jobProgress, StopCause cause) {
+        boolean again = switch (cause) {
+            case WorkerFailed(WorkerResult end) -> end.exitCode() != NO_RESTART;
+            case StopCause.WorkerHung _, PeersLost _, NodeLost _ -> true;
+            case Signalled _, TimedOut _, NotOpened _ -> false;
+        };
+        return again && roundStart.mayRestart(jobProgress);
+    }
+
+    Transition next(Stopping state, CoordinatorInput event) {
+        Round round = state.round();
+        Transition same = Transition.to(state);
+        return switch (event) {
+            case NodeCame(int id, Node node) ->
+                roundStart
+                        .admit(state, id, node)
+                        .map(Transition::to)
+                        .orElseGet(() -> Transition.to(state, new GiveUp(id, "the job has no use for it")));
+            case NodeGone(int id, String _, String why, boolean _) -> gone(state, id, why);
+            case WorkerStarted(int number, int rank, long pid) ->
+                number == round.number() ? Transition.to(state.with(round.withPid(rank, pid))) : same;
+            case WorkerParked(int number, int rank, long pid, String _) ->
+                number == round.number() ? soFar(state.with(round.withParked(rank, pid))) : same;
+            case WorkerEnded(int number, WorkerResult end) ->
+                number == round.number() && !round.hasEnded(end.rank()) ? ended(state, end) : same;
+            case TimeIsUp() -> state.again() ? forGood(state.because(new TimedOut()), JobMachine.SIGTERM) : same;
+            case SignalCame(StopSignal signal) -> signal.endsJob() ? asked(state, signal) : same;
+            case GraceIsOver(int stop) -> stop == state.jobProgress().stops() ? silent(state) : same;
+            case NodeJoined _,
+                    WorkerElastic _,
+                    WorkerLeaving _,
+                    CoordinatorInput.WorkerHung _,
+                    ParkIsUnexplained _,
+                    JoinTimeIsOver _,
+                    LastCallIsOver _,
+                    RestartIsOld _,
+                    CoordinatorInput.FailureIsOld _ -> same;
+        };
+    }
+
+    private Transition ended(Stopping state, WorkerResult end) {
+        Stopping next = state.with(state.round().withEnd(end));
+        if (state.cause().isEmpty() && !end.isSuccess() && !end.afterStop()) {
+            StopCause cause = new WorkerFailed(end);
+            return restarts(state.jobProgress(), cause)
+                    ? soFar(next.because(cause))
+                    : forGood(next.because(cause), JobMachine.SIGTERM);
+        }
+        return soFar(next);
+    }
+
+    private Transition gone(Stopping state, int id, String why) {
+        Round round = state.round();
+        JobProgress jobProgress = state.jobProgress().without(id);
+        if (!round.membership().has(id)) {
+            return Transition.to(state.with(jobProgress));
+        }
+        Stopping next = state.with(jobProgress).with(round.withNodeEnded(id));
+        if (!state.again()) {
+            return soFar(next);
+        }
+        StopCause lost = new NodeLost(
+                round.membership()
+                        .ranks()
+                        .nodes()
+                        .get(round.membership().nodeRank(id))
+                        .host(),
+                why);
+        if (state.cause().isEmpty() && restarts(jobProgress, lost)) {
+            return soFar(next.because(lost));
+        }
+        return state.cause().isPresent() && roundStart.hasHope(jobProgress)
+                ? soFar(next)
+                : forGood(next.because(lost), JobMachine.SIGTERM);
+    }
+
+    /** What comes while the workers are stopped for a restart, and rules one out, is why the job ends. */
+    private Transition forGood(Stopping state, int signal) {
+        Stopping last = state.forGood();
+        return isOver(last)
+                ? over(last)
+                : tellToStop(last, signal, policy.gracePeriod().toMillis());
+    }
+
+    /** Workers have their grace when the user asks for the first time, whatever they were being stopped for. */
+    private Transition asked(Stopping state, StopSignal signal) {
+        Stopping next = state.because(state.cause().orElseGet(() -> new Signalled(signal)));
+        if (state.asked()) { // who asks again does not want to wait
+            return tellToStop(next.forGood(), SIGKILL, 0).after(new Say("killing the workers at once"));
+        }
+        String what = state.again() ? "they are not started again" : "they have been told to";
+        return (state.again() ? forGood(next.asAsked(), signal.number()) : Transition.to(next.asAsked()))
+                .after(new Say("waiting for the workers to end: " + what + "; another signal kills them at once"));
+    }
+
+    /** No agent takes this long after SIGKILL unless it is gone or its workers cannot be killed. */
+    private Transition silent(Stopping state) {
+        Round round = state.round();
+        JobProgress jobProgress = state.jobProgress();
+        List<CoordinatorAction> actions = new ArrayList<>();
+        for (int id : round.membership().ids()) {
+            Round without = round.withNodeEnded(id);
+            boolean owes = round.membership().ranks().onNode(round.membership().nodeRank(id)).stream()
+                    .anyMatch(place -> !state.round().hasEnded(place.rank())
+                            && !(state.again() && state.round().parked().has(place.rank())));
+            if (owes) {
+                round = without;
+                jobProgress = jobProgress.without(id);
+                actions.add(new GiveUp(id, "it did not report its workers' ends in time"));
+            }
+        }
+        actions.add(new Say("some workers' ends were not reported in time; they may still be running"));
+        Transition after = over(state.with(jobProgress).with(round));
+        return after.after(actions.toArray(CoordinatorAction[]::new));
+    }
+
+    private Transition soFar(Stopping state) {
+        return isOver(state) ? over(state) : Transition.to(state);
+    }
+
+    private Transition over(Stopping state) {
+        Round round = state.round();
+        JobProgress jobProgress = state.jobProgress();
+        if (state.cause().isEmpty()) {
+            return round.isReaped() && round.ends().stream().allMatch(WorkerResult::isSuccess)
+                    ? finish(jobProgress, Optional.empty(), round.ends())
+                    : roundStart.again(jobProgress, round, Optional.empty());
+        }
+        StopCause cause = state.cause().get();
+        if (state.again() && restarts(jobProgress, cause)) {
+            JobProgress next = jobProgress.withRestart();
+            String what = words(cause) + "; restart " + next.restarts() + " of " + policy.maxRestarts();
+            List<CoordinatorAction> first = new ArrayList<>(List.of(new Say(what)));
+            first.addAll(roundStart.forgettingRestart());
+            OptionalInt blamed = blamed(round, cause);
+            return blamed.isPresent()
+                    ? againAfter(blamed.getAsInt(), next, round, cause, first)
+                    : roundStart.again(next, round, state.cause()).after(first.toArray(CoordinatorAction[]::new));
+        }
+        return round.isReaped() ? finish(jobProgress, state.cause(), round.ends()) : forGood(state, JobMachine.SIGTERM);
+    }
+
+    /** The node whose worker was the first to fail; empty where a node was lost, or workers each other. */
+    private static OptionalInt blamed(Round round, StopCause cause) {
+        return switch (cause) {
+            case WorkerFailed(WorkerResult end) ->
+                OptionalInt.of(round.membership().idOf(end.rank()));
+            case StopCause.WorkerHung(int rank, String _, long _, String _) ->
+                OptionalInt.of(round.membership().idOf(rank));
+            case PeersLost _, NodeLost _, Signalled _, TimedOut _, NotOpened _ -> OptionalInt.empty();
+        };
+    }
+
+    /** A device or a disk may be broken though the agent is well: a node on which workers fail again and again has to rest. */
+    private Transition againAfter(
+            int id, JobProgress jobProgress, Round round, StopCause cause, List<CoordinatorAction> first) {
+        JobProgress next = jobProgress.withFailure(id);
+        first.add(roundStart.forgettingFailure(id));
+        if (!next.present().containsKey(id) || !roundStart.mayRest(next, id)) {
+            return roundStart.again(next, round, Optional.of(cause)).after(first.toArray(CoordinatorAction[]::new));
+        }
+        String host = round.membership()
+                .ranks()
+                .nodes()
+                .get(round.membership().nodeRank(id))
+                .host();
+        String why = "its workers were the first to fail " + next.failures(id) + " times";
+        first.add(new Say("going on without " + host + " for now: " + why));
+        first.add(new Rest(id, why));
+        return roundStart
+                .again(next.without(id), round.withNodeEnded(id), Optional.of(cause))
+                .after(first.toArray(CoordinatorAction[]::new));
+    }
+
+    /** Ends a job that waits for nodes; workers that are parked are ended first. */
+    Transition giveUp(Gathering state, StopCause cause) {
+        Optional<Round> before = state.before();
+        if (before.isEmpty() || before.get().isReaped()) {
+            return finish(
+                    state.jobProgress(),
+                    Optional.of(cause),
+                    before.map(Round::ends).orElse(List.of()));
+        }
+        return begin(
+                new Stopping(state.jobProgress(), before.get(), Optional.of(cause), false, cause instanceof Signalled),
+                JobMachine.SIGTERM,
+                words(cause));
+    }
+
+    static Transition finish(JobProgress jobProgress, Optional<StopCause> cause, List<WorkerResult> ends) {
+        return Transition.to(new Finished(jobProgress, new JobOutcome(cause, ends, jobProgress.restarts())));
+    }
+
+    /** What workers and user are told of a worker's failure. */
+    static String words(WorkerResult end) {
+        String who = "rank " + end.rank() + " on " + end.host();
+        return end.startError().isEmpty()
+                ? who + " " + end.how() + " (pid " + end.pid() + ")"
+                : who + " could not be started: " + end.startError();
+    }
+
+    /** The same of any cause. */
+    static String words(StopCause cause) {
+        return switch (cause) {
+            case WorkerFailed(WorkerResult end) -> words(end);
+            case StopCause.WorkerHung(int rank, String host, long _, String why) ->
+                "rank " + rank + " on " + host + " " + why;
+            case PeersLost(int rank, String host, String why) ->
+                "rank " + rank + " on " + host + " has lost the others: " + why;
+            case NodeLost(String host, String why) -> "the agent of " + host + " was lost: " + why;
+            case Signalled(StopSignal signal) -> "jrun got SIG" + signal.name();
+            case TimedOut() -> "the job's time (--timeout) is over";
+            case NotOpened(String why, boolean _) -> why;
+        };
+    }
+}

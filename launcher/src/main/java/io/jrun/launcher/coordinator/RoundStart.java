@@ -1,0 +1,241 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.coordinator.CoordinatorAction.After;
+import io.jrun.launcher.coordinator.CoordinatorAction.GiveUp;
+import io.jrun.launcher.coordinator.CoordinatorAction.Launch;
+import io.jrun.launcher.coordinator.CoordinatorAction.Say;
+import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.LastCallIsOver;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeCame;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeGone;
+import io.jrun.launcher.coordinator.CoordinatorInput.SignalCame;
+import io.jrun.launcher.coordinator.CoordinatorInput.TimeIsUp;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerEnded;
+import io.jrun.launcher.coordinator.JobState.Gathering;
+import io.jrun.launcher.coordinator.JobState.Running;
+import io.jrun.launcher.coordinator.StopCause.NotOpened;
+import io.jrun.launcher.coordinator.StopCause.Signalled;
+import io.jrun.launcher.coordinator.StopCause.TimedOut;
+import io.jrun.launcher.job.JobSpec.StopPolicy;
+import io.jrun.launcher.job.NodePolicy;
+import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.layout.LayoutException;
+import io.jrun.launcher.layout.Node;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/** The part of {@link JobMachine} that waits for nodes and begins a round with them. */
+final class RoundStart {
+    /** Hosts that cannot be reached mostly say so at the same time, and the user wants to know of all of them. */
+    static final long OTHERS_MILLIS = 1_000;
+
+    private final RankAssignment rankAssignment;
+    private final NodePolicy nodes;
+    private final StopPolicy policy;
+
+    RoundStart(RankAssignment rankAssignment, StopPolicy policy) {
+        this.rankAssignment = rankAssignment;
+        this.nodes = rankAssignment.nodes();
+        this.policy = policy;
+    }
+
+    Transition start(SortedMap<Integer, String> called) {
+        return Transition.to(
+                new Gathering(JobProgress.awaiting(called), Optional.empty(), Optional.empty(), false),
+                new After(new JoinTimeIsOver(0), nodes.joinTimeout().toMillis()));
+    }
+
+    Transition next(Gathering state, CoordinatorInput event, RoundEnd ending) {
+        return switch (event) {
+            case NodeCame(int id, Node node) ->
+                admit(state, id, node)
+                        .map(this::beginIfComplete)
+                        .orElseGet(() -> Transition.to(state, new GiveUp(id, "the job has no use for it")));
+            case NodeGone(int id, String where, String why, boolean refused) ->
+                gone(state, id, where, why, refused, ending);
+            case WorkerEnded(int number, WorkerResult end) ->
+                number == state.round() ? Transition.to(withEnd(state, end)) : Transition.to(state);
+            case SignalCame(StopSignal signal) ->
+                signal.endsJob() ? ending.giveUp(state, new Signalled(signal)) : Transition.to(state);
+            case TimeIsUp() -> ending.giveUp(state, new TimedOut());
+            case JoinTimeIsOver(int number) ->
+                number == state.round() ? joinTimeIsOver(state, ending) : Transition.to(state);
+            case LastCallIsOver(int number) -> number == state.round() ? lastCallIsOver(state) : Transition.to(state);
+            case CoordinatorInput.WorkerStarted _,
+                    CoordinatorInput.WorkerElastic _,
+                    CoordinatorInput.WorkerParked _,
+                    CoordinatorInput.WorkerLeaving _,
+                    CoordinatorInput.WorkerHung _,
+                    CoordinatorInput.NodeJoined _,
+                    CoordinatorInput.GraceIsOver _,
+                    CoordinatorInput.ParkIsUnexplained _,
+                    CoordinatorInput.RestartIsOld _,
+                    CoordinatorInput.FailureIsOld _ -> Transition.to(state);
+        };
+    }
+
+    /** A worker that was parked has ended. */
+    private static Gathering withEnd(Gathering state, WorkerResult end) {
+        return new Gathering(
+                state.jobProgress(), state.before().map(round -> round.withEnd(end)), state.cause(), state.lastCall());
+    }
+
+    /** The state with a node more; empty if that is of no use: there are enough, or it cannot hold its workers. */
+    <S extends JobState> Optional<S> admit(S state, int id, Node node) {
+        JobProgress jobProgress = state.jobProgress();
+        boolean begins =
+                state instanceof Gathering gathering && gathering.before().isEmpty();
+        if (!jobProgress.awaited().containsKey(id) && jobProgress.present().size() >= nodes.max() + nodes.spares()) {
+            return Optional.empty();
+        }
+        JobProgress with = jobProgress.with(id, node);
+        if (!begins && !canHold(id, node)) {
+            return Optional.empty();
+        }
+        @SuppressWarnings("unchecked") // with() keeps the type of a state
+        S admitted = (S) state.with(with);
+        return Optional.of(admitted);
+    }
+
+    /** A node that is there when the job begins may fail it, by the exception; one that comes later may not. */
+    private boolean canHold(int id, Node node) {
+        try {
+            JobProgress alone = JobProgress.awaiting(new TreeMap<>()).with(id, node);
+            return !rankAssignment.next(alone, Optional.empty()).ids().isEmpty();
+        } catch (LayoutException e) {
+            return false;
+        }
+    }
+
+    private Transition gone(Gathering state, int id, String where, String why, boolean refused, RoundEnd ending) {
+        if (!state.jobProgress().present().containsKey(id)
+                && !state.jobProgress().awaited().containsKey(id)) {
+            return Transition.to(state);
+        }
+        Gathering without = state.with(state.jobProgress().without(id));
+        if (state.before().isPresent()) {
+            Gathering reaped = new Gathering(
+                    without.jobProgress(),
+                    state.before().map(round -> round.membership().has(id) ? round.withNodeEnded(id) : round),
+                    state.cause(),
+                    state.lastCall());
+            return Transition.to(reaped);
+        }
+        String text = where.isEmpty()
+                ? why
+                : "the agent at " + where + (refused ? " refuses it: " : " cannot be reached: ") + why;
+        JobProgress jobProgress = without.jobProgress();
+        return jobProgress.present().size() + jobProgress.awaited().size() < nodes.min()
+                ? tooFew(without, text, refused, ending)
+                : beginIfComplete(without).after(new Say("going on without " + text));
+    }
+
+    /** The first reason is the job's; it waits a moment for others to be told with it. */
+    private static Transition tooFew(Gathering state, String text, boolean refused, RoundEnd ending) {
+        StopCause cause = state.cause().orElseGet(() -> new NotOpened(text, refused));
+        CoordinatorAction[] told =
+                state.cause().isPresent() ? new CoordinatorAction[] {new Say(text)} : new CoordinatorAction[0];
+        if (state.jobProgress().awaited().isEmpty()) {
+            return ending.giveUp(state, cause).after(told);
+        }
+        Gathering waiting = new Gathering(state.jobProgress(), state.before(), Optional.of(cause), state.lastCall());
+        return state.cause().isPresent()
+                ? Transition.to(waiting, told)
+                : Transition.to(waiting, new After(new JoinTimeIsOver(waiting.round()), OTHERS_MILLIS));
+    }
+
+    private Transition joinTimeIsOver(Gathering state, RoundEnd ending) {
+        if (rankAssignment.isEnough(state.jobProgress())) {
+            return begin(state);
+        }
+        return ending.giveUp(state, state.cause().orElseGet(() -> silent(state.jobProgress())));
+    }
+
+    /** Who left meanwhile may have left too few: the next that makes them enough is followed by a last call of its own. */
+    private Transition lastCallIsOver(Gathering state) {
+        return rankAssignment.isEnough(state.jobProgress())
+                ? begin(state)
+                : Transition.to(new Gathering(state.jobProgress(), state.before(), state.cause(), false));
+    }
+
+    private StopCause silent(JobProgress jobProgress) {
+        Iterator<String> missing = jobProgress.awaited().values().iterator();
+        String who = missing.hasNext() ? "the agent at " + missing.next() : "no agent";
+        int more = Math.max(0, jobProgress.awaited().size() - 1);
+        return new NotOpened(
+                who + (more > 0 ? " and " + more + " more" : "") + " cannot be reached: no answer within "
+                        + nodes.joinTimeout().toSeconds() + " s",
+                false);
+    }
+
+    /** Begins at once if nobody is awaited; if there are enough, there is a last call for the others. */
+    Transition beginIfComplete(Gathering state) {
+        if (!rankAssignment.isEnough(state.jobProgress())) {
+            return Transition.to(state);
+        }
+        if (state.jobProgress().awaited().isEmpty()) {
+            return begin(state);
+        }
+        return state.lastCall()
+                ? Transition.to(state)
+                : Transition.to(
+                        new Gathering(state.jobProgress(), state.before(), state.cause(), true),
+                        new After(new LastCallIsOver(state.round()), NodePolicy.LAST_CALL.toMillis()));
+    }
+
+    /** @throws LayoutException if the nodes cannot hold what was asked for */
+    private Transition begin(Gathering state) {
+        Membership membership = rankAssignment.next(state.jobProgress(), state.before());
+        Round round = Round.start(state.round() + 1, membership);
+        Launch launch = new Launch(round.number(), state.jobProgress().restarts(), membership);
+        return Transition.to(new Running(state.jobProgress(), round), launch);
+    }
+
+    /** The next round after {@code before}, now or when there are enough nodes. */
+    Transition again(JobProgress jobProgress, Round before, Optional<StopCause> cause) {
+        Gathering state = new Gathering(jobProgress, Optional.of(before), cause, false);
+        if (rankAssignment.isEnough(jobProgress)) {
+            return begin(state);
+        }
+        String time = nodes.joinTimeout().toSeconds() + " s";
+        return Transition.to(
+                state,
+                new Say("waiting up to " + time + " for nodes: "
+                        + jobProgress.present().size() + " of at least " + nodes.min() + " are there"),
+                new After(
+                        new JoinTimeIsOver(before.number()), nodes.joinTimeout().toMillis()));
+    }
+
+    /** Whether there are enough nodes for another round, or may be soon. */
+    boolean hasHope(JobProgress jobProgress) {
+        return rankAssignment.isEnough(jobProgress) || nodes.isElastic();
+    }
+
+    /** Whether a restart is left, and nodes to do it on. */
+    boolean mayRestart(JobProgress jobProgress) {
+        return jobProgress.counted() < policy.maxRestarts() && hasHope(jobProgress);
+    }
+
+    /** Whether this node's workers fail again and again, and there are enough others to go on without it. */
+    boolean mayRest(JobProgress jobProgress, int id) {
+        return nodes.isElastic()
+                && jobProgress.failures(id) >= NodePolicy.MOST_FAILURES
+                && rankAssignment.isEnough(jobProgress.without(id));
+    }
+
+    /** What a failure of a node's workers adds to the timers. */
+    After forgettingFailure(int id) {
+        return new After(
+                new CoordinatorInput.FailureIsOld(id), nodes.failureWindow().toMillis());
+    }
+
+    /** What a restart adds to the log and to the timers. */
+    List<After> forgettingRestart() {
+        return nodes.restartWindow()
+                .map(window -> List.of(new After(new CoordinatorInput.RestartIsOld(), window.toMillis())))
+                .orElse(List.of());
+    }
+}

@@ -1,0 +1,120 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.agent.proto.GroupWait;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
+
+/**
+ * Who is late in a round: judges what its workers tell of their waits, about once a second, shows that to the watch, and says of
+ * each rank that is late, once. Confined to the coordinator's thread.
+ */
+final class StragglerDetector {
+    private static final long TURN_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Workers that run tell of their waits once a second, each at a moment of its own, which may take as long to come. */
+    private static final double SKEW_SECONDS = 2;
+
+    /**
+     * A wait is told of when it is over, by some ranks sooner than by others. Of those who seem late, only their second report
+     * from then on was surely made after the wait that the others have told of.
+     */
+    private static final int LATER_REPORTS = 2;
+
+    private final LongSupplier nanoTime;
+    private final Consumer<String> say;
+    private final JobObserver watch;
+    private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
+    private final Map<Integer, Integer> reports = new HashMap<>();
+    private final Map<Integer, Integer> reportsWhenSuspected = new HashMap<>();
+    private final Set<Integer> left = new HashSet<>();
+    private final Set<Integer> told = new HashSet<>();
+    private List<Straggler> shown = List.of();
+    private long begunNanos;
+    private long lookNanos;
+    private boolean changed;
+
+    StragglerDetector(LongSupplier nanoTime, Consumer<String> say, JobObserver watch) {
+        this.nanoTime = nanoTime;
+        this.say = say;
+        this.watch = watch;
+    }
+
+    /** A round begins: nobody has waited. */
+    void begin() {
+        waits.clear();
+        reports.clear();
+        reportsWhenSuspected.clear();
+        left.clear();
+        told.clear();
+        changed = false;
+        begunNanos = nanoTime.getAsLong();
+        lookNanos = begunNanos;
+        show(List.of());
+    }
+
+    /** What a rank has waited until now. */
+    void heard(int rank, List<GroupWait> all) {
+        waits.put(rank, all);
+        reports.merge(rank, 1, Integer::sum);
+        changed = true;
+    }
+
+    /** The same of a rank that waits no more. */
+    void left(int rank, List<GroupWait> all) {
+        waits.put(rank, all);
+        left.add(rank);
+    }
+
+    /** Looks who is late if there is news, and it is time. */
+    void tick() {
+        long now = nanoTime.getAsLong();
+        if (!changed || now - lookNanos < TURN_NANOS) {
+            return;
+        }
+        changed = false;
+        lookNanos = now;
+        List<Straggler> late = of((now - begunNanos) / 1e9);
+        show(late);
+        for (Straggler straggler : late) {
+            if (told.add(straggler.rank())) {
+                say.accept(straggler.wordsSoFar());
+            }
+        }
+    }
+
+    /** Looks at the reports: the stragglers, those that cost most first. */
+    List<Straggler> of(double seconds) {
+        if (left.containsAll(waits.keySet())) {
+            return Straggler.of(waits, seconds, 0); // all have told of the same collectives
+        }
+        List<Straggler> late = Straggler.of(waits, seconds, SKEW_SECONDS);
+        suspect(late);
+        return late.stream().filter(straggler -> isConfirmed(straggler.rank())).toList();
+    }
+
+    private void suspect(List<Straggler> late) {
+        Set<Integer> ranks = late.stream().map(Straggler::rank).collect(Collectors.toSet());
+        reportsWhenSuspected.keySet().retainAll(ranks);
+        ranks.forEach(rank -> reportsWhenSuspected.putIfAbsent(rank, reports.getOrDefault(rank, 0)));
+    }
+
+    private boolean isConfirmed(int rank) {
+        Integer first = reportsWhenSuspected.get(rank);
+        return first != null && reports.getOrDefault(rank, 0) >= first + LATER_REPORTS;
+    }
+
+    private void show(List<Straggler> late) {
+        if (!late.equals(shown)) {
+            shown = late;
+            watch.late(late);
+        }
+    }
+}

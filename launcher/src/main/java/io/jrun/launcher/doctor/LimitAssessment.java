@@ -1,0 +1,120 @@
+package io.jrun.launcher.doctor;
+
+import io.jrun.agent.proto.Examination;
+import io.jrun.agent.proto.Limit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** Judges the limits (ulimit) of the process that starts workers, which they inherit. Stateless. */
+final class LimitAssessment {
+    /** A rank has a connection to each other rank, and each class path entry is a file. */
+    private static final long FILES = 1024;
+
+    /** A worker that trains has some 60 threads besides those that come with cores; there are eight of them, and the user. */
+    private static final long THREADS = 1024;
+
+    /** Of each JVM's collector and compiler, and of libtorch's pools. */
+    private static final long THREADS_PER_CORE = 8;
+
+    private static final String UNLIMITED = "unlimited";
+
+    private LimitAssessment() {}
+
+    static List<CheckResult> of(Examination facts) {
+        List<CheckResult> found = new ArrayList<>();
+        limit(facts, "Max open files")
+                .map(limit -> atLeast("open files", limit, FILES, "in a process", "-n 65536"))
+                .ifPresent(found::add);
+        long threads = THREADS + THREADS_PER_CORE * facts.getCores();
+        limit(facts, "Max processes")
+                .map(limit -> atLeast("threads", limit, threads, "of this user", "-u unlimited"))
+                .ifPresent(found::add);
+        limit(facts, "Max locked memory")
+                .map(limit -> lockedMemory(limit, facts.getRdmaDevicesList()))
+                .ifPresent(found::add);
+        limit(facts, "Max address space").map(LimitAssessment::addressSpace).ifPresent(found::add);
+        limit(facts, "Max core file size").map(LimitAssessment::coreFiles).ifPresent(found::add);
+        return found;
+    }
+
+    private static CheckResult atLeast(String what, Limit limit, long needed, String whose, String option) {
+        String text = "at most " + limit.getSoft() + " " + whose;
+        return reaches(limit.getSoft(), needed)
+                ? values(CheckResult.ok(what, text), limit)
+                : values(
+                        CheckResult.problem(
+                                what,
+                                text + ", jobs need up to " + needed + "; "
+                                        + advice(limit, option, reaches(limit.getHard(), needed))),
+                        limit);
+    }
+
+    /** Hardware that reads memory by itself needs it locked; jrun's shared memory does not. */
+    private static CheckResult lockedMemory(Limit limit, List<String> devices) {
+        String what = "locked memory";
+        boolean unlimited = limit.getSoft().equals(UNLIMITED);
+        if (unlimited || devices.isEmpty()) {
+            return values(
+                    CheckResult.ok(
+                            what, unlimited ? UNLIMITED : bytes(limit) + ", and no InfiniBand that would need more"),
+                    limit);
+        }
+        return values(
+                CheckResult.problem(
+                        what,
+                        bytes(limit) + ", too little to register memory with " + String.join(", ", devices) + "; "
+                                + advice(limit, "-l unlimited", limit.getHard().equals(UNLIMITED))),
+                limit);
+    }
+
+    private static CheckResult addressSpace(Limit limit) {
+        return values(
+                limit.getSoft().equals(UNLIMITED)
+                        ? CheckResult.ok("address space", UNLIMITED)
+                        : CheckResult.problem(
+                                "address space",
+                                bytes(limit) + "; a JVM reserves many times what it uses, and fails: "
+                                        + advice(
+                                                limit,
+                                                "-v unlimited",
+                                                limit.getHard().equals(UNLIMITED))),
+                limit);
+    }
+
+    private static CheckResult coreFiles(Limit limit) {
+        return values(
+                limit.getSoft().equals("0")
+                        ? CheckResult.absent(
+                                "core files",
+                                "none are written; of a crash in native code hs_err_pid*.log tells (for a core file: ulimit -c unlimited)")
+                        : CheckResult.ok("core files", limit.getSoft().equals(UNLIMITED) ? UNLIMITED : bytes(limit)),
+                limit);
+    }
+
+    /** @param raisable whether the user may raise it so far */
+    private static String advice(Limit limit, String option, boolean raisable) {
+        return raisable
+                ? "raise it: ulimit " + option
+                : "its hard limit is " + limit.getHard()
+                        + ", which root raises: /etc/security/limits.conf, an agent's systemd unit, --ulimit of a container";
+    }
+
+    private static boolean reaches(String limit, long needed) {
+        return limit.equals(UNLIMITED) || Long.parseLong(limit) >= needed;
+    }
+
+    private static String bytes(Limit limit) {
+        return "at most " + (Long.parseLong(limit.getSoft()) >> 10) + " KiB";
+    }
+
+    private static CheckResult values(CheckResult finding, Limit limit) {
+        return finding.with("soft", limit.getSoft()).with("hard", limit.getHard());
+    }
+
+    private static Optional<Limit> limit(Examination facts, String name) {
+        return facts.getLimitsList().stream()
+                .filter(limit -> limit.getName().equals(name))
+                .findFirst();
+    }
+}

@@ -1,0 +1,85 @@
+package io.jrun.launcher.doctor;
+
+import io.jrun.agent.proto.Examination;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Judges what a machine, this one or a host's agent, tells of itself. Stateless. */
+final class NodeAssessment {
+    /** Registered memory lives there: a few hundred megabytes of gradients for each of some ranks. */
+    private static final long SHARED_MEMORY_BYTES = 1L << 30;
+
+    private NodeAssessment() {}
+
+    /** A line for each thing. */
+    static List<CheckResult> of(Examination facts) {
+        List<CheckResult> found = new ArrayList<>();
+        found.add(startTools(facts));
+        found.add(names(facts));
+        found.add(CheckResult.ok(
+                        "cores", facts.getCores() + " usable, " + megabytes(facts.getMemoryBytes()) + " MiB memory")
+                .with("cores", facts.getCores())
+                .with("memory_bytes", facts.getMemoryBytes()));
+        found.add(gpus(facts));
+        found.add(sharedMemory(facts)
+                .with("free_bytes", facts.getShmFreeBytes())
+                .with("total_bytes", facts.getShmBytes()));
+        found.addAll(LimitAssessment.of(facts));
+        return found;
+    }
+
+    /** What each worker is started through. */
+    private static CheckResult startTools(Examination facts) {
+        return facts.getMissingTools().isEmpty()
+                ? CheckResult.ok("tools", facts.getTools())
+                : CheckResult.problem("tools", facts.getMissingTools());
+    }
+
+    private static CheckResult names(Examination facts) {
+        return facts.getUnknownNamesList().isEmpty()
+                ? CheckResult.ok(
+                        "names",
+                        facts.getReachedAt().isEmpty() ? "knows its own, " + facts.getHost() : "knows all hosts")
+                : CheckResult.problem(
+                                "names",
+                                "does not know " + String.join(", ", facts.getUnknownNamesList())
+                                        + "; add them to DNS or its /etc/hosts, or name hosts by their addresses")
+                        .with("unknown", List.copyOf(facts.getUnknownNamesList()));
+    }
+
+    private static CheckResult gpus(Examination facts) {
+        String driver = facts.getGpuDriver().isEmpty() ? "unknown" : facts.getGpuDriver();
+        CheckResult found = facts.getGpusList().isEmpty()
+                ? CheckResult.absent(
+                        "gpus",
+                        facts.getGpuDriver().isEmpty()
+                                ? "none visible; --nproc-per-node=gpu will not work (no /dev/nvidia*, or nvidia-smi does"
+                                        + " not answer)"
+                                : "none visible though driver " + driver + " is there; does nvidia-smi list them?")
+                : CheckResult.ok(
+                        "gpus",
+                        facts.getGpusCount() + " visible: " + String.join(", ", facts.getGpusList()) + "; driver "
+                                + driver);
+        return found.with("gpus", List.copyOf(facts.getGpusList())).with("driver", facts.getGpuDriver());
+    }
+
+    private static CheckResult sharedMemory(Examination facts) {
+        String what = "/dev/shm";
+        if (facts.getShmFreeBytes() < 0) {
+            return CheckResult.problem(
+                    what,
+                    "not writable; ranks of one node move data through it. Mount a tmpfs there, or JRUN_TRANSPORT=tcp");
+        }
+        String text = megabytes(facts.getShmFreeBytes()) + " MiB free of " + megabytes(facts.getShmBytes());
+        return facts.getShmFreeBytes() >= SHARED_MEMORY_BYTES
+                ? CheckResult.ok(what, text)
+                : CheckResult.problem(
+                        what,
+                        text
+                                + "; registered memory needs more: mount -o remount,size=50% /dev/shm (containers: --shm-size)");
+    }
+
+    private static long megabytes(long bytes) {
+        return bytes >> 20;
+    }
+}

@@ -1,0 +1,32 @@
+package io.jrun.launcher.doctor;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Every pair of n, in rounds in which nobody is in two: a round-robin tournament by the circle method, n - 1 rounds, n where n is
+ * odd.
+ */
+final class RoundRobinPairs {
+    private RoundRobinPairs() {}
+
+    /** Two of them, by number. */
+    record Pair(int first, int second) {}
+
+    static List<List<Pair>> rounds(int count) {
+        int even = count + count % 2; // where one is too many, who meets it has a break
+        List<List<Pair>> rounds = new ArrayList<>();
+        for (int round = 0; round < even - 1; round++) {
+            List<Pair> pairs = new ArrayList<>();
+            for (int i = 0; i < even / 2; i++) {
+                int first = i == 0 ? even - 1 : (round + i) % (even - 1);
+                int second = (round + even - 1 - i) % (even - 1);
+                if (first < count && second < count) {
+                    pairs.add(new Pair(Math.min(first, second), Math.max(first, second)));
+                }
+            }
+            rounds.add(pairs);
+        }
+        return rounds;
+    }
+}

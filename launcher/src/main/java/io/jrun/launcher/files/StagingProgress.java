@@ -1,0 +1,65 @@
+package io.jrun.launcher.files;
+
+import java.util.Locale;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+
+/** Says how the sending of files gets on, where it takes long. Thread-safe. */
+final class StagingProgress {
+    private static final long PATIENCE_NANOS = 5_000_000_000L;
+    private static final double MEGABYTE = 1e6;
+
+    private final Consumer<String> say;
+    private final LongSupplier nanoTime;
+    private int nodes;
+    private int nodesDone;
+    private long total;
+    private long sent;
+    private long beganAt;
+    private long saidAt;
+    private boolean said;
+
+    StagingProgress(Consumer<String> say, LongSupplier nanoTime) {
+        this.say = say;
+        this.nanoTime = nanoTime;
+    }
+
+    /** A node has asked for a file of so many bytes; its first, or not. */
+    synchronized void begin(long size, boolean isFirst) {
+        if (nodes == 0) {
+            beganAt = nanoTime.getAsLong();
+            saidAt = beganAt;
+        }
+        nodes += isFirst ? 1 : 0;
+        total += size;
+    }
+
+    synchronized void sent(int bytes) {
+        sent += bytes;
+        long now = nanoTime.getAsLong();
+        if (now - saidAt >= PATIENCE_NANOS) {
+            saidAt = now;
+            said = true;
+            say.accept("sending files to " + nodes() + ": " + megabytes(sent) + " of " + megabytes(total)
+                    + " MB that they have asked for so far");
+        }
+    }
+
+    /** A node has all it needs. */
+    synchronized void done() {
+        nodesDone++;
+        if (said && nodesDone == nodes) {
+            said = false;
+            say.accept("sent " + megabytes(sent) + " MB of files to " + nodes() + " in "
+                    + (nanoTime.getAsLong() - beganAt) / 1_000_000_000L + " s");
+        }
+    }
+
+    private String nodes() {
+        return nodes == 1 ? "1 node" : nodes + " nodes";
+    }
+
+    private static String megabytes(long bytes) {
+        return String.format(Locale.ROOT, "%.1f", bytes / MEGABYTE);
+    }
+}

@@ -1,0 +1,90 @@
+package io.jrun.launcher.flight;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * Who came last to a collective, as those tell that waited. Every rank counts its wait from its own arrival, on its own clock,
+ * until all are there, which is one moment: so no two clocks are compared.
+ *
+ * @param call as error messages name it
+ * @param rank the last one. Over TCP a rank waits for a neighbour that may itself wait for another: this is the one at the end
+ *     of the chain
+ * @param lagNanos how much later it came than the first
+ * @param waited the operation as each rank has it that waited, by rank
+ */
+record LastArrival(
+        String group, long sequence, String call, int rank, long lagNanos, SortedMap<Integer, DumpedOperation> waited) {
+    /** A neighbour whose wait is a smaller part of one's own than this has caused the rest of it itself. */
+    private static final double MOST = 0.5;
+
+    private record Key(String group, long sequence) {}
+
+    /** All collectives in which somebody has waited, the longest wait first. */
+    static List<LastArrival> of(List<Dump> dumps) {
+        Map<Key, SortedMap<Integer, DumpedOperation>> waited = new HashMap<>();
+        for (Dump dump : dumps) {
+            for (DumpedOperation operation : dump.operations()) {
+                if (operation.hasWaited()) {
+                    waited.computeIfAbsent(new Key(operation.group(), operation.sequence()), _ -> new TreeMap<>())
+                            .put(dump.rank(), operation);
+                }
+            }
+        }
+        List<LastArrival> arrivals = new ArrayList<>();
+        waited.forEach((key, byRank) -> arrivals.add(of(key, byRank)));
+        arrivals.sort(Comparator.comparingLong(LastArrival::lagNanos)
+                .reversed()
+                .thenComparing(LastArrival::group)
+                .thenComparingLong(LastArrival::sequence));
+        return arrivals;
+    }
+
+    private static LastArrival of(Key key, SortedMap<Integer, DumpedOperation> byRank) {
+        DumpedOperation first = byRank.values().stream()
+                .max(Comparator.comparingLong(DumpedOperation::lateNanos))
+                .orElseThrow();
+        DumpedOperation at = first;
+        Set<Integer> passed = new HashSet<>();
+        while (passed.add(at.lateRank())) {
+            DumpedOperation neighbour = byRank.get(at.lateRank());
+            if (neighbour == null || neighbour.lateNanos() < MOST * at.lateNanos()) {
+                break;
+            }
+            at = neighbour;
+        }
+        DumpedOperation own = byRank.get(at.lateRank());
+        long lag = first.lateNanos() - (own == null ? 0 : own.lateNanos());
+        return new LastArrival(key.group(), key.sequence(), first.call(), at.lateRank(), lag, byRank);
+    }
+
+    /**
+     * What a rank has cost.
+     *
+     * @param count of collectives to which it came last
+     */
+    record Late(int rank, int count, long totalNanos, long medianNanos, long maxNanos) {}
+
+    /** The ranks that came last, the one that cost most first. */
+    static List<Late> byRank(List<LastArrival> arrivals) {
+        Map<Integer, List<Long>> lags = new TreeMap<>();
+        arrivals.forEach(arrival ->
+                lags.computeIfAbsent(arrival.rank(), _ -> new ArrayList<>()).add(arrival.lagNanos()));
+        List<Late> late = new ArrayList<>();
+        lags.forEach((rank, all) -> late.add(new Late(
+                rank,
+                all.size(),
+                all.stream().mapToLong(Long::longValue).sum(),
+                all.get(all.size() / 2),
+                all.getFirst())));
+        late.sort(Comparator.comparingLong(Late::totalNanos).reversed());
+        return late;
+    }
+}

@@ -1,0 +1,149 @@
+package io.jrun.launcher.flight;
+
+import io.jrun.launcher.flight.Mismatch.Kind;
+import io.jrun.launcher.flight.Mismatch.Place;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeSet;
+
+/**
+ * Matches the sends and receives of one group: a send and the receive of the same place among those of its tag, between the same
+ * two ranks, belong together. Of a receive from any source nobody is guilty in particular. Confined to one thread.
+ */
+final class PointToPointMatcher {
+    private final Map<Integer, Dump> byRank;
+    private final String group;
+    private final List<Integer> ranks;
+
+    PointToPointMatcher(Map<Integer, Dump> byRank, String group, List<Integer> ranks) {
+        this.byRank = byRank;
+        this.group = group;
+        this.ranks = ranks;
+    }
+
+    /** A finding for each message that did not end; of a pair that both ranks were in, one. */
+    List<Mismatch> findings() {
+        List<Mismatch> findings = new ArrayList<>();
+        for (int rank : ranks) {
+            Dump dump = byRank.get(rank);
+            if (dump != null) {
+                dump.unfinished().stream()
+                        .filter(operation ->
+                                operation.isMessage() && operation.group().equals(group))
+                        .forEach(operation -> finding(dump, operation).ifPresent(findings::add));
+            }
+        }
+        return findings;
+    }
+
+    private Optional<Mismatch> finding(Dump mine, DumpedOperation message) {
+        if (message.isFromAny()) {
+            return Optional.of(unanswered(mine, message));
+        }
+        int other = ranks.get(message.peer());
+        Dump theirs = byRank.get(other);
+        if (theirs == null) {
+            return Optional.of(late(mine, message, new Place(other, "", Optional.empty(), "left no dump")));
+        }
+        Optional<DumpedOperation> answer = answer(mine, message, theirs);
+        if (answer.isEmpty()) {
+            String words = "has not called its part of it" + unfinished(theirs);
+            return Optional.of(late(mine, message, new Place(other, theirs.host(), Optional.empty(), words)));
+        }
+        return both(mine, message, theirs, answer.get());
+    }
+
+    private Mismatch unanswered(Dump mine, DumpedOperation message) {
+        return new Mismatch(
+                Kind.STUCK,
+                group,
+                message.sequence(),
+                new TreeSet<>(),
+                "rank " + mine.rank() + " was in " + message.call() + ", for which no message came that fits.",
+                List.of(here(mine, message)));
+    }
+
+    private Mismatch late(Dump mine, DumpedOperation message, Place there) {
+        return new Mismatch(
+                Kind.LATE,
+                group,
+                message.sequence(),
+                new TreeSet<>(List.of(there.rank())),
+                said(mine, message, there.rank()) + ", which " + there.words() + ".",
+                List.of(here(mine, message), there));
+    }
+
+    private Optional<Mismatch> both(Dump mine, DumpedOperation message, Dump theirs, DumpedOperation answer) {
+        boolean differs = !answer.type().equals(message.type()) || answer.count() != message.count();
+        boolean hasDoneItsPart = !differs && !answer.isUnfinished();
+        boolean isToldFromTheOtherSide = answer.isUnfinished() && mine.rank() > theirs.rank();
+        if (hasDoneItsPart || isToldFromTheOtherSide) {
+            return Optional.empty();
+        }
+        String text = said(mine, message, theirs.rank()) + ", which called " + answer.call()
+                + (differs ? ". Both must name the same type and count." : "; neither got to its end.");
+        Place there = new Place(theirs.rank(), theirs.host(), Optional.of(answer), "called " + answer.call());
+        return Optional.of(new Mismatch(
+                differs ? Kind.MISMATCH : Kind.STUCK,
+                group,
+                message.sequence(),
+                differs ? new TreeSet<>(List.of(mine.rank(), theirs.rank())) : new TreeSet<>(),
+                text,
+                List.of(here(mine, message), there)));
+    }
+
+    private static String said(Dump mine, DumpedOperation message, int other) {
+        return "rank " + mine.rank() + " was in " + message.call() + " with rank " + other;
+    }
+
+    private static Place here(Dump mine, DumpedOperation message) {
+        return new Place(mine.rank(), mine.host(), Optional.of(message), "was in " + message.call());
+    }
+
+    /**
+     * The other end of a message. Those of one tag come in the order in which they are sent, so it has the same place among
+     * those of its tag. Where that cannot be counted, the first one that did not end may be it.
+     */
+    private Optional<DumpedOperation> answer(Dump mine, DumpedOperation message, Dump theirs) {
+        List<DumpedOperation> asked = between(mine, message.name(), theirs.rank());
+        List<DumpedOperation> answers = between(theirs, message.isSend() ? "recv" : "send", mine.rank());
+        List<DumpedOperation> sameTag = ofTag(answers, message.tag());
+        Optional<DumpedOperation> answer;
+        if (sameTag.size() == answers.size() && ofTag(asked, message.tag()).size() == asked.size()) {
+            answer = sameTag.stream()
+                    .filter(other -> other.sequence() == message.sequence())
+                    .findFirst();
+        } else if (mine.isWhole() && theirs.isWhole()) {
+            int place = ofTag(asked, message.tag()).indexOf(message);
+            answer = sameTag.stream().skip(place).findFirst();
+        } else {
+            answer = sameTag.stream().filter(DumpedOperation::isUnfinished).findFirst();
+        }
+        return answer.filter(other -> other.state() != DumpedOperation.State.QUEUED);
+    }
+
+    /** What a rank has sent to another, or received from it by name. */
+    private List<DumpedOperation> between(Dump dump, String name, int other) {
+        return dump.operations().stream()
+                .filter(operation -> operation.name().equals(name)
+                        && operation.group().equals(group)
+                        && !operation.isFromAny()
+                        && ranks.get(operation.peer()) == other)
+                .sorted(Comparator.comparingLong(DumpedOperation::sequence))
+                .toList();
+    }
+
+    private static List<DumpedOperation> ofTag(List<DumpedOperation> messages, int tag) {
+        return messages.stream().filter(message -> message.tag() == tag).toList();
+    }
+
+    private static String unfinished(Dump dump) {
+        return dump.unfinished().stream()
+                .findFirst()
+                .map(operation -> ", but was in " + operation.call() + " of group " + operation.group())
+                .orElse("");
+    }
+}

@@ -1,0 +1,121 @@
+package io.jrun.launcher.hostlist;
+
+import io.jrun.launcher.job.Cluster.Host;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * A list of hosts as {@code h1:8,h2:4} or {@code gpu[01-04,07]:8}: expressions of Slurm's grammar, each with the number of
+ * workers on every host of it; separated by commas or blanks, of which empty ones do no harm. Stateless.
+ */
+public final class HostList {
+    /** Far above what a machine has cores or GPUs for. */
+    static final int MOST_SLOTS = 4096;
+
+    private static final Pattern WITH_SLOTS = Pattern.compile("(.*):([^:\\]]*)");
+
+    /** {@code [fd99::1]:8}: brackets with a colon inside hold an address, not numbers. */
+    private static final Pattern IPV6_IN_BRACKETS = Pattern.compile("\\[([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)](?::(.*))?");
+
+    private static final Pattern IPV6 = Pattern.compile("[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*");
+
+    private HostList() {}
+
+    /**
+     * The hosts of {@code text} in order.
+     *
+     * @throws HostSyntaxException if it cannot be read, names no host, or one twice
+     */
+    public static List<Host> parse(String text) {
+        List<Host> hosts = new ArrayList<>();
+        for (String item : items(text)) {
+            add(hosts, item(item));
+        }
+        return checked(hosts);
+    }
+
+    /** Adds {@code more} unless there are too many then. */
+    static void add(List<Host> hosts, List<Host> more) {
+        if (hosts.size() + more.size() > HostNames.MOST) {
+            throw new HostSyntaxException("more than " + HostNames.MOST + " hosts are named");
+        }
+        hosts.addAll(more);
+    }
+
+    /** Refuses none at all, and a name that comes twice. */
+    static List<Host> checked(List<Host> hosts) {
+        if (hosts.isEmpty()) {
+            throw new HostSyntaxException("no host is named");
+        }
+        Set<String> seen = new HashSet<>();
+        for (Host host : hosts) {
+            if (!seen.add(host.name())) {
+                throw new HostSyntaxException("host '" + host.name()
+                        + "' is named twice; name it once, with all its workers (" + host.name() + ":8)");
+            }
+        }
+        return hosts;
+    }
+
+    /** The hosts of one expression. */
+    static List<Host> item(String item) {
+        Matcher bracketed = IPV6_IN_BRACKETS.matcher(item);
+        if (bracketed.matches()) {
+            String slots = bracketed.group(2);
+            return List.of(new Host(
+                    bracketed.group(1), slots == null ? OptionalInt.empty() : OptionalInt.of(slots(slots, item))));
+        }
+        if (IPV6.matcher(item).matches()) {
+            return List.of(new Host(item, OptionalInt.empty()));
+        }
+        Matcher counted = WITH_SLOTS.matcher(item);
+        OptionalInt slots = counted.matches() ? OptionalInt.of(slots(counted.group(2), item)) : OptionalInt.empty();
+        String names = counted.matches() ? counted.group(1) : item;
+        if (names.isEmpty()) {
+            throw new HostSyntaxException("'" + item + "' has no host before the colon");
+        }
+        return HostNames.expand(names).stream()
+                .map(name -> new Host(name, slots))
+                .toList();
+    }
+
+    static int slots(String digits, String item) {
+        if (digits.matches("0[0-9]+")) {
+            throw new HostSyntaxException("'" + item + "': '" + digits + "' has a leading zero; write "
+                    + digits.replaceFirst("^0+(?=.)", ""));
+        }
+        if (digits.matches("[0-9]{1,4}")) {
+            int slots = Integer.parseInt(digits);
+            if (slots >= 1 && slots <= MOST_SLOTS) {
+                return slots;
+            }
+        }
+        throw new HostSyntaxException(
+                "'" + item + "': '" + digits + "' is no number of workers from 1 to " + MOST_SLOTS);
+    }
+
+    /** Splits at commas and blanks that are not inside brackets. */
+    static List<String> items(String text) {
+        List<String> items = new ArrayList<>();
+        StringBuilder item = new StringBuilder();
+        boolean inside = false;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (!inside && (c == ',' || Character.isWhitespace(c))) {
+                items.add(item.toString());
+                item.setLength(0);
+                continue;
+            }
+            inside = c == '[' || (inside && c != ']');
+            item.append(c);
+        }
+        items.add(item.toString());
+        items.removeIf(String::isEmpty);
+        return items;
+    }
+}

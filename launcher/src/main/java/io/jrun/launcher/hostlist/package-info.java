@@ -1,0 +1,8 @@
+/**
+ * Which hosts a job runs on, as people write it down: host lists in Slurm's grammar and host files of Open MPI and
+ * DeepSpeed. Entry classes: {@code HostList} and {@code HostFile}.
+ */
+@NullMarked
+package io.jrun.launcher.hostlist;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,135 @@
+package io.jrun.launcher.record;
+
+import io.jrun.agent.control.Acceptor;
+import io.jrun.launcher.coordinator.LocationQuery;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.nio.channels.Channels;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+
+/**
+ * Where other commands of the same user reach the launcher of a job that runs: a unix-domain socket in its log folder, which
+ * only they can enter. A caller writes one line, {@code cancel}, {@code kill} or {@code stack [RANK...]}, and reads lines
+ * until the end. Answers on threads of its own until closed.
+ */
+public final class JobControlServer implements AutoCloseable {
+    /** An agent waits one second for a worker; the rest is for a busy machine. */
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+
+    private final ServerSocketChannel channel;
+    private final Path socket;
+    private final Runnable stop;
+    private final Consumer<LocationQuery> ask;
+    private final Consumer<String> say;
+
+    private JobControlServer(
+            ServerSocketChannel channel,
+            Path socket,
+            Runnable stop,
+            Consumer<LocationQuery> ask,
+            Consumer<String> say) {
+        this.channel = channel;
+        this.socket = socket;
+        this.stop = stop;
+        this.ask = ask;
+        this.say = say;
+    }
+
+    /**
+     * Opens the desk of the job whose log folder this is. Where its file system takes no socket nobody will come, and the job
+     * does without.
+     *
+     * @param stop stops the job as a signal does, the second time at once; called from any thread
+     * @param ask asks the job's workers; called from any thread
+     * @param say told once if callers cannot be heard
+     */
+    public static JobControlServer open(Path folder, Runnable stop, Consumer<LocationQuery> ask, Consumer<String> say)
+            throws IOException {
+        JobControlServer jobControlServer = new JobControlServer(
+                ServerSocketChannel.open(StandardProtocolFamily.UNIX),
+                folder.resolve(UnixSocketPath.NAME),
+                stop,
+                ask,
+                say);
+        try (UnixSocketPath path = UnixSocketPath.of(folder)) {
+            Files.deleteIfExists(jobControlServer.socket); // of a job that was killed
+            jobControlServer.channel.bind(path.address());
+            Thread.ofPlatform().daemon().name("jrun-desk").start(jobControlServer::accept);
+        } catch (IOException e) {
+            jobControlServer.close();
+        }
+        return jobControlServer;
+    }
+
+    private void accept() {
+        new Acceptor(
+                        channel,
+                        problem -> say.accept(
+                                "'jrun cancel' and 'jrun stack' cannot reach this job at the moment: " + problem))
+                .run(caller ->
+                        Thread.ofPlatform().daemon().name("jrun-desk-call").start(() -> serve(caller)));
+    }
+
+    private void serve(SocketChannel caller) {
+        try (caller;
+                BufferedReader in = new BufferedReader(Channels.newReader(caller, StandardCharsets.UTF_8))) {
+            String line = in.readLine();
+            if (line != null) {
+                String reply = String.join("\n", answer(List.of(line.split(" ", -1)))) + "\n";
+                Channels.newOutputStream(caller).write(reply.getBytes(StandardCharsets.UTF_8));
+            }
+        } catch (IOException e) {
+            // the caller is gone
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private List<String> answer(List<String> words) throws InterruptedException {
+        return switch (words.getFirst()) {
+            case "cancel" -> {
+                stop.run();
+                yield List.of();
+            }
+            case "kill" -> {
+                stop.run();
+                stop.run();
+                yield List.of();
+            }
+            case "stack" -> stacks(words.subList(1, words.size()));
+            default ->
+                List.of("this launcher does not know '" + words.getFirst() + "'; it is of another version of jrun");
+        };
+    }
+
+    private List<String> stacks(List<String> ranks) throws InterruptedException {
+        Set<Integer> chosen = ranks.stream().map(Integer::valueOf).collect(Collectors.toSet());
+        LocationQuery inquiry = new LocationQuery(chosen.isEmpty() ? Optional.empty() : Optional.of(chosen));
+        ask.accept(inquiry);
+        return inquiry.await(PATIENCE).stream()
+                .map(answer -> "rank " + answer.rank() + "@" + answer.host() + " " + answer.place()
+                        + Arrays.stream(answer.stack().split("\n", -1))
+                                .filter(line -> !line.isBlank())
+                                .map(line -> "\n  " + line)
+                                .collect(Collectors.joining()))
+                .toList();
+    }
+
+    @Override
+    public void close() throws IOException {
+        channel.close();
+        Files.deleteIfExists(socket);
+    }
+}

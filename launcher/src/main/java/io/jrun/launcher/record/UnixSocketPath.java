@@ -1,0 +1,50 @@
+package io.jrun.launcher.record;
+
+import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.UUID;
+
+/**
+ * The address of a socket in a folder, also where the folder's name is longer than the kernel takes in an address: then it
+ * leads through a short link, which is needed only until the socket is bound or connected.
+ */
+final class UnixSocketPath implements AutoCloseable {
+    static final String NAME = "desk";
+
+    /** sun_path holds 108 bytes with the closing zero. */
+    private static final int MAX_BYTES = 107;
+
+    private static final Path SHORT_TEMP = Path.of("/tmp");
+
+    private final Path path;
+    private final Path link;
+
+    private UnixSocketPath(Path path, Path link) {
+        this.path = path;
+        this.link = link;
+    }
+
+    static UnixSocketPath of(Path folder) throws IOException {
+        Path path = folder.resolve(NAME);
+        if (path.toString().getBytes(StandardCharsets.UTF_8).length <= MAX_BYTES) {
+            return new UnixSocketPath(path, path);
+        }
+        Path link = SHORT_TEMP.resolve("jrun-desk-" + ProcessHandle.current().pid() + "-" + UUID.randomUUID());
+        Files.createSymbolicLink(link, folder); // fails if somebody was there before
+        return new UnixSocketPath(link.resolve(NAME), link);
+    }
+
+    UnixDomainSocketAddress address() {
+        return UnixDomainSocketAddress.of(path);
+    }
+
+    @Override
+    public void close() throws IOException {
+        if (Files.isSymbolicLink(link)) {
+            Files.delete(link);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+package io.jrun.launcher.registration;
+
+import io.jrun.launcher.registration.AgentLauncher.Ended;
+import io.jrun.launcher.registration.AgentLauncher.Start;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The processes of a {@link AgentLauncher}: runs them, so many at a time until their agents have come, hands each the secret, and
+ * tells the places of those that will not come. Thread-safe.
+ */
+final class AgentLaunchProcesses implements AutoCloseable {
+    /** sshd takes ten connections at a time that have not logged in (MaxStartups); these go to different hosts. */
+    private static final int AT_A_TIME = 32;
+
+    private static final int LAST_LINES = 3;
+
+    /** An agent ends with its job in milliseconds, or when its workers cannot be killed after 10 s. */
+    private static final long CLOSE_SECONDS = 15;
+
+    private final AgentLauncher bootstrap;
+    private final List<String> hosts;
+    private final JoinToken invitation;
+    private final List<AgentSlot> places;
+    private final Consumer<String> say;
+    private final Semaphore turns = new Semaphore(AT_A_TIME);
+    private final List<Call> calls = new ArrayList<>();
+    private volatile boolean closed;
+
+    /** One start, and the agents that it brings. */
+    private static final class Call {
+        private final Start start;
+        private final List<AgentRegistration> awaited;
+        private final CompletableFuture<Void> come;
+        private final CompletableFuture<Void> ended = new CompletableFuture<>();
+        private @Nullable Process process;
+
+        Call(Start start, List<AgentRegistration> awaited) {
+            this.start = start;
+            this.awaited = awaited;
+            this.come = CompletableFuture.allOf(
+                    awaited.stream().map(AgentRegistration::arrived).toArray(CompletableFuture[]::new));
+        }
+
+        /** Whether it waits for nothing that will come by itself: an agent that has not come, or the end of lost ones alone. */
+        boolean isVain() {
+            return !come.isDone()
+                    || awaited.stream().allMatch(arrival -> arrival.left().isDone());
+        }
+    }
+
+    /**
+     * Nothing runs yet.
+     *
+     * @param hosts by node rank
+     * @param places by node rank
+     * @param say hears what the processes write once their agents are there
+     */
+    AgentLaunchProcesses(
+            AgentLauncher bootstrap,
+            List<String> hosts,
+            JoinToken invitation,
+            List<AgentSlot> places,
+            Consumer<String> say) {
+        this.bootstrap = bootstrap;
+        this.hosts = hosts;
+        this.invitation = invitation;
+        this.places = places;
+        this.say = say;
+    }
+
+    /** Begins to start the agents of these nodes, in the background; what brought their agents before, and no other, is ended. */
+    synchronized void begin(List<Integer> nodes) {
+        calls.stream().filter(call -> nodes.containsAll(call.start.nodes())).forEach(AgentLaunchProcesses::giveUp);
+        for (Start start : bootstrap.plan(hosts, nodes, invitation)) {
+            Call call = new Call(
+                    start,
+                    start.nodes().stream()
+                            .map(node -> places.get(node).arrival())
+                            .toList());
+            calls.add(call);
+            Thread.ofPlatform().daemon().name("jrun-start-" + start.name()).start(() -> {
+                try {
+                    run(call);
+                } finally {
+                    call.ended.complete(null);
+                }
+            });
+        }
+    }
+
+    private static void giveUp(Call call) {
+        if (call.process != null) {
+            call.process.destroy();
+        }
+    }
+
+    private void run(Call call) {
+        CompletableFuture<Void> turnIsOver = new CompletableFuture<>();
+        turns.acquireUninterruptibly();
+        var _ = turnIsOver.thenRun(turns::release);
+        var _ = call.come.thenRun(() -> turnIsOver.complete(null));
+        try {
+            Process process = launch(call);
+            if (process != null) {
+                Ended end = attend(process, call);
+                failMissing(call, bootstrap.explain(call.start, end));
+            }
+        } catch (IOException e) {
+            failMissing(call, "its start failed: " + e.getMessage());
+        } finally {
+            turnIsOver.complete(null);
+        }
+    }
+
+    /** Null after the end. */
+    private synchronized @Nullable Process launch(Call call) throws IOException {
+        if (closed) {
+            return null;
+        }
+        call.process = new ProcessBuilder(call.start.command())
+                .redirectErrorStream(true)
+                .start();
+        return call.process;
+    }
+
+    private Ended attend(Process process, Call call) throws IOException {
+        try (OutputStream stdin = process.getOutputStream()) {
+            stdin.write((invitation.secret() + "\n").getBytes(StandardCharsets.US_ASCII));
+        } catch (IOException e) {
+            // it has ended already, and says why below
+        }
+        Deque<String> last = new ArrayDeque<>();
+        try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                String text = line.strip();
+                if (text.isEmpty()) {
+                    continue;
+                }
+                if (call.come.isDone() && !closed) {
+                    say.accept(call.start.name() + ": " + text);
+                }
+                last.add(text);
+                if (last.size() > LAST_LINES) {
+                    last.remove();
+                }
+            }
+        }
+        return new Ended(process.onExit().join().exitValue(), List.copyOf(last));
+    }
+
+    private static void failMissing(Call call, String why) {
+        call.awaited.stream().filter(arrival -> !arrival.arrived().isDone()).forEach(arrival -> arrival.fail(why));
+    }
+
+    /**
+     * Has those end whose agents have not come or were lost, and waits for the others, which end after their agents; its
+     * patience over, kills what is left.
+     */
+    @Override
+    public void close() {
+        List<Call> all;
+        synchronized (this) {
+            closed = true;
+            all = List.copyOf(calls);
+            all.stream().filter(Call::isVain).forEach(AgentLaunchProcesses::giveUp);
+        }
+        turns.release(all.size()); // who still waits for a turn need not
+        try {
+            CompletableFuture.allOf(all.stream().map(call -> call.ended).toArray(CompletableFuture[]::new))
+                    .get(CLOSE_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (TimeoutException | ExecutionException e) {
+            say.accept("not all of what started the agents has ended in " + CLOSE_SECONDS + " s; it is killed");
+        }
+        synchronized (this) {
+            all.stream().map(call -> call.process).filter(Objects::nonNull).forEach(Process::destroyForcibly);
+        }
+    }
+}

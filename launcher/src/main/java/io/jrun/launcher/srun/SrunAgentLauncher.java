@@ -1,0 +1,115 @@
+package io.jrun.launcher.srun;
+
+import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.registration.AgentLauncher;
+import io.jrun.launcher.registration.JoinToken;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * Starts agents with {@code srun}, one on each node of the allocation: one srun for all of them, or for each component of a
+ * heterogeneous job. Stateless.
+ */
+public final class SrunAgentLauncher implements AgentLauncher {
+    /** What the batch job was asked for is in these, and srun would take them as asked of it: here a node has one task. */
+    private static final List<String> NOT_FOR_AGENTS = List.of(
+            "SLURM_CPUS_PER_TASK",
+            "SRUN_CPUS_PER_TASK",
+            "SLURM_TRES_PER_TASK",
+            "SLURM_NTASKS",
+            "SLURM_NPROCS",
+            "SLURM_NTASKS_PER_NODE",
+            "SLURM_NTASKS_PER_GPU",
+            "SLURM_NTASKS_PER_SOCKET",
+            "SLURM_NTASKS_PER_CORE",
+            "SLURM_GPUS_PER_TASK",
+            "SLURM_GPU_BIND",
+            "SLURM_TRES_BIND",
+            "SLURM_CPU_BIND",
+            "SLURM_MEM_BIND",
+            "SLURM_DISTRIBUTION",
+            "SLURM_ARBITRARY_NODELIST",
+            "SLURM_HOSTFILE",
+            "SLURM_EXACT",
+            "SLURM_THREADS_PER_CORE",
+            "SLURM_KILL_BAD_EXIT",
+            "SLURM_WAIT");
+
+    /**
+     * Agents share the allocation with whatever runs in it, are bound to nothing, and one's end or a node's loss is not the
+     * others' (jrun notices by itself).
+     */
+    private static final List<String> OPTIONS = List.of(
+            "--ntasks-per-node=1",
+            "--overlap",
+            "--export=ALL",
+            "--mpi=none",
+            "--cpu-bind=none",
+            "--kill-on-bad-exit=0",
+            "--wait=0",
+            "--no-kill");
+
+    private final Cluster.Slurm allocation;
+
+    /** Starts them in this allocation. */
+    public SrunAgentLauncher(Cluster.Slurm allocation) {
+        this.allocation = allocation;
+    }
+
+    @Override
+    public List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken invitation) {
+        Map<Integer, List<Integer>> byGroup = new TreeMap<>();
+        for (int node : nodes) {
+            byGroup.computeIfAbsent(allocation.hetGroups().getOrDefault(hosts.get(node), 0), _ -> new ArrayList<>())
+                    .add(node);
+        }
+        List<Start> starts = new ArrayList<>();
+        byGroup.forEach((group, members) -> {
+            List<String> choice = allocation.hetGroups().isEmpty() ? List.of() : List.of("--het-group=" + group);
+            starts.add(new Start("srun", members, command(choice, members, hosts, invitation)));
+        });
+        return starts;
+    }
+
+    /**
+     * In a session of its own: a Ctrl-C is for jrun. A signal would make srun kill agents and workers at once: one of which
+     * agents have come gets none, and ends after them.
+     */
+    private List<String> command(List<String> group, List<Integer> members, List<String> hosts, JoinToken invitation) {
+        List<String> names = members.stream().map(hosts::get).toList();
+        List<String> command = new ArrayList<>(List.of("setsid", "env"));
+        NOT_FOR_AGENTS.forEach(variable -> command.addAll(List.of("-u", variable)));
+        command.add("srun");
+        command.addAll(group);
+        command.addAll(OPTIONS);
+        Set<Integer> gpus = new HashSet<>();
+        names.forEach(name -> gpus.add(allocation.taskGpus().getOrDefault(name, 0)));
+        if (gpus.size() == 1 && !gpus.contains(0)) {
+            command.add("--gpus-per-node=" + gpus.iterator().next());
+        }
+        command.addAll(List.of("--nodes=" + names.size(), "--ntasks=" + names.size()));
+        command.add("--nodelist=" + String.join(",", names));
+        command.addAll(List.of("sh", "-c", script(members, hosts, invitation), allocation.jrun()));
+        return command;
+    }
+
+    /** Every task has the same command line; Slurm tells each where it is. */
+    private static String script(List<Integer> members, List<String> hosts, JoinToken invitation) {
+        StringBuilder script = new StringBuilder("case $SLURMD_NODENAME in ");
+        for (int node : members) {
+            script.append(hosts.get(node))
+                    .append(") node=")
+                    .append(JoinToken.node(node))
+                    .append(";; ");
+        }
+        script.append("esac; exec \"$0\"");
+        invitation
+                .words("$node")
+                .forEach(word -> script.append(" \"").append(word).append('"'));
+        return script.toString();
+    }
+}

@@ -1,0 +1,123 @@
+package io.jrun.launcher.ssh;
+
+import io.jrun.launcher.registration.AgentLauncher;
+import io.jrun.launcher.registration.JoinToken;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Starts agents with one {@code ssh} for each host, as the user would by hand. Stateless. */
+public final class SshAgentLauncher implements AgentLauncher {
+    /** ssh asks nobody anything: there is one of it for each host, and nobody to answer. */
+    private static final List<String> OPTIONS =
+            List.of("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "LogLevel=ERROR");
+
+    /**
+     * For the host's sh, in one line since csh has no longer ones in quotes: the jrun of the same path as here, which is the same one where file systems are shared, else that of
+     * the PATH. 127 is what a shell says of a command that it does not find.
+     */
+    private static final String SCRIPT = "jrun=$1 home=$2; shift 2; "
+            + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec \"$jrun\" \"$@\"; fi; "
+            + "if command -v jrun > /dev/null; then exec jrun \"$@\"; fi; "
+            + "echo \"$jrun is no program there, and there is no jrun on the PATH\"; exit 127";
+
+    private static final int NOT_FOUND = 127;
+    private static final int SSH_FAILED = 255;
+
+    private final List<String> options;
+    private final String jrun;
+    private final String home;
+
+    /**
+     * @param options the user's for ssh; they win over jrun's own
+     * @param jrun path of the jrun command on the hosts
+     * @param home this launcher's installation, used on hosts where the same path has one
+     */
+    public SshAgentLauncher(List<String> options, String jrun, String home) {
+        this.options = List.copyOf(options);
+        this.jrun = jrun;
+        this.home = home;
+    }
+
+    @Override
+    public List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken invitation) {
+        return nodes.stream()
+                .map(node -> new Start(
+                        hosts.get(node),
+                        List.of(node),
+                        command(hosts.get(node), invitation.words(JoinToken.node(node)))))
+                .toList();
+    }
+
+    /** In a session of its own: a Ctrl-C is for jrun, which ends its agents when their workers have had their time. */
+    private List<String> command(String host, List<String> words) {
+        List<String> command = ssh(host);
+        command.add(Stream.concat(Stream.of("exec", "sh", "-c", SCRIPT, "jrun-ssh", jrun, home), words.stream())
+                .map(SshAgentLauncher::quoted)
+                .collect(Collectors.joining(" ")));
+        return command;
+    }
+
+    private List<String> ssh(String host) {
+        List<String> command = new ArrayList<>(List.of("setsid", "ssh"));
+        command.addAll(options); // ssh takes the first of two values
+        command.addAll(OPTIONS);
+        command.addAll(List.of("--", host));
+        return command;
+    }
+
+    /** What logs in to {@code host} as for an agent, and out again. */
+    public List<String> login(String host) {
+        List<String> command = ssh(host);
+        command.add("true");
+        return command;
+    }
+
+    /** Why a {@link #login} has failed, and what to do. */
+    public String explainLogin(String host, int exitCode, String lastLine) {
+        return explain(new Start(host, List.of(), List.of()), new Ended(exitCode, List.of(lastLine)));
+    }
+
+    /** Whatever the user's login shell is, it knows single quotes. */
+    private static String quoted(String word) {
+        return word.matches("[A-Za-z0-9_./,:=-]+") ? word : "'" + word.replace("'", "'\\''") + "'";
+    }
+
+    @Override
+    public String explain(Start start, Ended ended) {
+        String words = ended.lastLines().stream()
+                .map(line -> line.replaceFirst("^(ssh|jrun): ", "").replaceFirst("[.\r]+$", ""))
+                .collect(Collectors.joining("; "));
+        return switch (ended.exitCode()) {
+            case SSH_FAILED -> failure(words, start.name());
+            case NOT_FOUND -> words + "; install jrun there, or give its path as --remote-jrun";
+            default ->
+                words.isEmpty()
+                        ? "its agent ended with exit code " + ended.exitCode()
+                                + " and no word, before it had reached jrun"
+                        : words;
+        };
+    }
+
+    private static String failure(String words, String host) {
+        if (words.contains("has changed")) { // ssh prints a page of it, of which these are the last lines
+            return "ssh: its host key is not the one in known_hosts; if the host was set up anew, 'ssh-keygen -R "
+                    + host + "' forgets the old key, else another machine answers in its place";
+        }
+        return "ssh: " + words + "; " + advice(words, host);
+    }
+
+    private static String advice(String words, String host) {
+        if (words.contains("Permission denied")) {
+            return "'ssh " + host + " true' must work without a question (a key in ~/.ssh or an agent with one)";
+        }
+        if (words.contains("Host key verification failed")) {
+            return "run 'ssh " + host + "' once by hand to see and accept its key";
+        }
+        if (words.contains("Could not resolve")) {
+            return "is its name right?";
+        }
+        return "is the host up, and sshd on it?";
+    }
+}

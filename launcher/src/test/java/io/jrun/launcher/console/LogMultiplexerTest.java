@@ -1,0 +1,186 @@
+package io.jrun.launcher.console;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.console.LogMultiplexer.Source;
+import io.jrun.launcher.job.TerminalStreams;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(30)
+class LogMultiplexerTest {
+    private static final Source OUT = new Source(1, 3, false);
+    private static final Source ERR = new Source(1, 3, true);
+
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+
+    @Test
+    void everyLineCarriesRankAndHost() {
+        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.show(OUT, "node1", bytes("a\n\nlast"), false);
+        mux.show(ERR, "node1", bytes("e\n"), false);
+        assertThat(out).hasToString("[3@node1] a\n[3@node1] \n[3@node1] last\n");
+        assertThat(err).hasToString("[3@node1] e\n");
+    }
+
+    @Test
+    void furtherPiecesOfALongLineAreMarkedAndOthersLinesComeBetween() {
+        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.show(OUT, "n", bytes("aa"), false);
+        mux.show(new Source(1, 4, false), "n", bytes("other\n"), false);
+        mux.show(OUT, "n", bytes("bb"), false);
+        mux.show(OUT, "n", bytes("cc\ndd\n"), false);
+        mux.show(OUT, "n", bytes("ee"), false);
+        mux.show(OUT, "n", bytes("\nff\n"), false);
+        assertThat(out).hasToString("[3@n] aa\n[4@n] other\n[3@n+] bb\n[3@n+] cc\n[3@n] dd\n[3@n] ee\n[3@n] ff\n");
+    }
+
+    @Test
+    void bytesThatAreNoTextPassUnchanged() {
+        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(false, false, false), TerminalStreams.NONE);
+        byte[] odd = {(byte) 0xff, 0, (byte) 0xc3, '\r', '\n'};
+        mux.show(OUT, "node1", odd, false);
+        assertThat(out.toByteArray()).isEqualTo(odd);
+    }
+
+    @Test
+    void coloursOnlyWhereAskedFor() {
+        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, true, false), TerminalStreams.NONE);
+        mux.show(OUT, "n", bytes("x\n"), false);
+        mux.show(ERR, "n", bytes("x\n"), false);
+        assertThat(out.toString(StandardCharsets.UTF_8)).startsWith("\033[35m[3@n]\033[0m x");
+        assertThat(err).hasToString("[3@n] x\n");
+    }
+
+    @Test
+    void drainedMeansThatEveryExpectedStreamHasEnded() throws InterruptedException {
+        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.expect(OUT);
+        mux.expect(ERR);
+        Thread feeder = Thread.ofPlatform().start(() -> {
+            mux.show(OUT, "n", bytes("late\n"), true);
+            mux.show(ERR, "n", bytes(""), true);
+        });
+        mux.awaitDrained(Duration.ofSeconds(20));
+        assertThat(out).hasToString("[3@n] late\n");
+        feeder.join();
+    }
+
+    @Test
+    void drainingGivesUpOnSilenceAndOnRequest() throws InterruptedException {
+        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.expect(OUT);
+        mux.awaitDrained(Duration.ofMillis(10));
+        mux.giveUp();
+        mux.awaitDrained(Duration.ofDays(1));
+        assertThat(out.size()).isZero();
+    }
+
+    @Test
+    void workerThatNeverStartedIsNotWaitedFor() throws InterruptedException {
+        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.expect(OUT);
+        mux.expect(ERR);
+        mux.forget(1, 3);
+        mux.awaitDrained(Duration.ofDays(1));
+        assertThat(out.size()).isZero();
+    }
+
+    @Test
+    void readerThatWentAwayHoldsUpNothing() {
+        OutputStream broken = new OutputStream() {
+            @Override
+            public void write(int b) throws IOException {
+                throw new IOException("Broken pipe");
+            }
+        };
+        LogMultiplexer mux = new LogMultiplexer(broken, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.show(OUT, "n", bytes("x\n"), false);
+        mux.show(ERR, "n", bytes("y\n"), false);
+        assertThat(err).hasToString("[3@n] y\n");
+    }
+
+    @Test
+    void whatJrunSaysWaitsForNoTerminalAndComesInOrder() throws InterruptedException {
+        StoppedTerminal terminal = new StoppedTerminal();
+        LogMultiplexer mux =
+                new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        Thread feeder = Thread.ofPlatform().start(() -> mux.show(OUT, "n", bytes("x\n"), false));
+        terminal.stopped.await();
+        mux.say("one");
+        mux.say("two");
+        terminal.goesOn.countDown();
+        mux.awaitSaid();
+        feeder.join();
+        assertThat(terminal.shown).hasToString("[3@n] x\none\ntwo\n");
+    }
+
+    @Test
+    void whatJrunSaysTakesBoundedMemoryAndWhatIsDroppedIsCounted() throws InterruptedException {
+        StoppedTerminal terminal = new StoppedTerminal();
+        LogMultiplexer mux =
+                new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        for (int line = 0; line < 100; line++) {
+            mux.say("x".repeat(100_000));
+        }
+        terminal.goesOn.countDown();
+        mux.awaitSaid();
+        mux.say("last");
+        mux.awaitSaid();
+        List<String> lines =
+                terminal.shown.toString(StandardCharsets.UTF_8).lines().toList();
+        long kept = lines.stream().filter(line -> line.startsWith("x")).count();
+        assertThat(kept).isBetween(10L, 11L);
+        assertThat(lines.subList((int) kept, lines.size()))
+                .containsExactly(
+                        "jrun: " + (100 - kept) + " lines of jrun's own were dropped here: the terminal stood still",
+                        "last");
+    }
+
+    @Test
+    void whoGivesUpDoesNotWaitForTheTerminal() throws InterruptedException {
+        StoppedTerminal terminal = new StoppedTerminal();
+        LogMultiplexer mux =
+                new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        mux.say("x");
+        mux.giveUp();
+        mux.awaitSaid();
+        assertThat(terminal.shown.size()).isZero();
+        terminal.goesOn.countDown();
+    }
+
+    /** Takes nothing before it goes on, as after Ctrl-S. */
+    private static final class StoppedTerminal extends OutputStream {
+        private final CountDownLatch stopped = new CountDownLatch(1);
+        private final CountDownLatch goesOn = new CountDownLatch(1);
+        private final ByteArrayOutputStream shown = new ByteArrayOutputStream();
+
+        @Override
+        public void write(int b) throws IOException {
+            write(new byte[] {(byte) b}, 0, 1);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            stopped.countDown();
+            try {
+                goesOn.await();
+            } catch (InterruptedException e) {
+                throw new IOException(e);
+            }
+            shown.write(bytes, offset, length);
+        }
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,91 @@
+package io.jrun.launcher.console;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.launcher.console.LogMultiplexer.Source;
+import io.jrun.launcher.job.TerminalStreams;
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.Test;
+
+/** Progress bars on a terminal; {@code CLEAR} and {@code bar} are what the terminal is sent. */
+class ProgressLineTest {
+    private static final Source RANK_0 = new Source(1, 0, false);
+    private static final Source RANK_1 = new Source(1, 1, false);
+    private static final String CLEAR = "\r\033[K";
+
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+    private final LogMultiplexer mux =
+            new LogMultiplexer(out, err, new RankPrefix(true, false, false), new TerminalStreams(true, true));
+
+    @Test
+    void onlyTheLatestOfAChunkIsShown() {
+        assertThat(shown(RANK_0, "10%\r20%\r")).isEqualTo(bar("[0@n] 20%"));
+        assertThat(shown(RANK_0, "30%\r")).isEqualTo(CLEAR + bar("[0@n] 30%"));
+    }
+
+    @Test
+    void linesOfOthersComeAboveIt() throws InterruptedException {
+        shown(RANK_0, "10%\r");
+        assertThat(shown(RANK_1, "hello\n")).isEqualTo(CLEAR + "[1@n] hello\n" + bar("[0@n] 10%"));
+        mux.say("jrun: word");
+        mux.awaitSaid();
+        assertThat(err).hasToString(CLEAR + "jrun: word\n" + bar("[0@n] 10%"));
+    }
+
+    @Test
+    void newlineLeavesIt() {
+        shown(RANK_0, "100%\r");
+        assertThat(shown(RANK_0, "\n")).isEqualTo(CLEAR + "[0@n] 100%\n");
+        assertThat(shown(RANK_0, "next\n")).isEqualTo("[0@n] next\n");
+    }
+
+    @Test
+    void lineOfItsOwnerTakesItsPlace() {
+        shown(RANK_0, "90%\r");
+        assertThat(shown(RANK_0, "done\n")).isEqualTo(CLEAR + "[0@n] done\n");
+        assertThat(shown(RANK_0, "a\r\n")).isEqualTo("[0@n] a\n");
+    }
+
+    @Test
+    void endOfItsStreamLeavesIt() {
+        shown(RANK_0, "50%\r");
+        out.reset();
+        mux.show(RANK_0, "n", new byte[0], true);
+        assertThat(out).hasToString(CLEAR + "[0@n] 50%\n");
+    }
+
+    @Test
+    void furtherPiecesOfALongLineAreMarked() {
+        assertThat(shown(RANK_0, "aa")).isEqualTo("[0@n] aa\n");
+        assertThat(shown(RANK_0, "bb\ncc\n")).isEqualTo("[0@n+] bb\n[0@n] cc\n");
+        assertThat(shown(RANK_0, "10%\r")).isEqualTo(bar("[0@n] 10%"));
+        assertThat(shown(RANK_0, "20%\r")).isEqualTo(CLEAR + bar("[0@n] 20%"));
+    }
+
+    @Test
+    void returnsGoUnchangedWhereThereIsNoTerminal() throws InterruptedException {
+        LogMultiplexer half =
+                new LogMultiplexer(out, err, new RankPrefix(true, false, false), new TerminalStreams(true, false));
+        half.show(RANK_1, "n", bytes("1%\r"), false);
+        half.show(new Source(1, 0, true), "n", bytes("10%\r20%\r\n"), false);
+        half.say("jrun: word");
+        half.awaitSaid();
+        assertThat(err).hasToString("[0@n] 10%\r20%\r\njrun: word\n");
+    }
+
+    private String shown(Source source, String data) {
+        out.reset();
+        mux.show(source, "n", bytes(data), false);
+        return out.toString(StandardCharsets.UTF_8);
+    }
+
+    private static String bar(String text) {
+        return "\033[?7l" + text + "\033[?7h";
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,57 @@
+package io.jrun.launcher.coordinator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.agent.proto.ToAgent;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class RankDeparturesTest {
+    private static final int NODES = 1000;
+
+    private final List<ToAgent> told = new ArrayList<>();
+    private long nanos;
+    private final RankDepartures rankDepartures = new RankDepartures(() -> nanos, told::add);
+
+    @Test
+    void firstIsToldAtOnceAndTheRestTogetherAfterAPause() {
+        rankDepartures.add(1, 5, "left");
+        rankDepartures.tell(NODES);
+        assertThat(told).containsExactly(AgentMessages.rankLeft(1, List.of(5), "left"));
+        for (int rank = 6; rank < 9; rank++) {
+            rankDepartures.add(1, rank, "left");
+            rankDepartures.tell(NODES);
+        }
+        rankDepartures.add(1, 9, "exited");
+        rankDepartures.tell(NODES);
+        assertThat(told).hasSize(1);
+        nanos += rankDepartures.nanosLeft();
+        rankDepartures.tell(NODES);
+        assertThat(told)
+                .endsWith(
+                        AgentMessages.rankLeft(1, List.of(6, 7, 8), "left"),
+                        AgentMessages.rankLeft(1, List.of(9), "exited"))
+                .hasSize(3);
+        assertThat(rankDepartures.nanosLeft()).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
+    void whatIsSaidLaterComesLater() {
+        rankDepartures.add(1, 5, "left");
+        rankDepartures.tellNow(NODES);
+        rankDepartures.add(1, 6, "left");
+        rankDepartures.tellNow(NODES);
+        assertThat(told).hasSize(2);
+    }
+
+    @Test
+    void earlierRoundIsOfNoInterest() {
+        rankDepartures.add(1, 5, "left");
+        rankDepartures.tell(NODES);
+        rankDepartures.add(1, 6, "left");
+        rankDepartures.add(2, 7, "left");
+        rankDepartures.tellNow(NODES);
+        assertThat(told).endsWith(AgentMessages.rankLeft(2, List.of(7), "left")).hasSize(2);
+    }
+}

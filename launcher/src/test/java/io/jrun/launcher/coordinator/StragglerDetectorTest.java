@@ -1,0 +1,123 @@
+package io.jrun.launcher.coordinator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.agent.proto.GroupWait;
+import io.jrun.launcher.layout.RankMap;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Who is late while a round runs, from what its workers tell each second. */
+class StragglerDetectorTest {
+    private final List<String> said = new ArrayList<>();
+    private final List<List<Straggler>> shown = new ArrayList<>();
+    private long nowSeconds;
+    private final StragglerDetector late =
+            new StragglerDetector(() -> nowSeconds * 1_000_000_000, said::add, new JobObserver() {
+                @Override
+                public void launched(int restartCount, RankMap ranks) {}
+
+                @Override
+                public void started(int rank, long pid, String logFolder) {}
+
+                @Override
+                public void late(List<Straggler> stragglers) {
+                    shown.add(stragglers);
+                }
+
+                @Override
+                public void ended(WorkerResult end) {}
+            });
+
+    private static List<GroupWait> waited(double seconds) {
+        return List.of(GroupWait.newBuilder()
+                .setGroup("world")
+                .setCollectives(100)
+                .setWaitedNanos((long) (seconds * 1e9))
+                .build());
+    }
+
+    private void aSecondIn(double zero, double one, double two) {
+        nowSeconds++;
+        late.heard(0, waited(zero));
+        late.heard(1, waited(one));
+        late.heard(2, waited(two));
+        late.tick();
+        late.tick();
+    }
+
+    private void threeSecondsIn(double zero, double one, double two) {
+        for (int second = 0; second < 3; second++) {
+            aSecondIn(zero, one, two);
+        }
+    }
+
+    /** All wait a minute for rank 0; rank 3 tells of it a second later than ranks 1 and 2, and rank 4 two. */
+    @Test
+    void whoTellsOfALongWaitLaterIsNotLate() {
+        late.begin();
+        for (int second = 1; second <= 10; second++) {
+            nowSeconds++;
+            for (int rank = 0; rank < 5; rank++) {
+                boolean hasTold = rank < 3 || second > rank;
+                late.heard(rank, waited(rank > 0 && hasTold && second > 2 ? 60 : 0));
+            }
+            late.tick();
+        }
+        assertThat(said).singleElement().asString().startsWith("rank 0 is late: ");
+    }
+
+    @Test
+    void aRankIsShownAsLongAsItIsLateAndToldOfOnce() {
+        late.begin();
+        for (int second = 1; second <= 20; second++) {
+            aSecondIn(second * 0.5, 0, second * 0.5);
+        }
+        assertThat(said)
+                .singleElement()
+                .asString()
+                .startsWith(
+                        "rank 1 is late: the others of group world have waited 4.0 s for it so far (50 % of the time); ");
+        // From the eighth second on: a second, two that reports may be apart, and two reports more.
+        assertThat(shown).hasSize(13);
+        assertThat(shown.getLast()).singleElement().satisfies(straggler -> {
+            assertThat(straggler.rank()).isEqualTo(1);
+            assertThat(straggler.seconds()).isEqualTo(10);
+        });
+    }
+
+    @Test
+    void anotherRankIsToldOfToo() {
+        late.begin();
+        threeSecondsIn(10, 0, 10);
+        nowSeconds += 100;
+        threeSecondsIn(100, 100, 10);
+        assertThat(said).hasSize(2).last().asString().startsWith("rank 2 is late: ");
+        assertThat(shown.getLast()).extracting(Straggler::rank).containsExactly(2);
+    }
+
+    @Test
+    void aRoundBeginsWithNobodyLate() {
+        late.begin();
+        threeSecondsIn(10, 0, 10);
+        late.begin();
+        assertThat(shown.getLast()).isEmpty();
+        assertThat(late.of(10)).isEmpty();
+        threeSecondsIn(10, 0, 10);
+        assertThat(said).hasSize(2);
+    }
+
+    /** Who has left waits no more: what all have told at their end is compared as it is. */
+    @Test
+    void inTheEndReportsAreOfOneMoment() {
+        late.begin();
+        aSecondIn(2, 0, 2);
+        assertThat(late.of(10)).isEmpty();
+        late.left(0, waited(2));
+        late.left(1, waited(0));
+        assertThat(late.of(10)).isEmpty();
+        late.left(2, waited(2));
+        assertThat(late.of(10)).extracting(Straggler::rank).containsExactly(1);
+    }
+}

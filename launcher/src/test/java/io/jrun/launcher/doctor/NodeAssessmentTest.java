@@ -1,0 +1,107 @@
+package io.jrun.launcher.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.agent.HostInspection;
+import io.jrun.agent.proto.Examination;
+import io.jrun.agent.proto.Limit;
+import io.jrun.launcher.doctor.CheckResult.State;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What is made of what a machine tells of itself. */
+class NodeAssessmentTest {
+    private static CheckResult the(String what, Examination facts) {
+        return NodeAssessment.of(facts).stream()
+                .filter(finding -> finding.what().equals(what))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static Examination.Builder limited(String name, String soft, String hard) {
+        return Examination.newBuilder()
+                .setCores(16)
+                .addLimits(Limit.newBuilder().setName(name).setSoft(soft).setHard(hard));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "Max open files,    open files,    16,        524288,    PROBLEM, ulimit -n 65536",
+        "Max open files,    open files,    1024,      1024,      OK,      at most 1024 in a process",
+        "Max open files,    open files,    unlimited, unlimited, OK,      at most unlimited",
+        "Max processes,     threads,       1151,      1151,      PROBLEM, jobs need up to 1152; its hard limit is 1151",
+        "Max processes,     threads,       1152,      1152,      OK,      of this user",
+        "Max address space, address space, 4294967296, unlimited, PROBLEM, ulimit -v unlimited",
+        "Max address space, address space, unlimited, unlimited, OK,      unlimited",
+        "Max core file size, core files,   0,         unlimited, ABSENT,  hs_err_pid",
+        "Max core file size, core files,   unlimited, unlimited, OK,      unlimited",
+        "Max locked memory, locked memory, 8388608,   8388608,   OK,      at most 8192 KiB",
+    })
+    void aLimitThatJobsWouldHitSaysHowToRaiseIt(
+            String name, String what, String soft, String hard, State state, String text) {
+        CheckResult found = the(what, limited(name, soft, hard).build());
+        assertThat(found.state()).as(found.text()).isEqualTo(state);
+        assertThat(found.text()).contains(text);
+        assertThat(found.values()).containsEntry("soft", soft).containsEntry("hard", hard);
+    }
+
+    @Test
+    void lockedMemoryIsScarceOnlyWhereHardwareReadsIt() {
+        CheckResult found = the(
+                "locked memory",
+                limited("Max locked memory", "8388608", "unlimited")
+                        .addRdmaDevices("mlx5_0")
+                        .build());
+        assertThat(found.state()).isEqualTo(State.PROBLEM);
+        assertThat(found.text()).contains("at most 8192 KiB", "mlx5_0", "ulimit -l unlimited");
+    }
+
+    @Test
+    void gpusAreAbsentOrCountedWithTheirDriver() {
+        assertThat(the("gpus", Examination.getDefaultInstance()).state()).isEqualTo(State.ABSENT);
+        assertThat(the("gpus", Examination.newBuilder().setGpuDriver("570.1").build())
+                        .text())
+                .contains("driver 570.1 is there", "nvidia-smi");
+        assertThat(the(
+                                "gpus",
+                                Examination.newBuilder()
+                                        .addAllGpus(List.of("0", "1"))
+                                        .setGpuDriver("570.1")
+                                        .build())
+                        .text())
+                .isEqualTo("2 visible: 0, 1; driver 570.1");
+    }
+
+    @Test
+    void sharedMemoryThatCannotBeWrittenIsAProblem() {
+        assertThat(the("/dev/shm", Examination.newBuilder().setShmFreeBytes(-1).build())
+                        .state())
+                .isEqualTo(State.PROBLEM);
+    }
+
+    @Test
+    void thisMachineTellsAllOfIt() throws InterruptedException {
+        assertThat(
+                        NodeAssessment.of(HostInspection.here(
+                                        "1.0", List.of("localhost", "nowhere.invalid"), "127.0.0.1"))
+                                .stream()
+                                .map(CheckResult::what))
+                .containsExactly(
+                        "tools",
+                        "names",
+                        "cores",
+                        "gpus",
+                        "/dev/shm",
+                        "open files",
+                        "threads",
+                        "locked memory",
+                        "address space",
+                        "core files");
+        Examination here = HostInspection.here("1.0", List.of("localhost", "nowhere.invalid"), "127.0.0.1");
+        assertThat(here.getUnknownNamesList()).containsExactly("nowhere.invalid");
+        assertThat(here.getInterface()).startsWith("lo, MTU ");
+        assertThat(here.getPortRange()).matches("\\d+-\\d+");
+    }
+}

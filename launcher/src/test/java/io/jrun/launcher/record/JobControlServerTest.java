@@ -1,0 +1,53 @@
+package io.jrun.launcher.record;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class JobControlServerTest {
+    @TempDir
+    private Path folder;
+
+    private final AtomicInteger stops = new AtomicInteger();
+
+    @Test
+    void callersAreServedAlsoInFoldersWithLongNames() throws IOException {
+        Path deep = Files.createDirectories(folder.resolve("d".repeat(120)));
+        for (Path place : new Path[] {folder, deep}) {
+            stops.set(0);
+            try (JobControlServer _ = JobControlServer.open(place, stops::incrementAndGet, _ -> {}, _ -> {})) {
+                assertThat(JobControlRequest.say(place, "cancel")).isEmpty();
+                assertThat(stops).hasValue(1);
+                assertThat(JobControlRequest.say(place, "kill")).isEmpty();
+                assertThat(stops).hasValue(3);
+                assertThat(JobControlRequest.say(place, "dance"))
+                        .hasSize(1)
+                        .first()
+                        .asString()
+                        .contains("dance");
+            }
+            assertThat(place.resolve("desk")).doesNotExist();
+            assertThatThrownBy(() -> JobControlRequest.say(place, "cancel")).isInstanceOf(IOException.class);
+        }
+        try (var left = Files.list(Path.of("/tmp"))) {
+            assertThat(left.map(file -> file.getFileName().toString()))
+                    .noneMatch(name -> name.startsWith(
+                            "jrun-desk-" + ProcessHandle.current().pid() + "-"));
+        }
+    }
+
+    @Test
+    void theDeskOfAKilledLauncherIsReplaced() throws IOException {
+        Files.createFile(folder.resolve("desk"));
+        try (JobControlServer _ = JobControlServer.open(folder, stops::incrementAndGet, _ -> {}, _ -> {})) {
+            JobControlRequest.say(folder, "cancel");
+            assertThat(stops).hasValue(1);
+        }
+    }
+}

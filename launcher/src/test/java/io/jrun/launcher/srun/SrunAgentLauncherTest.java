@@ -1,0 +1,54 @@
+package io.jrun.launcher.srun;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.agent.LauncherAddress;
+import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.registration.AgentLauncher.Start;
+import io.jrun.launcher.registration.JoinToken;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+class SrunAgentLauncherTest {
+    private static final JoinToken INVITATION = new JoinToken(List.of(new LauncherAddress("10.0.0.1", 4321)), "5ec7e7");
+
+    @Test
+    void oneTaskOnEachNodeFindsItsNumberByItsName() {
+        List<Start> starts = plan(Map.of(), Map.of(), "n1", "n3");
+        assertThat(starts).hasSize(1);
+        assertThat(starts.getFirst().nodes()).containsExactly(0, 1);
+        assertThat(starts.getFirst().command())
+                .startsWith("setsid", "env", "-u")
+                .contains("--overlap", "--mpi=none", "--cpu-bind=none", "--kill-on-bad-exit=0")
+                .contains("--nodes=2", "--ntasks=2", "--nodelist=n1,n3")
+                .noneMatch(word -> word.startsWith("--gpus") || word.startsWith("--het") || word.contains("5ec7e7"))
+                .endsWith(
+                        "sh",
+                        "-c",
+                        "case $SLURMD_NODENAME in n1) node=0;; n3) node=1;; esac; exec \"$0\" \"agent\""
+                                + " \"--home=10.0.0.1:4321\" \"--node=$node\"",
+                        "/opt/jrun");
+    }
+
+    @Test
+    void componentsOfAHeterogeneousJobAreStartedEach() {
+        List<Start> starts = plan(Map.of("n1", 0, "g1", 1, "g2", 1), Map.of(), "n1", "g1", "g2");
+        assertThat(starts).extracting(Start::nodes).containsExactly(List.of(0), List.of(1, 2));
+        assertThat(starts.get(1).command()).contains("--het-group=1", "--nodes=2", "--nodelist=g1,g2");
+    }
+
+    @Test
+    void gpusAskedForByTaskAreAllGivenToTheAgent() {
+        assertThat(plan(Map.of(), Map.of("n1", 4, "n2", 4), "n1", "n2")
+                        .getFirst()
+                        .command())
+                .contains("--gpus-per-node=4");
+    }
+
+    private static List<Start> plan(Map<String, Integer> hetGroups, Map<String, Integer> taskGpus, String... hosts) {
+        return new SrunAgentLauncher(new Cluster.Slurm("", hetGroups, taskGpus, "/opt/jrun"))
+                .plan(List.of(hosts), IntStream.range(0, hosts.length).boxed().toList(), INVITATION);
+    }
+}

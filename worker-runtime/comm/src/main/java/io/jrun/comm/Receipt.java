@@ -1,7 +1,0 @@
-package io.jrun.comm;
-
-/** An asynchronous receive. */
-public interface Receipt extends Work {
-    /** Waits as {@link #await()}, and says what has arrived. */
-    Received received();
-}

@@ -1,0 +1,159 @@
+package io.jrun.comm.control;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a worker has to tell its agent: a daemon thread writes it, in order, so that no thread of the program waits for an agent
+ * that is stopped. In between, from its start until it is closed or the connection ends, it writes signs of life; an agent
+ * that takes nothing finds one of them when it goes on, and a process that is stopped, or a VM that hangs in a pause, writes
+ * none. Thread-safe.
+ */
+final class ControlOutbox implements AutoCloseable {
+    /** Four of them fit into the shortest timeout that an agent accepts. */
+    static final Duration PERIOD = Duration.ofMillis(500);
+
+    /** A few of the largest frames; who asks on while its agent answers nothing is to hear that. */
+    private static final int MAX_BYTES = 4 * FrameCodec.MAX_FRAME_BYTES;
+
+    private static final byte[] NO_FRAME = {};
+
+    /** Writes all of a frame. */
+    @FunctionalInterface
+    interface Sink {
+        void write(byte[] frame) throws IOException;
+    }
+
+    private final Sink sink;
+    private final Supplier<byte[]> beat;
+    private final Thread thread;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final ArrayDeque<byte[]> frames = new ArrayDeque<>();
+    private long bytes;
+    private boolean isWriting;
+    private boolean closed;
+    private @Nullable IOException failure;
+
+    /** @param beat the next sign of life */
+    ControlOutbox(int rank, Sink sink, Supplier<byte[]> beat) {
+        this.sink = sink;
+        this.beat = beat;
+        this.thread = new RuntimeThread("agent-channel-out-" + rank, this::run);
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    /**
+     * Adds a frame; returns at once.
+     *
+     * @throws IOException if the connection has ended, or the agent has not taken what was added before
+     */
+    void add(byte[] frame) throws IOException {
+        lock.lock();
+        try {
+            checkOpen();
+            if (bytes + frame.length > MAX_BYTES) {
+                throw new IOException("this node's agent takes nothing: " + bytes + " bytes in " + frames.size()
+                        + " frames wait for it (at most " + MAX_BYTES
+                        + "). It may be stopped, or its node overloaded.");
+            }
+            frames.add(frame);
+            bytes += frame.length;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns when the agent has been sent everything, or cannot be, or after {@code timeout}. */
+    void flush(Duration timeout) throws InterruptedException {
+        lock.lock();
+        try {
+            long left = timeout.toNanos();
+            while ((isWriting || !frames.isEmpty()) && !closed && failure == null && left > 0) {
+                left = changed.awaitNanos(left);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void checkOpen() throws IOException {
+        if (failure != null) {
+            throw new IOException(failure.getMessage(), failure);
+        }
+        if (closed) {
+            throw new IOException("this rank has closed its world");
+        }
+    }
+
+    private void run() {
+        try {
+            long nextBeat = System.nanoTime();
+            for (byte[] frame = next(nextBeat); frame != null; frame = next(nextBeat)) {
+                if (frame.length > 0) {
+                    sink.write(frame);
+                } else {
+                    sink.write(beat.get());
+                    nextBeat = System.nanoTime() + PERIOD.toNanos();
+                }
+            }
+        } catch (IOException e) {
+            ended(e); // The reading side sees the same end and tells it.
+        }
+    }
+
+    /** The next frame, an empty one where it is time for a sign of life; null once this is closed. */
+    private byte @Nullable [] next(long nextBeat) {
+        lock.lock();
+        try {
+            isWriting = false;
+            changed.signalAll();
+            while (!closed) {
+                long left = nextBeat - System.nanoTime();
+                if (left <= 0 || !frames.isEmpty()) {
+                    isWriting = true;
+                    byte[] frame = left <= 0 ? NO_FRAME : frames.remove();
+                    bytes -= frame.length;
+                    return frame;
+                }
+                long _ = changed.awaitNanos(left);
+            }
+            return null;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void ended(IOException why) {
+        lock.lock();
+        try {
+            failure = why;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void close() {
+        lock.lock();
+        try {
+            closed = true;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,49 @@
+package io.jrun.comm.group;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.GroupOptions;
+import io.jrun.comm.backend.BackendProvider;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** The backends beside jrun's own that the class path of this process has. Stateless. */
+final class Backends {
+    private Backends() {}
+
+    /** All of them, by name. */
+    static List<BackendProvider> all() {
+        return ServiceLoader.load(BackendProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .sorted(Comparator.comparing(BackendProvider::name))
+                .toList();
+    }
+
+    /**
+     * The backend of that name.
+     *
+     * @throws CommException USAGE if there is none, or if this process cannot use it
+     */
+    static BackendProvider require(String name) {
+        List<BackendProvider> all = all();
+        BackendProvider provider = all.stream()
+                .filter(candidate -> candidate.name().equals(name))
+                .findFirst()
+                .orElseThrow(() ->
+                        new CommException(ErrorCode.USAGE, "unknown backend '" + name + "' (" + expected(all) + ")"));
+        Optional<String> obstacle = provider.obstacle();
+        if (obstacle.isPresent()) {
+            throw new CommException(ErrorCode.USAGE, "backend " + name + " cannot be used here: " + obstacle.get());
+        }
+        return provider;
+    }
+
+    private static String expected(List<BackendProvider> all) {
+        return Stream.concat(Stream.of(GroupOptions.OWN_BACKEND), all.stream().map(BackendProvider::name))
+                .collect(Collectors.joining(", ", "expected one of ", ""));
+    }
+}

@@ -1,0 +1,201 @@
+package io.jrun.comm.group;
+
+import io.jrun.comm.Codec;
+import io.jrun.comm.CommException;
+import io.jrun.comm.DataType;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.Messages;
+import io.jrun.comm.ReceiveFuture;
+import io.jrun.comm.Received;
+import io.jrun.comm.Transfer;
+import io.jrun.comm.Work;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.Envelope;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.message.Inbox;
+import io.jrun.comm.message.PostedReceive;
+import io.jrun.comm.object.EncodedObject;
+import io.jrun.comm.operation.ArgumentChecks;
+import io.jrun.comm.operation.CallOptions;
+import io.jrun.comm.operation.OperationQueue;
+import io.jrun.comm.operation.OperationRequest;
+import io.jrun.comm.operation.OperationRequests;
+import io.jrun.comm.operation.PendingWork;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** Messages of a group on its runtime. Thread-safe. */
+final class GroupMessages implements Messages {
+
+    private final GroupRuntime runtime;
+    private final CallOptions options;
+    private final OperationRequests requests;
+
+    GroupMessages(GroupRuntime runtime, CallOptions options, OperationRequests requests) {
+        this.runtime = runtime;
+        this.options = options;
+        this.requests = requests;
+    }
+
+    @Override
+    public void send(MemorySegment buffer, DataType type, long count, int destination, int tag) {
+        OperationRequest request = requests.message(OpKind.SEND, buffer, type, count, destination);
+        runtime.sends(destination).run(sending(request, tag));
+    }
+
+    @Override
+    public Work sendAsync(MemorySegment buffer, DataType type, long count, int destination, int tag) {
+        OperationRequest request = requests.message(OpKind.SEND, buffer, type, count, destination);
+        return runtime.sends(destination).submit(sending(request, tag));
+    }
+
+    @Override
+    public Received recv(MemorySegment buffer, DataType type, long count, int source, int tag) {
+        return receive(requests.message(OpKind.RECV, buffer, type, count, source), tag);
+    }
+
+    @Override
+    public ReceiveFuture recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag) {
+        OperationRequest request = requests.message(OpKind.RECV, buffer, type, count, source);
+        PostedReceive posted = runtime.inbox().post(request, tag, Deadline.after(options.timeout()));
+        GroupTask task = receiving(request, posted);
+        try {
+            Work _ = runtime.receives(source == ANY_SOURCE ? requests.size() : source)
+                    .submit(new AsyncReceive(runtime.inbox(), posted, task));
+            failAtOnce(posted);
+            failInTime(posted);
+        } catch (RuntimeException refused) {
+            runtime.inbox().forget(posted);
+            throw refused;
+        }
+        return posted;
+    }
+
+    /** A message that does not agree may be here before its receive, whose turn may be long to come. */
+    private void failAtOnce(PostedReceive posted) {
+        CommException refusal = posted.refusal();
+        if (refusal != null) {
+            CommException _ = runtime.fail(refusal);
+        }
+    }
+
+    /** A receive may end before one that was called earlier from the same source, for which the progress thread waits. */
+    private void failInTime(PostedReceive posted) {
+        var _ = posted.future()
+                .orTimeout(posted.deadline().remainingNanos(), TimeUnit.NANOSECONDS)
+                .exceptionallyAsync(failure -> {
+                    if (failure instanceof TimeoutException && !posted.hasArrived()) {
+                        CommException _ = runtime.fail(runtime.inbox().timedOut(posted));
+                    }
+                    return null;
+                });
+    }
+
+    @Override
+    public void exchange(List<Transfer> transfers) {
+        exchangeAsync(transfers).await();
+    }
+
+    @Override
+    public Work exchangeAsync(List<Transfer> transfers) {
+        List<Work> works = new ArrayList<>();
+        for (Transfer transfer : transfers) {
+            if (transfer instanceof Transfer.Recv(var buffer, var type, var count, var source, var tag)) {
+                works.add(recvAsync(buffer, type, count, source, tag));
+            }
+        }
+        for (Transfer transfer : transfers) {
+            if (transfer instanceof Transfer.Send(var buffer, var type, var count, var destination, var tag)) {
+                works.add(sendAsync(buffer, type, count, destination, tag));
+            }
+        }
+        return PendingWork.all(works);
+    }
+
+    @Override
+    public <T> void sendObject(T value, int destination, int tag, Codec<T> codec) {
+        EncodedObject encoded = EncodedObject.of(value, codec);
+        Throwable failure = encoded.failure();
+        if (failure != null) {
+            throw new CommException(ErrorCode.USAGE, "send: the codec cannot encode the object: " + failure, failure);
+        }
+        byte[] bytes = encoded.bytes();
+        ArgumentChecks.objectSize(OpKind.SEND, bytes.length);
+        OperationRequest request =
+                requests.message(OpKind.SEND, MemorySegment.ofArray(bytes), DataType.U8, bytes.length, destination);
+        runtime.sends(destination).run(sending(request, new Envelope(tag, DataType.U8, bytes.length, true)));
+    }
+
+    @Override
+    public <T> T recvObject(int source, int tag, Codec<T> codec) {
+        OperationRequest request =
+                requests.message(OpKind.RECV, MemorySegment.ofArray(new byte[0]), DataType.U8, 0, source);
+        PostedReceive posted = runtime.inbox().postObject(request, tag, Deadline.after(options.timeout()));
+        Received received = receive(request, posted);
+        byte[] bytes = posted.object();
+        try {
+            return codec.decode(bytes);
+        } catch (RuntimeException e) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    "recv: the codec cannot decode the " + bytes.length + " bytes of rank "
+                            + runtime.context().members().get(received.source()).rank() + ": " + e,
+                    e);
+        }
+    }
+
+    private Received receive(OperationRequest request, int tag) {
+        return receive(request, runtime.inbox().post(request, tag, Deadline.after(options.timeout())));
+    }
+
+    private Received receive(OperationRequest request, PostedReceive posted) {
+        try {
+            OperationQueue.refuseWaiting("recv");
+            receiving(request, posted).run(posted.sequence());
+            return posted.arrived();
+        } finally {
+            runtime.inbox().forget(posted);
+        }
+    }
+
+    private GroupTask receiving(OperationRequest request, PostedReceive posted) {
+        return new GroupTask(
+                runtime,
+                request.withLabel(posted.expected().label()),
+                posted.deadline(),
+                (backend, call) -> runtime.inbox().await(backend, call, posted));
+    }
+
+    private GroupTask sending(OperationRequest request, int tag) {
+        return sending(request, new Envelope(tag, request.type(), request.count(), false));
+    }
+
+    private GroupTask sending(OperationRequest request, Envelope envelope) {
+        return new GroupTask(runtime, request.withLabel(envelope.label()), options.timeout(), Backend::send);
+    }
+
+    /** Waits for a message on a progress thread. */
+    private record AsyncReceive(Inbox inbox, PostedReceive posted, GroupTask task) implements OperationQueue.Task {
+        @Override
+        public void queued(long sequence) {
+            task.queued(posted.sequence());
+        }
+
+        @Override
+        public void run(long sequence) {
+            try {
+                task.run(posted.sequence());
+                posted.complete();
+            } catch (Throwable failure) {
+                posted.fail(failure);
+                throw failure;
+            } finally {
+                inbox.forget(posted);
+            }
+        }
+    }
+}

@@ -1,0 +1,364 @@
+package io.jrun.comm.group;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.GroupOptions;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.BackendFactory;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.ForeignBackend;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.GroupRendezvous;
+import io.jrun.comm.backend.ListenerSocket;
+import io.jrun.comm.backend.SoloBackend;
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.Control;
+import io.jrun.comm.control.ControlListener;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.control.RankLocator;
+import io.jrun.comm.record.FlightDump;
+import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.record.OpenDumps;
+import io.jrun.comm.record.RankPlace;
+import io.jrun.comm.record.RecordedGroup;
+import io.jrun.comm.record.ThreadDump;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/** The open groups of one rank; hands each what the control connection tells, also what it told before. Thread-safe. */
+public final class GroupRegistry implements ControlListener {
+    /** Makes the data plane on first use, so that a program without collectives opens nothing. */
+    @FunctionalInterface
+    public interface FactorySource {
+        BackendFactory create(WorldContext context);
+    }
+
+    /** The backends of groups of one, which share nothing. */
+    private static final BackendFactory SOLO = new BackendFactory() {
+        @Override
+        public SoloBackend create(GroupContext group) {
+            return new SoloBackend();
+        }
+
+        @Override
+        public void close() {}
+    };
+
+    /** How long pending operations may hold up closing. */
+    static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
+
+    /** The same for receives: closing is where nobody awaits them any more, and often for a failure that is to be heard of. */
+    static final Duration RECEIVE_GRACE = Duration.ofMillis(500);
+
+    private final FactorySource source;
+    private final Optional<Path> logFolder;
+    private final Thread owner = Thread.currentThread();
+    private final FlightRecorder recorder = new FlightRecorder();
+    private final CurrentOperation currentOperation;
+    private final List<GroupRuntime> groups = new ArrayList<>();
+    private final Map<Integer, String> rankDepartures = new ConcurrentHashMap<>();
+    private final AtomicBoolean checkpointRequested = new AtomicBoolean();
+    private final AtomicBoolean regroupRequested = new AtomicBoolean();
+    private volatile @Nullable FlightDump dump;
+    private @Nullable CommException cause;
+    private @Nullable WorldContext context;
+    private @Nullable DeadlockDetector circles;
+    private @Nullable GroupRendezvous rendezvous;
+    private @Nullable Control control;
+    private volatile boolean aborted;
+    private final Map<String, BackendFactory> factories = new LinkedHashMap<>();
+
+    /**
+     * No groups yet.
+     *
+     * @param logFolder where the rank's flight recorder is dumped when it fails; empty: nowhere
+     * @param isAlone whether this process is one rank, and no other's
+     */
+    public GroupRegistry(FactorySource source, Optional<Path> logFolder, boolean isAlone) {
+        this.source = source;
+        this.logFolder = logFolder;
+        this.currentOperation = new CurrentOperation(owner, recorder, isAlone);
+    }
+
+    /** The thread that joined the world. */
+    public Thread owner() {
+        return owner;
+    }
+
+    /** What the owner does in its groups. */
+    CurrentOperation currentOperation() {
+        return currentOperation;
+    }
+
+    /** What this rank's groups do. */
+    FlightRecorder recorder() {
+        return recorder;
+    }
+
+    /** The first group; sets the context of all that follow. */
+    public synchronized ProcessGroup openWorld(
+            WorldContext worldContext, Control coordinator, GroupRendezvous meetingPlace, GroupOptions options) {
+        context = worldContext;
+        control = coordinator;
+        rendezvous = meetingPlace;
+        logFolder.map(folder -> new FlightDump(recorder, worldContext, folder)).ifPresent(made -> {
+            OpenDumps.add(made);
+            dump = made;
+        });
+        if (worldContext.peers().size() > 1 && !worldContext.locator().equals(RankLocator.NONE)) {
+            circles = new DeadlockDetector(worldContext, currentOperation, recorder);
+        }
+        return open("world", worldContext.peers(), options);
+    }
+
+    /**
+     * A group of {@code members}, this rank among them.
+     *
+     * @throws CommException USAGE if there is no such backend as the options name
+     */
+    synchronized ProcessGroup open(String name, List<Peer> members, GroupOptions options) {
+        WorldContext world = world();
+        if (!options.backend().equals(GroupOptions.OWN_BACKEND)) {
+            factory(members.size(), options.backend());
+        }
+        int groupRank = 0;
+        while (members.get(groupRank).rank() != world.rank()) {
+            groupRank++;
+        }
+        RecordedGroup record =
+                recorder.group(name, members.stream().map(Peer::rank).toList());
+        GroupContext group = new GroupContext(
+                world,
+                name,
+                groupRank,
+                members,
+                options.deterministic(),
+                options.algorithm(),
+                options.lateWarning(),
+                new GroupHealth(),
+                record.waits());
+        GroupRuntime opened = new GroupRuntime(group, this, record, options);
+        groups.add(opened);
+        rankDepartures.forEach(opened::worldRankLeft);
+        if (cause != null) {
+            opened.poison(cause);
+        }
+        return new GroupView(opened, options);
+    }
+
+    synchronized void forget(GroupRuntime group) {
+        groups.remove(group);
+    }
+
+    /** What moves a group's data, as {@code options} name it. */
+    Backend dataPlane(GroupContext group, GroupOptions options) {
+        Backend chosen = factory(group.size(), options.backend()).create(group);
+        if (group.size() == 1 || options.backend().equals(GroupOptions.OWN_BACKEND)) {
+            return chosen;
+        }
+        Backend own = options.compared()
+                ? factory(group.size(), GroupOptions.OWN_BACKEND).create(group)
+                : null;
+        return new ForeignBackend(group, chosen, own);
+    }
+
+    private synchronized BackendFactory factory(int groupSize, String backend) {
+        if (groupSize == 1) {
+            return SOLO;
+        }
+        BackendFactory current = factories.get(backend);
+        if (current == null) {
+            current = create(backend);
+            factories.put(backend, current);
+        }
+        return current;
+    }
+
+    private BackendFactory create(String backend) {
+        WorldContext world = world();
+        return backend.equals(GroupOptions.OWN_BACKEND)
+                ? source.create(world)
+                : Backends.require(backend).create(world, Objects.requireNonNull(rendezvous));
+    }
+
+    /** Whether the job is stopping: of that all ranks have heard from the one that coordinates them. */
+    boolean isAborted() {
+        return aborted;
+    }
+
+    /** The connection to whoever coordinates the world. */
+    synchronized Control control() {
+        return Objects.requireNonNull(control);
+    }
+
+    /** A group of this rank has failed. */
+    void failed(CommException failure) {
+        FlightDump current = dump;
+        if (current != null) {
+            current.begin(failure.code() + ": " + failure.getMessage());
+        }
+    }
+
+    /** Closes every group, the youngest first and all within one grace, then what they shared. */
+    public void close() {
+        closeGroups();
+        stopWatching();
+        FlightDump current = dump;
+        if (current != null) {
+            current.worldClosed();
+        }
+    }
+
+    /** As {@link #close()}, but first ends what is pending if the round has failed; and the dump file is then another's. */
+    public void leaveRound(String why) {
+        if (!why.isEmpty()) {
+            poison(new CommException(ErrorCode.ABORTED, "rank " + world().rank() + " leaves the round: " + why));
+        }
+        close();
+        FlightDump current = dump;
+        if (current != null) {
+            OpenDumps.remove(current);
+        }
+    }
+
+    private synchronized void stopWatching() {
+        if (circles != null) {
+            circles.close();
+        }
+    }
+
+    private void closeGroups() {
+        Deadline grace = Deadline.after(CLOSE_GRACE);
+        for (GroupRuntime group : snapshot().reversed()) {
+            group.close(grace);
+        }
+        List<BackendFactory> current;
+        boolean listenerHasOwner;
+        synchronized (this) {
+            current = List.copyOf(factories.values());
+            listenerHasOwner = factories.containsKey(GroupOptions.OWN_BACKEND);
+            factories.clear();
+        }
+        current.forEach(BackendFactory::close);
+        if (!listenerHasOwner) {
+            ListenerSocket.close(world().listener().orElse(null));
+        }
+    }
+
+    /** Whether this rank is asked to leave the round. */
+    public boolean isRegroupRequested() {
+        return regroupRequested.get();
+    }
+
+    /** Whether a checkpoint was asked for since the last call. */
+    public boolean takeCheckpointRequest() {
+        return checkpointRequested.getAndSet(false);
+    }
+
+    @Override
+    public void rankLeft(int rank, String how) {
+        rankDepartures.put(rank, how);
+        snapshot().forEach(group -> group.worldRankLeft(rank, how));
+    }
+
+    @Override
+    public void abort(String why) {
+        aborted = true;
+        poison(new CommException(ErrorCode.ABORTED, "the job is stopping: " + why));
+    }
+
+    @Override
+    public void checkpointNow() {
+        checkpointRequested.set(true);
+    }
+
+    @Override
+    public void regroup(String why) {
+        regroupRequested.set(true);
+    }
+
+    @Override
+    public RankLocation locate(String group, long sequence) {
+        return locate(group, sequence, ThreadDump.ofThread(owner));
+    }
+
+    /** How long this rank has waited in each of its groups, closed ones too, for whom. */
+    @Override
+    public List<GroupWait> waits() {
+        return recorder.groups().stream()
+                .filter(group -> group.worldRanks().size() > 1)
+                .map(group -> new GroupWait(
+                        group.name(),
+                        group.completedCollectives(),
+                        group.waits().total().toNanos(),
+                        group.waits().lags().stream()
+                                .limit(GroupWait.MAX_LAGS)
+                                .map(lag -> new GroupWait.Lag(
+                                        lag.rank(),
+                                        lag.count(),
+                                        lag.median().toNanos(),
+                                        lag.p95().toNanos(),
+                                        lag.max().toNanos()))
+                                .toList()))
+                .limit(GroupWait.MAX_GROUPS)
+                .toList();
+    }
+
+    @Override
+    public Frame.Alive alive() {
+        return new Frame.Alive(recorder.total(), recorder.isInside());
+    }
+
+    /** Where this rank is, with the {@code stack} of what its process does. */
+    public RankLocation locate(String group, long sequence, String stack) {
+        boolean inside =
+                recorder.groups().stream().anyMatch(known -> known.name().equals(group) && known.isIn(sequence));
+        boolean entered = recorder.groups().stream()
+                .anyMatch(known -> known.name().equals(group) && known.startedCollectives() > sequence);
+        return new RankLocation(
+                world().rank(), inside, RankPlace.of(recorder, group), stack, entered, currentOperation.awaiting());
+    }
+
+    @Override
+    public void connectionLost(String why) {
+        poison(new CommException(ErrorCode.ABORTED, "the connection to this node's agent was lost: " + why));
+    }
+
+    private void poison(CommException failure) {
+        synchronized (this) {
+            cause = cause == null ? failure : cause;
+        }
+        snapshot().forEach(group -> group.poison(failure));
+    }
+
+    private synchronized List<GroupRuntime> snapshot() {
+        return List.copyOf(groups);
+    }
+
+    /** Whether there is a first group, or has been. */
+    public synchronized boolean hasJoined() {
+        return context != null;
+    }
+
+    private synchronized WorldContext world() {
+        WorldContext known = context;
+        if (known == null) {
+            throw new IllegalStateException("no group can be opened before this rank has joined");
+        }
+        return known;
+    }
+}

@@ -1,0 +1,361 @@
+package io.jrun.comm.group;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.DataType;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.GroupOptions;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Work;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Blocks;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.GroupHealth;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.Scratch;
+import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.message.Inbox;
+import io.jrun.comm.operation.OperationQueue;
+import io.jrun.comm.operation.OperationRequest;
+import io.jrun.comm.operation.PendingOperations;
+import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.record.RecordedGroup;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What all views of a group share: its lanes, its data plane from first use to closing, and its failure. Thread-safe.
+ */
+final class GroupRuntime {
+    private final GroupContext context;
+    private final GroupRegistry registry;
+    private final GroupOptions options;
+    private final @Nullable GroupRuntime parent;
+    private final FlightRecorder recorder;
+    private final RecordedGroup recorded;
+    private final AgreedFailure agreedFailure;
+    private final OperationRunner turn = new OperationRunner(this);
+    private final OperationQueue collectives;
+    private final Call collective = Call.blank();
+    private final Scratch scratch = new Scratch();
+    private final Inbox inbox;
+    private final ConcurrentHashMap<Integer, OperationQueue> sends = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<Integer, OperationQueue> receives = new ConcurrentHashMap<>();
+    private final Object lifecycle = new Object();
+    private volatile @Nullable Backend backend;
+    private volatile @Nullable GroupRuntime urgent;
+    private boolean closed;
+    private boolean released;
+    private int splits;
+    private final Map<List<Integer>, Integer> newGroups = new HashMap<>();
+
+    /** A group as it is opened. */
+    GroupRuntime(GroupContext context, GroupRegistry registry, RecordedGroup recorded, GroupOptions options) {
+        this(context, registry, recorded, options, null);
+    }
+
+    /** @param parent the group whose urgent operations this is for; null: none, a group of its own */
+    private GroupRuntime(
+            GroupContext context,
+            GroupRegistry registry,
+            RecordedGroup recorded,
+            GroupOptions options,
+            @Nullable GroupRuntime parent) {
+        this.context = context;
+        this.registry = registry;
+        this.options = options;
+        this.parent = parent;
+        this.recorder = registry.recorder();
+        this.recorded = recorded;
+        this.agreedFailure = parent == null ? new AgreedFailure(context, registry.control()) : parent.agreedFailure;
+        this.collectives = new OperationQueue("group " + context.name());
+        this.inbox = new Inbox(context, this::fail);
+    }
+
+    GroupContext context() {
+        return context;
+    }
+
+    GroupRegistry registry() {
+        return registry;
+    }
+
+    GroupHealth health() {
+        return context.health();
+    }
+
+    FlightRecorder recorder() {
+        return recorder;
+    }
+
+    RecordedGroup recorded() {
+        return recorded;
+    }
+
+    /** Memory of the collective that runs. */
+    Scratch scratch() {
+        return scratch;
+    }
+
+    /** The same ranks with lanes and a data plane of their own, of one fate with this. */
+    GroupRuntime urgent() {
+        if (parent != null) {
+            return this;
+        }
+        synchronized (lifecycle) {
+            if (closed) {
+                throw isClosed();
+            }
+            GroupRuntime made = urgent;
+            if (made == null) {
+                String name = context.name() + ".urgent";
+                RecordedGroup record = recorder.group(
+                        name, context.members().stream().map(Peer::rank).toList());
+                made = new GroupRuntime(context.withName(name, record.waits()), registry, record, options, this);
+                urgent = made;
+            }
+            return made;
+        }
+    }
+
+    OperationRunner turn() {
+        return turn;
+    }
+
+    /**
+     * Runs a collective after everything called before it, and returns when it is done. Where nothing is before it, no object
+     * is made for it.
+     */
+    void run(
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            @Nullable Blocks uneven,
+            @Nullable Blocks unevenIncoming,
+            Duration timeout) {
+        long sequence = collectives.enter();
+        if (sequence == OperationQueue.OCCUPIED) {
+            OperationRequest request =
+                    OperationRequest.of(kind, type, op, count, root, input, output, uneven, unevenIncoming);
+            submit(request, timeout, Backend::run).await();
+            return;
+        }
+        try {
+            collective.become(sequence, kind, type, op, count, root, input, output, timeout, uneven, unevenIncoming);
+            turn.run(collective, FlightRecorder.NO_TICKET, Backend::run);
+        } finally {
+            collectives.leave();
+        }
+    }
+
+    /** The same where {@code body} is how it runs. */
+    void run(OperationRequest request, Duration timeout, BiConsumer<Backend, Call> body) {
+        collectives.run(new GroupTask(this, request, timeout, body));
+    }
+
+    /** Queues a collective after everything called before it. */
+    Work submit(OperationRequest request, Duration timeout, BiConsumer<Backend, Call> body) {
+        return collectives.submit(new GroupTask(this, request, timeout, body));
+    }
+
+    /** Where the messages to a rank run. */
+    OperationQueue sends(int peer) {
+        return messages(sends, "to", peer);
+    }
+
+    /** The messages to this rank. */
+    Inbox inbox() {
+        return inbox;
+    }
+
+    /** Where asynchronous receives from a rank, or with a number of its own from any rank, wait for their messages. */
+    OperationQueue receives(int peer) {
+        return messages(receives, "from", peer);
+    }
+
+    private OperationQueue messages(ConcurrentHashMap<Integer, OperationQueue> lanes, String direction, int peer) {
+        OperationQueue open = lanes.get(peer);
+        if (open != null) {
+            return open;
+        }
+        synchronized (lifecycle) {
+            if (closed) {
+                throw isClosed();
+            }
+            return lanes.computeIfAbsent(
+                    peer, _ -> new OperationQueue("group " + context.name() + " " + direction + " " + peer));
+        }
+    }
+
+    /** The number of the next split, alike on all members. */
+    synchronized int nextSplit() {
+        return splits++;
+    }
+
+    /** The name of a group of {@code groupRanks}: alike on all members, and another name each time. */
+    synchronized String nameOfNewGroup(List<Integer> groupRanks) {
+        return GroupName.of(groupRanks, newGroups.merge(List.copyOf(groupRanks), 1, Integer::sum));
+    }
+
+    /** The data plane, made now if this is its first use. */
+    Backend backend() {
+        Backend current = backend;
+        return current != null ? current : openBackend();
+    }
+
+    private Backend openBackend() {
+        synchronized (lifecycle) {
+            if (released) {
+                throw isClosed();
+            }
+            Backend current = backend;
+            if (current == null) {
+                current = registry.dataPlane(context, options);
+                backend = current;
+                current.healthChanged();
+            }
+            return current;
+        }
+    }
+
+    private CommException isClosed() {
+        return OperationQueue.closed("group " + context.name());
+    }
+
+    void abort(String cause) {
+        if (context.size() > 1 && !health().isImpaired()) {
+            Backend _ = backend(); // The others hear of it through the data plane.
+        }
+        poison(new CommException(
+                ErrorCode.ABORTED,
+                "group " + context.name() + " was aborted by " + context.describe(context.rank()) + ": " + cause));
+    }
+
+    /** An operation has failed; returns the cause that all ranks report, for which the group has. */
+    CommException fail(CommException failure) {
+        health().failureDeadline().failed();
+        Backend current = backend;
+        CommException settled = current == null ? failure : current.settle(failure);
+        CommException told = registry.isAborted() ? settled : agreedFailure.of(settled);
+        poison(told);
+        boolean isOwn = String.valueOf(told.getMessage()).equals(failure.getMessage());
+        return isOwn ? failure : new CommException(told.code(), String.valueOf(told.getMessage()), failure);
+    }
+
+    void poison(CommException cause) {
+        if (parent != null) {
+            parent.poison(cause);
+            return;
+        }
+        health().poison(cause);
+        healthChanged();
+        registry.failed(cause);
+    }
+
+    void worldRankLeft(int worldRank, String how) {
+        for (int groupRank = 0; groupRank < context.size(); groupRank++) {
+            if (context.members().get(groupRank).rank() == worldRank) {
+                health().left(groupRank, how);
+                healthChanged();
+            }
+        }
+    }
+
+    private void healthChanged() {
+        Backend current = backend;
+        if (current != null) {
+            current.healthChanged();
+        }
+        inbox.healthChanged();
+        GroupRuntime child = urgent;
+        if (child != null) {
+            child.healthChanged();
+        }
+    }
+
+    /** Lets pending operations end until {@code grace} has passed, then poisons them, and gives everything back. */
+    void close(Deadline grace) {
+        if (parent != null) {
+            parent.close(grace);
+            return;
+        }
+        OperationQueue.refuseWaiting("closing group " + context.name());
+        List<PendingOperations> others = new ArrayList<>();
+        List<PendingOperations> receiving = new ArrayList<>();
+        if (!closeQueues(others, receiving)) {
+            return;
+        }
+        if (!haveEnded(others, grace) || !haveEnded(receiving, grace.atMost(GroupRegistry.RECEIVE_GRACE))) {
+            poison(new CommException(
+                    ErrorCode.ABORTED,
+                    "group " + context.name() + " was closed by " + context.describe(context.rank())
+                            + " while operations were pending that did not end within a grace of "
+                            + grace.timeout().toSeconds() + " s, or receives within "
+                            + GroupRegistry.RECEIVE_GRACE.toMillis()
+                            + " ms. That rank may be failing, see its log; otherwise await all Work before closing."));
+            others.addAll(receiving);
+            if (!haveEnded(others, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
+                throw new CommException(
+                        ErrorCode.SYSTEM,
+                        "group " + context.name()
+                                + " cannot be closed: a continuation of Work.future() has not returned.");
+            }
+        }
+        registry.forget(this);
+        release();
+    }
+
+    /** All queues take nothing more from now on, and are added to either list; false if that is so already. */
+    private boolean closeQueues(List<PendingOperations> others, List<PendingOperations> receiving) {
+        synchronized (lifecycle) {
+            if (closed) {
+                return false;
+            }
+            closed = true;
+        }
+        others.add(collectives);
+        others.addAll(sends.values());
+        receiving.add(inbox);
+        receiving.addAll(receives.values());
+        GroupRuntime child = urgent;
+        if (child != null) {
+            boolean _ = child.closeQueues(others, receiving);
+        }
+        others.forEach(PendingOperations::close);
+        receiving.forEach(PendingOperations::close);
+        return true;
+    }
+
+    private static boolean haveEnded(List<PendingOperations> queues, Deadline deadline) {
+        return queues.stream().allMatch(queue -> queue.awaitEnd(deadline));
+    }
+
+    private void release() {
+        Backend current;
+        synchronized (lifecycle) {
+            released = true;
+            current = backend;
+            backend = null;
+        }
+        if (current != null) {
+            current.close();
+        }
+        recorder.closed(recorded);
+        GroupRuntime child = urgent;
+        if (child != null) {
+            child.release();
+        }
+    }
+}

@@ -1,0 +1,48 @@
+package io.jrun.comm.group;
+
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.operation.OperationQueue;
+import io.jrun.comm.operation.OperationRequest;
+import io.jrun.comm.record.FlightRecorder;
+import java.time.Duration;
+import java.util.function.BiConsumer;
+import java.util.function.Supplier;
+
+/** An operation on its way through a lane. Used once. */
+final class GroupTask implements OperationQueue.Task {
+    private final GroupRuntime group;
+    private final OperationRequest request;
+    private final Supplier<Deadline> deadline;
+    private final BiConsumer<Backend, Call> body;
+    private long ticket = FlightRecorder.NO_TICKET;
+
+    /** @param timeout counted from when the operation starts to run */
+    GroupTask(GroupRuntime group, OperationRequest request, Duration timeout, BiConsumer<Backend, Call> body) {
+        this(group, request, () -> Deadline.after(timeout), body);
+    }
+
+    /** An operation whose time has begun before it runs. */
+    GroupTask(GroupRuntime group, OperationRequest request, Deadline deadline, BiConsumer<Backend, Call> body) {
+        this(group, request, () -> deadline, body);
+    }
+
+    private GroupTask(
+            GroupRuntime group, OperationRequest request, Supplier<Deadline> deadline, BiConsumer<Backend, Call> body) {
+        this.group = group;
+        this.request = request;
+        this.deadline = deadline;
+        this.body = body;
+    }
+
+    @Override
+    public void queued(long sequence) {
+        ticket = group.recorder().queued(group.recorded(), request.numbered(sequence, deadline.get()));
+    }
+
+    @Override
+    public void run(long sequence) {
+        group.turn().run(request.numbered(sequence, deadline.get()), ticket, body);
+    }
+}

@@ -1,0 +1,130 @@
+package io.jrun.comm.join;
+
+import io.jrun.comm.GroupOptions;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.Store;
+import io.jrun.comm.World;
+import io.jrun.comm.backend.GroupRendezvous;
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.Control;
+import io.jrun.comm.group.GroupRegistry;
+import io.jrun.comm.store.StoreClient;
+
+/** A world that this rank has joined. Thread-safe. */
+public final class JoinedWorld implements World {
+    private final WorldIdentity identity;
+    private final Control control;
+    private final GroupRegistry registry;
+    private final ProcessGroup group;
+    private final Store store;
+
+    public JoinedWorld(
+            WorldIdentity identity,
+            WorldContext context,
+            Control control,
+            GroupRegistry registry,
+            GroupOptions options) {
+        this(identity, context, control, new StoreRendezvous(StoreClient.ofRuntime(control)), registry, options);
+    }
+
+    /**
+     * A world without a store for its backends.
+     *
+     * @param rendezvous for backends that do not use the store
+     */
+    public JoinedWorld(
+            WorldIdentity identity,
+            WorldContext context,
+            Control control,
+            GroupRendezvous rendezvous,
+            GroupRegistry registry,
+            GroupOptions options) {
+        this.identity = identity;
+        this.control = control;
+        this.registry = registry;
+        this.store = StoreClient.ofProgram(control);
+        this.group = registry.openWorld(context, control, rendezvous, options);
+    }
+
+    @Override
+    public int rank() {
+        return identity.rank();
+    }
+
+    @Override
+    public int size() {
+        return identity.size();
+    }
+
+    @Override
+    public int localRank() {
+        return identity.localRank();
+    }
+
+    @Override
+    public int localSize() {
+        return identity.localSize();
+    }
+
+    @Override
+    public int nodeRank() {
+        return identity.nodeRank();
+    }
+
+    @Override
+    public int nodeCount() {
+        return identity.nodeCount();
+    }
+
+    @Override
+    public String host() {
+        return identity.host();
+    }
+
+    @Override
+    public String runId() {
+        return identity.runId();
+    }
+
+    @Override
+    public int restartCount() {
+        return identity.restartCount();
+    }
+
+    @Override
+    public ProcessGroup group() {
+        return group;
+    }
+
+    @Override
+    public Store store() {
+        return store;
+    }
+
+    @Override
+    public boolean checkpointRequested() {
+        return registry.takeCheckpointRequest();
+    }
+
+    boolean isRegroupRequested() {
+        return registry.isRegroupRequested();
+    }
+
+    /**
+     * Closes all groups, but says nothing to the others and keeps the connection.
+     *
+     * @param why what has failed, which ends pending operations at once; empty: nothing, and none is pending
+     */
+    void leaveRound(String why) {
+        registry.leaveRound(why);
+    }
+
+    @Override
+    public void close() {
+        try {
+            registry.close();
+        } finally {
+            control.leave();
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package io.jrun.comm.join;
+
+import io.jrun.comm.control.Control;
+import io.jrun.comm.control.ControlListener;
+import io.jrun.comm.control.Frame.StoreReply;
+import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.control.StoreCommand;
+import io.jrun.comm.store.StoreTable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Coordinates ranks of this JVM: keeps the store's table and passes on who leaves and why all must stop. Thread-safe. */
+public final class LocalCoordinator implements AutoCloseable {
+    private static final long EXPIRY_MILLIS = 50;
+
+    private final StoreTable table = new StoreTable(System::nanoTime);
+    private final Map<Integer, ControlListener> listeners = new HashMap<>();
+    private final Map<Integer, Connection> connections = new HashMap<>();
+    private final List<Consumer<ControlListener>> history = new ArrayList<>();
+    private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor(
+            Thread.ofPlatform().daemon().name("local-hub").factory());
+    private final Future<?> expiry;
+
+    /** A hub without ranks. */
+    public LocalCoordinator() {
+        expiry = clock.scheduleAtFixedRate(table::expire, EXPIRY_MILLIS, EXPIRY_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    /** Connects a rank; {@code listener} hears what has happened and what happens, on the threads of others. */
+    public synchronized Control connect(int rank, ControlListener listener) {
+        listeners.put(rank, listener);
+        history.forEach(event -> event.accept(listener));
+        Connection connection = new Connection(rank);
+        connections.put(rank, connection);
+        return connection;
+    }
+
+    /** Tells every rank that all must stop. */
+    public void abort(String cause) {
+        tell(listener -> listener.abort(cause));
+    }
+
+    /**
+     * A rank has ended without a word, as an agent sees it end; it is told nothing any more, and its requests fail.
+     *
+     * @param how as in "was killed"
+     */
+    public void lost(int rank, String how) {
+        Connection connection;
+        synchronized (this) {
+            connection = connections.get(rank);
+        }
+        if (connection != null) {
+            connection.end(how);
+        }
+    }
+
+    private synchronized void tell(Consumer<ControlListener> event) {
+        history.add(event);
+        listeners.values().forEach(event);
+    }
+
+    private synchronized @Nullable ControlListener listenerOf(int rank) {
+        return listeners.get(rank);
+    }
+
+    private static void start(Runnable work) {
+        Thread.ofPlatform().daemon().name("local-hub-stacks").start(work);
+    }
+
+    private synchronized void left(int rank, String how) {
+        listeners.remove(rank);
+        tell(listener -> listener.rankLeft(rank, how));
+    }
+
+    @Override
+    public void close() {
+        expiry.cancel(false);
+        clock.shutdownNow();
+    }
+
+    private final class Connection implements Control {
+        private final int rank;
+        private final AtomicBoolean gone = new AtomicBoolean();
+        private final CompletableFuture<StoreReply> closed = new CompletableFuture<>();
+
+        Connection(int rank) {
+            this.rank = rank;
+        }
+
+        @Override
+        public CompletableFuture<StoreReply> submit(StoreCommand command) {
+            CompletableFuture<StoreReply> reply = new CompletableFuture<>();
+            table.submit(0, command, reply::complete);
+            return reply.applyToEither(closed, either -> either);
+        }
+
+        @Override
+        public CompletableFuture<RankLocation> locate(int other, String group, long sequence) {
+            ControlListener listener = listenerOf(other);
+            return listener == null
+                    ? CompletableFuture.completedFuture(new RankLocation(other, false, "has left its world", ""))
+                    : CompletableFuture.supplyAsync(() -> listener.locate(group, sequence), LocalCoordinator::start);
+        }
+
+        @Override
+        public void leave() {
+            end("returned from main");
+        }
+
+        private void end(String how) {
+            if (gone.compareAndSet(false, true)) {
+                left(rank, how);
+                closed.completeExceptionally(new IOException("this rank has closed its world"));
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package io.jrun.comm.join;
+
+import io.jrun.comm.control.ControlListener;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.group.GroupRegistry;
+import io.jrun.comm.record.OpenDumps;
+import io.jrun.comm.record.ThreadDump;
+import java.util.List;
+
+/** Passes everything on, and ends the process when there is no agent any more. */
+record WorkerListener(int rank, GroupRegistry registry) implements ControlListener {
+    @Override
+    public void rankLeft(int otherRank, String how) {
+        registry.rankLeft(otherRank, how);
+    }
+
+    @Override
+    public void abort(String cause) {
+        registry.abort(cause);
+    }
+
+    @Override
+    public void checkpointNow() {
+        registry.checkpointNow();
+    }
+
+    @Override
+    public void regroup(String why) {
+        registry.regroup(why);
+    }
+
+    @Override
+    public RankLocation locate(String group, long sequence) {
+        String stack = ThreadDump.ofProcess(registry.owner());
+        return registry.hasJoined()
+                ? registry.locate(group, sequence, stack)
+                : new RankLocation(rank, false, "is joining its job", stack);
+    }
+
+    @Override
+    public List<GroupWait> waits() {
+        return registry.waits();
+    }
+
+    @Override
+    public Frame.Alive alive() {
+        return registry.alive();
+    }
+
+    @Override
+    public void connectionLost(String why) {
+        registry.connectionLost(why);
+        System.err.println(
+                "jrun: rank " + rank + " has lost its node's agent (" + why + "); a worker ends with its job");
+        System.err.flush();
+        OpenDumps.await();
+        Runtime.getRuntime().halt(1);
+    }
+}

@@ -1,0 +1,130 @@
+package io.jrun.comm.join;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.Distributed;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.ListenerSocket;
+import io.jrun.comm.backend.PausePoint;
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.AgentChannel;
+import io.jrun.comm.control.Frame.Hello;
+import io.jrun.comm.control.Frame.NextRound;
+import io.jrun.comm.control.Frame.PeerTable;
+import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.group.GroupRegistry;
+import java.nio.channels.ServerSocketChannel;
+import java.time.Duration;
+import java.util.Optional;
+
+/**
+ * Takes this process into a round of its job, and from there into later ones, over one connection to its agent. Confined to
+ * one thread.
+ */
+final class WorldJoin {
+    /** Longer than a job waits for nodes that shall take the place of others. */
+    private static final Duration NEXT_ROUND = Duration.ofHours(1);
+
+    private final WorkerEnvironment environment;
+    private final AgentChannel channel;
+    private WorkerListener listener;
+    private WorldIdentity identity;
+
+    private WorldJoin(WorkerEnvironment environment, WorkerListener listener, AgentChannel channel) {
+        this.environment = environment;
+        this.channel = channel;
+        this.listener = listener;
+        this.identity = environment.identity();
+    }
+
+    /** @throws CommException SYSTEM if the agent cannot be reached */
+    static WorldJoin connect(WorkerEnvironment environment) {
+        int rank = environment.identity().rank();
+        Hello hello = new Hello(
+                FrameCodec.PROTOCOL_VERSION,
+                environment.identity().runId(),
+                environment.round(),
+                rank,
+                ProcessHandle.current().pid());
+        WorkerListener listener = new WorkerListener(rank, registry(environment));
+        return new WorldJoin(environment, listener, AgentChannel.connect(environment.agentSocket(), hello, listener));
+    }
+
+    private static GroupRegistry registry(WorkerEnvironment environment) {
+        return new GroupRegistry(
+                world -> TransportSelection.of(environment.transport(), world.nodeCount(), environment.tcpOptions())
+                        .create(world),
+                environment.logFolder(),
+                true);
+    }
+
+    /** Says that this process can go on in later rounds. */
+    void becomeElastic() {
+        channel.becomeElastic();
+    }
+
+    /**
+     * The round that this process was started for.
+     *
+     * @throws CommException as {@link Distributed#init()}
+     */
+    JoinedWorld first() {
+        TransportSelection.check(environment.transport(), identity.nodeCount());
+        return enter();
+    }
+
+    /**
+     * A later round, after all groups of the one before were closed.
+     *
+     * @param why this rank has left that one; empty: because it was asked to
+     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends meanwhile
+     */
+    JoinedWorld next(String why) {
+        String reason = why;
+        while (true) {
+            listener = new WorkerListener(identity.rank(), registry(environment));
+            NextRound next = channel.park(reason, listener, NEXT_ROUND);
+            identity = new WorldIdentity(
+                    next.rank(),
+                    next.worldSize(),
+                    next.localRank(),
+                    next.localWorldSize(),
+                    next.nodeRank(),
+                    next.nodeCount(),
+                    identity.host(),
+                    identity.runId(),
+                    next.restartCount());
+            try {
+                return enter();
+            } catch (CommException e) {
+                if (e.code() != ErrorCode.ABORTED) {
+                    throw e;
+                }
+                reason = String.valueOf(e.getMessage()); // that round has failed before it began
+            }
+        }
+    }
+
+    private JoinedWorld enter() {
+        ServerSocketChannel socket = TransportSelection.needsListener(environment.transport(), identity.nodeCount())
+                ? ListenerSocket.open(identity.nodeCount() == 1)
+                : null;
+        try {
+            PeerTable table = channel.join(
+                    ListenerSocket.port(socket), environment.groupOptions().timeout());
+            WorldContext context = new WorldContext(
+                    identity.runId(),
+                    table.round(),
+                    identity.rank(),
+                    table.secret(),
+                    table.peers(),
+                    Optional.ofNullable(socket),
+                    channel,
+                    environment.nodeCores(),
+                    PausePoint.ofRank(identity.rank()));
+            return new JoinedWorld(identity, context, channel, listener.registry(), environment.groupOptions());
+        } catch (CommException failure) {
+            ListenerSocket.close(socket);
+            throw failure;
+        }
+    }
+}

@@ -1,0 +1,356 @@
+package io.jrun.comm.message;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.Messages;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.Envelope;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.ProgressThread;
+import io.jrun.comm.operation.OperationQueue;
+import io.jrun.comm.operation.OperationRequest;
+import io.jrun.comm.operation.PendingOperations;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Brings the messages to one rank of a group to the receives that they are for. Each sender's messages are a stream; of the
+ * threads that wait for messages of a sender, one reads its stream, hands each message to the receive that was posted first
+ * among those that fit, whoever waits for that, and keeps what fits none while there is room. Who waits for any source looks at all streams that
+ * nobody reads, by turns. Thread-safe.
+ */
+public final class Inbox implements PendingOperations {
+    private final GroupContext group;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final MessageMatcher matches;
+    private final Consumer<CommException> onFailure;
+    /** Where receives are completed by whoever read their message: what continues them may call anything. */
+    private final Executor completions;
+
+    /** A message that has begun to arrive, and waits with its sender until there is a receive for it, or room. */
+    private record Held(long sequence, Envelope envelope) {}
+
+    private final boolean[] isRead;
+    private final @Nullable Held[] held;
+    private final long[] received;
+    private final long[] posts;
+    private int active;
+    private boolean closed;
+
+    /**
+     * No message yet.
+     *
+     * @param onFailure fails the group
+     */
+    public Inbox(GroupContext group, Consumer<CommException> onFailure) {
+        this.group = group;
+        this.onFailure = onFailure;
+        this.matches = new MessageMatcher(group);
+        this.completions = new ThreadPoolExecutor(
+                0,
+                1,
+                1,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                task -> ProgressThread.ofOperations("group " + group.name() + " received", task));
+        this.isRead = new boolean[group.size()];
+        this.held = new @Nullable Held[group.size()];
+        this.received = new long[group.size()];
+        this.posts = new long[group.size() + 1];
+    }
+
+    /** A receive is called: from now on messages may go to it. Every one ends with {@link #forget}. */
+    public PostedReceive post(OperationRequest request, int tag, Deadline deadline) {
+        return post(request, tag, false, deadline);
+    }
+
+    /** The same for an object of any size. */
+    public PostedReceive postObject(OperationRequest request, int tag, Deadline deadline) {
+        return post(request, tag, true, deadline);
+    }
+
+    private PostedReceive post(OperationRequest request, int tag, boolean isObject, Deadline deadline) {
+        int source = request.root() == Messages.ANY_SOURCE ? group.size() : request.root();
+        lock.lock();
+        try {
+            if (closed) {
+                throw OperationQueue.closed("group " + group.name());
+            }
+            active++;
+            PostedReceive receive = new PostedReceive(request, tag, isObject, posts[source]++, deadline);
+            matches.post(receive);
+            changed.signalAll(); // What is held back may be for it, or have room now.
+            if (receive.hasArrived()) {
+                receive.complete(); // Nothing continues it yet.
+            }
+            return receive;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A receive is over, one way or the other. */
+    public void forget(PostedReceive receive) {
+        lock.lock();
+        try {
+            matches.forget(receive);
+            active--;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns when the receive has its message; reads streams while nobody else does. */
+    public void await(Backend backend, Call call, PostedReceive mine) {
+        AnySourceWait turns = new AnySourceWait(group, mine, System::nanoTime);
+        lock.lock();
+        try {
+            while (!mine.hasArrived()) {
+                if (mine.isFilling()) {
+                    awaitFilled(mine);
+                    continue;
+                }
+                mine.checkRefused();
+                group.health().check();
+                if (mine.deadline().passed()) {
+                    throw timedOut(mine);
+                }
+                if (mine.source() != Messages.ANY_SOURCE) {
+                    if (!read(backend, call, mine, mine.source(), false)) {
+                        long _ = changed.awaitNanos(call.remainingNanos());
+                    }
+                } else if (readAny(backend, call, mine)) {
+                    turns.restart();
+                } else {
+                    long _ = changed.awaitNanos(turns.nextPauseNanos());
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new CommException(ErrorCode.ABORTED, "interrupted while waiting for a message", e);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Returns when no other thread writes into the receive's memory any more, whatever happens: if its time is over, that thread is
+     * ended by failing the group.
+     */
+    private void awaitFilled(PostedReceive mine) {
+        boolean isInterrupted = false;
+        boolean isLate = false;
+        while (mine.isFilling()) {
+            if (isLate) {
+                changed.awaitUninterruptibly();
+            } else if (mine.deadline().passed()) {
+                isLate = true;
+                failGroup(timedOut(mine));
+            } else {
+                try {
+                    long _ = changed.awaitNanos(mine.deadline().remainingNanos());
+                } catch (InterruptedException e) {
+                    isInterrupted = true;
+                }
+            }
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Without the lock, which this has. */
+    private void failGroup(CommException failure) {
+        lock.unlock();
+        try {
+            onFailure.accept(failure);
+        } finally {
+            lock.lock();
+        }
+    }
+
+    /** Reads one message of each stream that has one; whether there was any. */
+    private boolean readAny(Backend backend, Call call, PostedReceive mine) {
+        boolean any = false;
+        for (int source = 0; source < group.size(); source++) {
+            any |= source != group.rank() && read(backend, call, mine, source, true);
+        }
+        return any;
+    }
+
+    /**
+     * Reads the next message of a stream, without the lock, unless somebody else does.
+     *
+     * @param mine the receive of whoever reads, who completes it
+     * @param onlyIfThere return rather than wait for it to be sent
+     * @return whether one was read
+     */
+    private boolean read(Backend backend, Call call, PostedReceive mine, int source, boolean onlyIfThere) {
+        Held first = held[source];
+        if (isRead[source] || (first != null && !matches.canArrive(source, first.envelope()))) {
+            return false;
+        }
+        isRead[source] = true;
+        boolean isOutOfStep = true;
+        lock.unlock();
+        try {
+            boolean found = first != null || !onlyIfThere || backend.hasMessage(source);
+            boolean done = found
+                    && readMessage(backend, call, source, first == null ? next(backend, call, source) : first, mine);
+            isOutOfStep = false;
+            return done;
+        } finally {
+            lock.lock();
+            isRead[source] = isOutOfStep; // Its reader's failure is the group's; nobody may go on where that stopped.
+            changed.signalAll();
+        }
+    }
+
+    private Held next(Backend backend, Call call, int source) {
+        long sequence = received[source]++;
+        Envelope envelope = backend.next(
+                call.part(sequence, OpKind.RECV, ReduceOp.SUM, 0, source, MemorySegment.NULL, MemorySegment.NULL));
+        return new Held(sequence, envelope);
+    }
+
+    /** Whether the message could be read; else it is held back. */
+    private boolean readMessage(Backend backend, Call call, int source, Held message, PostedReceive mine) {
+        Envelope envelope = message.envelope();
+        PostedReceive receive = null;
+        lock.lock();
+        try {
+            if (!matches.canArrive(source, envelope)) {
+                held[source] = message;
+                return false;
+            }
+            held[source] = null;
+            receive = matches.take(source, message.sequence(), envelope);
+            if (receive == null) {
+                matches.reserve(envelope);
+            } else {
+                receive.filling(true);
+            }
+        } finally {
+            lock.unlock();
+        }
+        PostedReceive done = receive;
+        try {
+            MemorySegment target =
+                    receive == null ? Arena.ofAuto().allocate(envelope.bytes(), Long.BYTES) : receive.target(envelope);
+            backend.receive(call.receiving(message.sequence(), source, envelope, target));
+            if (receive == null) {
+                done = keep(new UnexpectedMessage(source, message.sequence(), envelope, target));
+            } else {
+                receive.arrive(source, envelope);
+            }
+        } finally {
+            if (receive != null) {
+                receive.filling(false);
+            }
+        }
+        if (done != null && done != mine) {
+            completions.execute(done::complete);
+        }
+        return true;
+    }
+
+    private @Nullable PostedReceive keep(UnexpectedMessage message) {
+        lock.lock();
+        try {
+            PostedReceive receive = matches.keep(message);
+            if (receive != null) {
+                receive.checkRefused(); // Whoever has read the message fails the group, as with one that came in time.
+            }
+            return receive;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Why a receive fails whose time is over. */
+    public CommException timedOut(PostedReceive mine) {
+        return new CommException(
+                ErrorCode.COLLECTIVE_TIMEOUT,
+                mine.describe() + " on group " + group.name() + " timed out after "
+                        + mine.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
+                        + " has got no message that fits. Look at the tags, and at what the senders do."
+                        + heldBack());
+    }
+
+    private String heldBack() {
+        StringBuilder text = new StringBuilder();
+        lock.lock();
+        try {
+            for (int source = 0; source < held.length; source++) {
+                Held message = held[source];
+                if (message != null) {
+                    text.append(" Before anything else of ")
+                            .append(group.describe(source))
+                            .append(" comes its ");
+                    text.append(message.envelope().describe(message.sequence(), group.rank()));
+                    text.append(
+                            ", which is held back: it has no recv, and with it the messages that have none would exceed ");
+                    text.append(Messages.MAX_UNEXPECTED_BYTES).append(" bytes.");
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+        return text.toString();
+    }
+
+    /** Those who wait look at the group's health again. */
+    public void healthChanged() {
+        lock.lock();
+        try {
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void close() {
+        lock.lock();
+        try {
+            closed = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean awaitEnd(Deadline deadline) {
+        boolean interrupted = false;
+        lock.lock();
+        try {
+            while (active > 0 && !deadline.passed()) {
+                try {
+                    long _ = changed.awaitNanos(deadline.remainingNanos());
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+            return active == 0;
+        } finally {
+            lock.unlock();
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+package io.jrun.comm.message;
+
+import io.jrun.comm.backend.Envelope;
+import java.lang.foreign.MemorySegment;
+
+/** A message that came before a receive for it. */
+record UnexpectedMessage(int source, long sequence, Envelope envelope, MemorySegment data) {}

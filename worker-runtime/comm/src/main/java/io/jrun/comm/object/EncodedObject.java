@@ -1,0 +1,58 @@
+package io.jrun.comm.object;
+
+import io.jrun.comm.Codec;
+import org.jspecify.annotations.Nullable;
+
+/** What became of encoding an object. */
+public final class EncodedObject {
+    /** In place of an object of another rank. */
+    static final EncodedObject NOTHING = new EncodedObject(new byte[0], null);
+
+    /** In place of the size of an object that could not be encoded. */
+    static final long FAILED = -1;
+
+    private final byte[] bytes;
+    private final @Nullable Throwable failure;
+
+    private EncodedObject(byte[] bytes, @Nullable Throwable failure) {
+        this.bytes = bytes;
+        this.failure = failure;
+    }
+
+    /** Never throws: what a codec does wrong is told to all ranks. */
+    public static <T> EncodedObject of(@Nullable T value, Codec<T> codec) {
+        if (value == null) {
+            return failed(new IllegalArgumentException("the value is null"));
+        }
+        try {
+            return of(codec.encode(value));
+        } catch (RuntimeException | Error e) {
+            return failed(e);
+        }
+    }
+
+    private static EncodedObject of(byte @Nullable [] bytes) {
+        return bytes == null
+                ? failed(new IllegalArgumentException("the codec has returned null"))
+                : new EncodedObject(bytes, null);
+    }
+
+    static EncodedObject failed(Throwable failure) {
+        return new EncodedObject(new byte[0], failure);
+    }
+
+    public byte[] bytes() {
+        return bytes;
+    }
+
+    /** Bytes, or {@link #FAILED}. */
+    long size() {
+        return failure == null ? bytes.length : FAILED;
+    }
+
+    /** Why there are no bytes; null if there are. */
+    @Nullable
+    public Throwable failure() {
+        return failure;
+    }
+}

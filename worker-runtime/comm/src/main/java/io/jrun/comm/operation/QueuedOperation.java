@@ -1,0 +1,22 @@
+package io.jrun.comm.operation;
+
+/** An operation in a {@link OperationQueue}'s queue, and what its caller holds of it. */
+record QueuedOperation(OperationQueue.Task task, long sequence, PendingWork work) {
+    QueuedOperation(OperationQueue.Task task, long sequence) {
+        this(task, sequence, new PendingWork());
+    }
+
+    void queued() {
+        task.queued(sequence);
+    }
+
+    void run() {
+        try {
+            task.run(sequence);
+        } catch (Throwable failure) {
+            work.fail(failure);
+            return;
+        }
+        work.complete();
+    }
+}

@@ -1,0 +1,426 @@
+package io.jrun.comm.shm;
+
+import io.jrun.comm.backend.Blocks;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.backend.PausePoint;
+import io.jrun.comm.kernel.Kernels;
+import io.jrun.comm.kernel.Memory;
+import io.jrun.comm.kernel.RankOrderFold;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The collectives over shared memory. Whoever has data that others need exposes it in one of three ways, and the others take
+ * it from there:
+ *
+ * <ul>
+ *   <li><em>inline</em>, up to 4 KiB: in the operation's entry; one barrier in all.
+ *   <li><em>registered</em>: it lies in memory that everybody has mapped; nothing is copied, and a second barrier keeps the
+ *       exposing rank from going on while others still read.
+ *   <li><em>staged</em>: chunk by chunk through a staging area of two halves, so that one barrier per chunk is enough: who
+ *       writes a half again has seen everybody arrive at the chunk between, that is, finish reading that half.
+ * </ul>
+ *
+ * <p>Reductions of size N over P ranks: each rank folds 1/P of the elements of all ranks, reading N and writing N bytes
+ * (registered), so the memory moves 2 P N bytes in all and every core takes part; so they share the copying of a broadcast
+ * between registered buffers. Every element is folded in ascending rank:
+ * results do not depend on the way of exposing, nor on how data is split. Confined to the group's collectives.
+ */
+final class ShmCollectives {
+    /**
+     * Half of a staging area: a few of them fit into a third-level cache, and on a machine with more to do than cores, where
+     * a barrier costs a switch of threads, there are not too many barriers.
+     */
+    static final long HALF_BYTES = 1 << 20;
+
+    /** Two ranks' data is handled at a time in pieces of this size, between which a switch to warm kernels is seen. */
+    private static final long PAIR_BLOCK_BYTES = 64 << 10;
+
+    /** Of a broadcast, one rank copies so much at a time: large enough for the VM to write past the caches. */
+    private static final long COPY_PIECE_BYTES = 4 << 20;
+
+    /** Below, each rank copies for itself: the memory is in the root's cache, and another's is not its own. */
+    private static final long MIN_SHARED_COPY_BYTES = 256 << 10;
+
+    private static final long ALIGNMENT = 64;
+
+    /** Makes the staging areas, collectively, when the first operation needs them. */
+    @FunctionalInterface
+    interface StagingSource {
+        /** The address of each rank's area of {@code bytes}. */
+        long[] create(Call call, long bytes);
+    }
+
+    private final ControlBlock block;
+    private final PhaseSynchronization steps;
+    private final RegisteredMemory memory;
+    private final StagingSource stagingSource;
+    private final PausePoint pause;
+    private final int self;
+    private final int size;
+    private final long[] sources;
+    private final long[] halves;
+    private final long scratch;
+    private final RankOrderFold fold;
+    private long[] staging = {};
+
+    ShmCollectives(
+            GroupContext group,
+            ControlBlock block,
+            PhaseSynchronization steps,
+            RegisteredMemory memory,
+            StagingSource stagingSource,
+            PausePoint pause,
+            Arena arena) {
+        this.block = block;
+        this.steps = steps;
+        this.memory = memory;
+        this.stagingSource = stagingSource;
+        this.pause = pause;
+        this.self = group.rank();
+        this.size = group.size();
+        this.sources = new long[size];
+        this.halves = new long[size];
+        this.scratch = arena.allocate(2 * RankOrderFold.BLOCK_BYTES, ALIGNMENT).address();
+        this.fold = new RankOrderFold(scratch + RankOrderFold.BLOCK_BYTES);
+    }
+
+    void run(Call call) {
+        Blocks blocks = call.blocks(size);
+        long exposed = exposedBytes(self, call, blocks);
+        boolean inline = isInline(call, blocks);
+        boolean exposes = exposes(self, call);
+        boolean offers = exposes || call.kind() == OpKind.BROADCAST;
+        long location = inline || !offers ? RegisteredMemory.NOWHERE : memory.locate(call.input(), exposed);
+        steps.enter(call, location, inline && exposes ? exposed : 0);
+        pause.reached(call, "enter");
+        if (inline) {
+            for (int peer = 0; peer < size; peer++) {
+                sources[peer] = ControlBlock.data(block.entry(peer, call.sequence()));
+            }
+            take(call, blocks, Piece.WHOLE);
+        } else if (findRegistered(call)) {
+            runRegistered(call, blocks);
+        } else {
+            runStaged(call, blocks);
+        }
+        steps.leave(call);
+        pause.reached(call, "exit");
+    }
+
+    /**
+     * A part of every block.
+     *
+     * @param offset of the part in each block, in bytes
+     * @param stride the part's length, but for blocks that end before
+     * @param isStaged whether the parts of a source's blocks lie {@code stride} apart, rather than in whole blocks
+     */
+    private record Piece(long offset, long stride, boolean isStaged) {
+        static final Piece WHOLE = new Piece(0, Long.MAX_VALUE, false);
+
+        /** Bytes of the part in a block of so many bytes. */
+        long length(long blockBytes) {
+            return Math.clamp(blockBytes - offset, 0, stride);
+        }
+    }
+
+    /** Whether every exposing rank's data fits its entry; all ranks come to the same answer. */
+    private boolean isInline(Call call, Blocks blocks) {
+        if (call.unevenIncoming() != null) {
+            return false;
+        }
+        long longest = exposesAllBlocks(call.kind())
+                ? blocks.extent()
+                : call.uneven() == null ? call.count() : blocks.longest();
+        return longest * elementBytes(call) <= ControlBlock.INLINE_BYTES;
+    }
+
+    private long exposedBytes(int rank, Call call, Blocks blocks) {
+        long count = exposesAllBlocks(call.kind())
+                ? blocks.extent()
+                : call.uneven() == null ? call.count() : blocks.count(rank);
+        return count * elementBytes(call);
+    }
+
+    private static int elementBytes(Call call) {
+        return call.type().sizeBytes();
+    }
+
+    private boolean exposes(int rank, Call call) {
+        return switch (call.kind()) {
+            case BROADCAST, SCATTER -> rank == call.root();
+            default -> true;
+        };
+    }
+
+    /** Whether an exposing rank has a block for each rank, rather than one for all. */
+    private static boolean exposesAllBlocks(OpKind kind) {
+        return switch (kind) {
+            case REDUCE_SCATTER, SCATTER, ALL_TO_ALL -> true;
+            default -> false;
+        };
+    }
+
+    /** Fills the sources with everybody's registered data; false if somebody's data is elsewhere. */
+    private boolean findRegistered(Call call) {
+        for (int peer = 0; peer < size; peer++) {
+            if (exposes(peer, call)) {
+                long location = SharedWords.plain(ControlBlock.location(block.entry(peer, call.sequence())));
+                if (location == RegisteredMemory.NOWHERE) {
+                    return false;
+                }
+                sources[peer] = memory.address(peer, location);
+            }
+        }
+        return true;
+    }
+
+    private void runRegistered(Call call, Blocks blocks) {
+        switch (call.kind()) {
+            case ALL_REDUCE -> {
+                if (size == 2) {
+                    reducePair(call);
+                } else {
+                    reduceEverywhere(call);
+                }
+            }
+            case REDUCE -> reduceSlice(call, sources, call.root(), call.bytes());
+            case BROADCAST -> {
+                if (call.bytes() >= MIN_SHARED_COPY_BYTES && sharesCopying(call)) {
+                    copyPieces(call);
+                } else {
+                    take(call, blocks, Piece.WHOLE);
+                }
+            }
+            default -> take(call, blocks, Piece.WHOLE);
+        }
+        steps.phase(call);
+    }
+
+    private void runStaged(Call call, Blocks blocks) {
+        if (staging.length == 0) {
+            staging = stagingSource.create(call, 2 * HALF_BYTES);
+        }
+        int slots = exposesAllBlocks(call.kind()) ? size : 1;
+        long stride = HALF_BYTES / slots / ALIGNMENT * ALIGNMENT;
+        long longest = longestBytes(call, blocks);
+        long half = 0;
+        for (long offset = 0; offset < longest; offset += stride) {
+            Piece piece = new Piece(offset, stride, true);
+            for (int peer = 0; peer < size; peer++) {
+                halves[peer] = staging[peer] + half;
+            }
+            if (exposes(self, call)) {
+                copyIn(call, blocks, piece, slots);
+            }
+            steps.phase(call);
+            takeStaged(call, blocks, piece);
+            half ^= HALF_BYTES;
+        }
+    }
+
+    /** Bytes of the longest block that any rank exposes: how far all ranks go on together. */
+    private long longestBytes(Call call, Blocks blocks) {
+        if (call.uneven() == null) {
+            return call.bytes();
+        }
+        long longest = blocks.longest();
+        for (int peer = 0; peer < size && call.unevenIncoming() != null; peer++) {
+            long entry = block.entry(peer, call.sequence());
+            for (int part = 0; part < size; part++) {
+                longest = Math.max(longest, SharedWords.plain(ControlBlock.blockCount(entry, part)));
+            }
+        }
+        return longest * elementBytes(call);
+    }
+
+    private void copyIn(Call call, Blocks blocks, Piece piece, int slots) {
+        if (slots == 1) {
+            long bytes = piece.length(exposedBytes(self, call, blocks));
+            copyIn(call.input(), piece.offset(), halves[self], bytes);
+            return;
+        }
+        for (int slot = 0; slot < slots; slot++) {
+            long bytes = piece.length(blocks.count(slot) * elementBytes(call));
+            long start = blocks.offset(slot) * elementBytes(call) + piece.offset();
+            copyIn(call.input(), start, halves[self] + slot * piece.stride(), bytes);
+        }
+    }
+
+    private void takeStaged(Call call, Blocks blocks, Piece piece) {
+        switch (call.kind()) {
+            case ALL_REDUCE, REDUCE -> {
+                long length = piece.length(call.bytes());
+                reduceSlice(call, halves, self, length);
+                steps.phase(call);
+                if (call.kind() == OpKind.ALL_REDUCE || self == call.root()) {
+                    gatherSlices(call, piece.offset(), length);
+                }
+            }
+            default -> {
+                System.arraycopy(halves, 0, sources, 0, size);
+                take(call, blocks, piece);
+            }
+        }
+    }
+
+    /** Folds this rank's slice of everybody's {@code data} into that of {@code target}. */
+    private void reduceSlice(Call call, long[] data, int target, long bytes) {
+        long end = sliceBegin(self + 1, bytes);
+        for (long at = sliceBegin(self, bytes); at < end; at += RankOrderFold.BLOCK_BYTES) {
+            long length = Math.min(RankOrderFold.BLOCK_BYTES, end - at);
+            fold.fold(call.type(), call.op(), data, at, data[target] + at, length);
+            pause.reached(call, "reduce");
+        }
+    }
+
+    /** Folds this rank's slice of everybody's registered memory into all of it. */
+    private void reduceEverywhere(Call call) {
+        long end = sliceBegin(self + 1, call.bytes());
+        for (long at = sliceBegin(self, call.bytes()); at < end; at += RankOrderFold.BLOCK_BYTES) {
+            fold.foldAll(call.type(), call.op(), sources, at, Math.min(RankOrderFold.BLOCK_BYTES, end - at));
+            pause.reached(call, "reduce");
+        }
+    }
+
+    /** {@link #reduceEverywhere} for two ranks: one pass that reads and writes both ranks' memory. */
+    private void reducePair(Call call) {
+        long begin = sliceBegin(self, call.bytes());
+        long end = sliceBegin(self + 1, call.bytes());
+        for (long at = begin; at < end; at += PAIR_BLOCK_BYTES) {
+            long count = Math.min(PAIR_BLOCK_BYTES, end - at) / call.type().sizeBytes();
+            Kernels.of(call.type()).combineBoth(call.op(), sources[0] + at, sources[1] + at, count);
+            pause.reached(call, "reduce");
+        }
+    }
+
+    /** Whether every rank's buffer of a broadcast is registered, so that any rank can fill any other's; fills the sources. */
+    private boolean sharesCopying(Call call) {
+        for (int peer = 0; peer < size; peer++) {
+            long location = SharedWords.plain(ControlBlock.location(block.entry(peer, call.sequence())));
+            if (location == RegisteredMemory.NOWHERE) {
+                return false;
+            }
+            sources[peer] = memory.address(peer, location);
+        }
+        return true;
+    }
+
+    /** Copies the pieces of a broadcast whose turn is this rank's, to everybody. */
+    private void copyPieces(Call call) {
+        long stride = Math.min(COPY_PIECE_BYTES, sliceBegin(1, call.bytes()));
+        for (long at = self * stride; at < call.bytes(); at += size * stride) {
+            long length = Math.min(stride, call.bytes() - at);
+            for (int peer = 0; peer < size; peer++) {
+                if (peer != call.root()) {
+                    MemorySegment.copy(Memory.ALL, sources[call.root()] + at, Memory.ALL, sources[peer] + at, length);
+                }
+            }
+        }
+    }
+
+    private void gatherSlices(Call call, long offset, long bytes) {
+        for (int owner = 0; owner < size; owner++) {
+            long begin = sliceBegin(owner, bytes);
+            copyOut(halves[owner] + begin, call.output(), offset + begin, sliceBegin(owner + 1, bytes) - begin);
+        }
+    }
+
+    /** Where a rank's slice begins: whole cache lines, so that no line has two writers. */
+    private long sliceBegin(int rank, long bytes) {
+        long slice = (Math.ceilDiv(bytes, size) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        return Math.min(bytes, rank * slice);
+    }
+
+    /** Takes this rank's part of what lies at the sources. */
+    private void take(Call call, Blocks blocks, Piece piece) {
+        MemorySegment output = call.output();
+        switch (call.kind()) {
+            case BROADCAST -> {
+                if (self != call.root()) {
+                    copyOut(sources[call.root()], output, piece.offset(), piece.length(call.bytes()));
+                }
+            }
+            case SCATTER -> {
+                long source = sources[call.root()] + ownOffset(call, blocks, piece);
+                copyOut(source, output, piece.offset(), ownLength(call, blocks, piece));
+            }
+            case GATHER -> {
+                if (self == call.root()) {
+                    takeFromAll(call, blocks, piece, false);
+                }
+            }
+            case ALL_GATHER -> takeFromAll(call, blocks, piece, false);
+            case ALL_TO_ALL -> takeFromAll(call, call.incoming(size), piece, true);
+            case REDUCE_SCATTER ->
+                foldFromAll(call, ownOffset(call, blocks, piece), piece.offset(), ownLength(call, blocks, piece));
+            case ALL_REDUCE -> foldFromAll(call, 0, piece.offset(), piece.length(call.bytes()));
+            case REDUCE -> {
+                if (self == call.root()) {
+                    foldFromAll(call, 0, piece.offset(), piece.length(call.bytes()));
+                }
+            }
+            case BARRIER -> {}
+            case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe() + " is no collective");
+        }
+    }
+
+    /** Where, at every source, the piece of this rank's block is. */
+    private long ownOffset(Call call, Blocks blocks, Piece piece) {
+        return piece.isStaged() ? self * piece.stride() : blocks.offset(self) * elementBytes(call);
+    }
+
+    private long ownLength(Call call, Blocks blocks, Piece piece) {
+        return piece.length(blocks.count(self) * elementBytes(call));
+    }
+
+    /**
+     * Fills the output from everybody.
+     *
+     * @param incoming the output's blocks
+     * @param isOneOfMany whether each source has a block for each rank, of which this rank takes its own
+     */
+    private void takeFromAll(Call call, Blocks incoming, Piece piece, boolean isOneOfMany) {
+        for (int peer = 0; peer < size; peer++) {
+            long source = sources[peer] + (isOneOfMany ? offsetAt(peer, call, incoming, piece) : 0);
+            long target = incoming.offset(peer) * elementBytes(call) + piece.offset();
+            copyOut(source, call.output(), target, piece.length(incoming.count(peer) * elementBytes(call)));
+        }
+    }
+
+    /** Where the piece of this rank's block is in what {@code peer} has for all ranks; {@code blocks}: if it is even. */
+    private long offsetAt(int peer, Call call, Blocks blocks, Piece piece) {
+        if (piece.isStaged() || call.uneven() == null) {
+            return ownOffset(call, blocks, piece);
+        }
+        long entry = block.entry(peer, call.sequence());
+        long before = 0;
+        for (int part = 0; part < self; part++) {
+            before += SharedWords.plain(ControlBlock.blockCount(entry, part));
+        }
+        return before * elementBytes(call);
+    }
+
+    private void foldFromAll(Call call, long sourceOffset, long offset, long length) {
+        for (long at = 0; at < length; at += RankOrderFold.BLOCK_BYTES) {
+            long part = Math.min(RankOrderFold.BLOCK_BYTES, length - at);
+            fold.fold(call.type(), call.op(), sources, sourceOffset + at, scratch, part);
+            copyOut(scratch, call.output(), offset + at, part);
+            pause.reached(call, "reduce");
+        }
+    }
+
+    private static void copyIn(MemorySegment from, long offset, long address, long bytes) {
+        if (bytes > 0) { // Else the offset may lie behind a block that has ended.
+            MemorySegment.copy(from, offset, Memory.ALL, address, bytes);
+        }
+    }
+
+    private static void copyOut(long address, MemorySegment to, long offset, long bytes) {
+        if (bytes > 0) {
+            MemorySegment.copy(Memory.ALL, address, to, offset, bytes);
+        }
+    }
+}

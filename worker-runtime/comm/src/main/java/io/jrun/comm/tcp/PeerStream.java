@@ -1,0 +1,278 @@
+package io.jrun.comm.tcp;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.util.ArrayDeque;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One lane's end of the stream to one peer: the transfers posted for it and, once there is one, the connection that moves
+ * them. Confined to the lane's thread.
+ */
+final class PeerStream {
+    private final int peer;
+    private final TcpChannel lane;
+    private final ArrayDeque<TcpTransfer> sends = new ArrayDeque<>();
+    private final ArrayDeque<TcpTransfer> receives = new ArrayDeque<>();
+    private final ByteBuffer sendHeader = ByteBuffer.allocateDirect(FrameHeader.BYTES);
+    private final ByteBuffer receiveHeader = ByteBuffer.allocateDirect(FrameHeader.BYTES);
+    private final ByteBuffer[] gather = new ByteBuffer[2];
+    private final StagingBuffer sendStaging = new StagingBuffer();
+    private final StagingBuffer receiveStaging = new StagingBuffer();
+
+    private @Nullable Connection connection;
+    private @Nullable SelectionKey key;
+    private boolean sendBegun;
+    private boolean receiveBegun;
+    private boolean headerChecked;
+    private boolean hasMoved;
+    private long callNumber;
+    private boolean involved;
+    private int sendStep;
+    private int receiveStep;
+
+    PeerStream(int peer, TcpChannel lane) {
+        this.peer = peer;
+        this.lane = lane;
+    }
+
+    /** Group rank of the peer. */
+    int peer() {
+        return peer;
+    }
+
+    boolean isOpen() {
+        return connection != null;
+    }
+
+    boolean hasSends() {
+        return !sends.isEmpty();
+    }
+
+    boolean hasReceives() {
+        return !receives.isEmpty();
+    }
+
+    TcpTransfer lastSend() {
+        return sends.getLast();
+    }
+
+    /** Whether the current call has posted anything here. */
+    boolean isInvolved() {
+        return involved;
+    }
+
+    /** The current call does not use this pair, or no longer. */
+    void leave() {
+        involved = false;
+    }
+
+    /**
+     * The current call begins to use this pair.
+     *
+     * @param number of the program's call that it is, or is a part of; in another one frames are counted from 0 again
+     */
+    void involve(long number) {
+        involved = true;
+        if (number != callNumber) {
+            callNumber = number;
+            sendStep = 0;
+            receiveStep = 0;
+        }
+    }
+
+    TcpTransfer postSend(MemorySegment data) {
+        TcpTransfer transfer = new TcpTransfer(this, data, sendStep++);
+        sends.add(transfer);
+        return transfer;
+    }
+
+    TcpTransfer postReceive(MemorySegment into) {
+        TcpTransfer transfer = new TcpTransfer(this, into, receiveStep++);
+        receives.add(transfer);
+        wantReads(true);
+        return transfer;
+    }
+
+    /** A receive of the next frame's header alone, which leaves the rest to the next receive. */
+    TcpTransfer postHeader() {
+        TcpTransfer transfer = TcpTransfer.ofHeader(this);
+        receives.add(transfer);
+        wantReads(true);
+        return transfer;
+    }
+
+    /**
+     * The header of the next frame, if that is here and no receive has been posted for it; the next one finds it as it was.
+     *
+     * @return null if there is none
+     */
+    @Nullable
+    FrameHeader peek() throws IOException {
+        Connection open = connection;
+        if (open == null || hasReceives()) {
+            return null;
+        }
+        if (!receiveBegun) {
+            receiveHeader.clear();
+            receiveBegun = true;
+            headerChecked = false;
+        }
+        if (receiveHeader.hasRemaining()) {
+            long _ = open.read(receiveHeader); // The end of the stream is for whoever waits for more of it.
+        }
+        return receiveHeader.hasRemaining() ? null : header();
+    }
+
+    /** What {@link #postHeader} has received. */
+    FrameHeader header() throws HandshakeRefusedException {
+        return FrameHeader.decode(receiveHeader);
+    }
+
+    /** Takes the connection over; {@code newKey} is registered without interests. */
+    void open(Connection newConnection, SelectionKey newKey) {
+        connection = newConnection;
+        key = newKey;
+        wantReads(hasReceives());
+        wantWrites(hasSends());
+    }
+
+    /** The connection, which is no longer this pair's; null if there is none. */
+    @Nullable
+    Connection release() {
+        Connection released = connection;
+        connection = null;
+        key = null;
+        return released;
+    }
+
+    /** The selector found the connection ready. */
+    void ready() throws IOException {
+        pump();
+        if (!hasReceives()) {
+            // Bytes of a later call are left to the kernel, which holds the sender back; they must not wake us before.
+            wantReads(false);
+        }
+    }
+
+    /** Whether anything was moved since this was asked last. */
+    boolean takeMoved() {
+        boolean was = hasMoved;
+        hasMoved = false;
+        return was;
+    }
+
+    /** Moves what can be moved without blocking; whether that was anything. */
+    boolean pump() throws IOException {
+        Connection open = connection;
+        if (open == null) {
+            return false;
+        }
+        boolean sent = !sends.isEmpty() && pumpSends(open);
+        boolean received = !receives.isEmpty() && pumpReceives(open);
+        hasMoved |= sent || received;
+        return sent || received;
+    }
+
+    private boolean pumpSends(Connection open) throws IOException {
+        boolean moved = false;
+        for (TcpTransfer transfer = sends.peek(); transfer != null; transfer = sends.peek()) {
+            if (!sendBegun) {
+                lane.encodeHeader(sendHeader, lane.rank(), transfer.step(), transfer.length());
+                sendBegun = true;
+            }
+            ByteBuffer window = transfer.outgoing(sendStaging);
+            long written = sendHeader.hasRemaining() ? write(open, sendHeader, window) : open.write(window);
+            moved |= written > 0;
+            if (sendHeader.hasRemaining() || window.hasRemaining()) {
+                wantWrites(true);
+                return moved;
+            }
+            if (transfer.isDrained()) {
+                sends.remove();
+                transfer.markDone();
+                sendBegun = false;
+            }
+        }
+        wantWrites(false);
+        return moved;
+    }
+
+    private boolean pumpReceives(Connection open) throws IOException {
+        boolean moved = false;
+        for (TcpTransfer transfer = receives.peek(); transfer != null; transfer = receives.peek()) {
+            if (!receiveBegun) {
+                receiveHeader.clear();
+                receiveBegun = true;
+                headerChecked = false;
+            }
+            ByteBuffer window = transfer.incoming(receiveStaging);
+            long read = read(open, receiveHeader, window);
+            if (read < 0) {
+                throw new EOFException();
+            }
+            moved |= read > 0;
+            if (receiveHeader.hasRemaining()) {
+                return moved;
+            }
+            if (transfer.isHeader()) {
+                receives.remove();
+                transfer.markDone();
+                return true;
+            }
+            if (!headerChecked) {
+                lane.checkHeader(receiveHeader, peer, transfer.step(), transfer.length());
+                headerChecked = true;
+            }
+            transfer.landed(receiveStaging);
+            if (window.hasRemaining()) {
+                return moved;
+            }
+            if (transfer.isDrained()) {
+                receives.remove();
+                transfer.markDone();
+                receiveBegun = false;
+                moved = true;
+            }
+        }
+        return moved;
+    }
+
+    private long write(Connection open, ByteBuffer header, ByteBuffer window) throws IOException {
+        gather[0] = header;
+        gather[1] = window;
+        return window.hasRemaining() ? open.write(gather) : open.write(header);
+    }
+
+    private long read(Connection open, ByteBuffer header, ByteBuffer window) throws IOException {
+        if (!header.hasRemaining()) {
+            // Of a message of no bytes, the header may have come alone.
+            return window.hasRemaining() ? open.read(window) : 0;
+        }
+        gather[0] = header;
+        gather[1] = window;
+        return window.hasRemaining() ? open.read(gather) : open.read(header);
+    }
+
+    private void wantReads(boolean wanted) {
+        want(SelectionKey.OP_READ, wanted);
+    }
+
+    private void wantWrites(boolean wanted) {
+        want(SelectionKey.OP_WRITE, wanted);
+    }
+
+    private void want(int interest, boolean wanted) {
+        SelectionKey current = key;
+        if (current != null) {
+            int before = current.interestOps();
+            int after = wanted ? before | interest : before & ~interest;
+            if (before != after) {
+                current.interestOps(after);
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+package io.jrun.comm.operation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.TestAgent;
+import io.jrun.comm.Work;
+import io.jrun.comm.backend.Deadline;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Whoever sleeps in a lane is woken by what it sleeps for, and by nothing less. */
+@Timeout(60)
+class OperationQueueTest {
+    private static final String NAME = "a lane of the test";
+
+    private final OperationQueue lane = new OperationQueue(NAME);
+
+    /** An operation that tells which thread has run it. */
+    private static final class Told implements OperationQueue.Task {
+        private final CompletableFuture<Thread> runner = new CompletableFuture<>();
+
+        @Override
+        public void queued(long sequence) {}
+
+        @Override
+        public void run(long sequence) {
+            runner.complete(Thread.currentThread());
+        }
+
+        Thread await() throws Exception {
+            return runner.get(20, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
+    void anIdleProgressThreadRunsTheNextOperation() throws Exception {
+        Told first = new Told();
+        Work _ = lane.submit(first);
+        awaitAsleep(first.await());
+
+        Told second = new Told();
+        Work _ = lane.submit(second);
+
+        assertThat(second.await()).isSameAs(first.await());
+    }
+
+    @Test
+    void whatIsQueuedBehindACallersOperationRunsOnceThatIsDone() throws Exception {
+        Told before = new Told();
+        Work _ = lane.submit(before);
+        awaitAsleep(before.await());
+        assertThat(lane.enter()).isEqualTo(1);
+        Told behind = new Told();
+        Work _ = lane.submit(behind);
+        awaitAsleep(before.await());
+        assertThat(behind.runner).isNotDone();
+
+        lane.leave();
+
+        assertThat(behind.await()).isSameAs(before.await());
+    }
+
+    @Test
+    void closingEndsAnIdleProgressThread() throws Exception {
+        Told task = new Told();
+        Work _ = lane.submit(task);
+        awaitAsleep(task.await());
+
+        lane.close();
+
+        assertThat(task.await().join(Duration.ofSeconds(20))).isTrue();
+    }
+
+    @Test
+    void whoWaitsForTheEndHearsOfIt() throws Exception {
+        assertThat(lane.enter()).isZero();
+        lane.close();
+        CompletableFuture<Boolean> hasEnded = new CompletableFuture<>();
+        Thread waiting = Thread.ofPlatform()
+                .start(() -> hasEnded.complete(lane.awaitEnd(Deadline.after(Duration.ofSeconds(50)))));
+        awaitAsleep(waiting);
+
+        lane.leave();
+
+        assertThat(hasEnded.get(20, TimeUnit.SECONDS)).isTrue();
+    }
+
+    private static void awaitAsleep(Thread thread) throws InterruptedException {
+        TestAgent.await(
+                thread + " sleeps",
+                () -> thread.getState() == Thread.State.WAITING || thread.getState() == Thread.State.TIMED_WAITING);
+    }
+}

@@ -1,0 +1,116 @@
+package io.jrun.examples.gpt;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** {@code --name value}, {@code --name=value} and {@code --flag}, checked against what is known. */
+final class CommandLineArguments {
+    private final Map<String, String> values = new HashMap<>();
+
+    private CommandLineArguments() {}
+
+    /**
+     * @param valued names that take a value
+     * @param flags names that take none
+     * @throws InvalidArgumentException naming what is unknown or incomplete
+     */
+    static CommandLineArguments parse(String[] args, List<String> valued, List<String> flags) {
+        CommandLineArguments parsed = new CommandLineArguments();
+        for (int i = 0; i < args.length; i++) {
+            String name = args[i];
+            int equals = name.indexOf('=');
+            String inline = equals < 0 ? null : name.substring(equals + 1);
+            name = equals < 0 ? name : name.substring(0, equals);
+            if (flags.contains(name) && inline == null) {
+                parsed.values.put(name, "");
+            } else if (!valued.contains(name)) {
+                throw new InvalidArgumentException(unknown(args[i], name, valued, flags));
+            } else if (inline != null) {
+                parsed.values.put(name, inline);
+            } else if (i + 1 < args.length) {
+                i++;
+                parsed.values.put(name, args[i]);
+            } else {
+                throw new InvalidArgumentException(name + " needs a value");
+            }
+        }
+        return parsed;
+    }
+
+    boolean has(String flag) {
+        return values.containsKey(flag);
+    }
+
+    Optional<String> text(String name) {
+        return Optional.ofNullable(values.get(name));
+    }
+
+    /** A whole number of at least {@code min}. */
+    int number(String name, int fallback, int min) {
+        String text = values.get(name);
+        if (text == null) {
+            return fallback;
+        }
+        try {
+            int number = Integer.parseInt(text);
+            if (number >= min) {
+                return number;
+            }
+        } catch (NumberFormatException _) {
+            // Not a number: refused below, like a number that is too small.
+        }
+        throw new InvalidArgumentException(name + " is '" + text + "', expected a whole number of at least " + min);
+    }
+
+    /** A number above zero. */
+    double positive(String name, double fallback) {
+        String text = values.get(name);
+        if (text == null) {
+            return fallback;
+        }
+        try {
+            double number = Double.parseDouble(text);
+            if (number > 0 && Double.isFinite(number)) {
+                return number;
+            }
+        } catch (NumberFormatException _) {
+            // Not a number: refused below.
+        }
+        throw new InvalidArgumentException(name + " is '" + text + "', expected a number above 0");
+    }
+
+    private static String unknown(String given, String name, List<String> valued, List<String> flags) {
+        List<String> all = new ArrayList<>(valued);
+        all.addAll(flags);
+        String nearest = all.getFirst();
+        for (String candidate : all) {
+            if (distance(name, candidate) < distance(name, nearest)) {
+                nearest = candidate;
+            }
+        }
+        return distance(name, nearest) <= 3
+                ? "unknown option '" + given + "'. Did you mean '" + nearest + "'?"
+                : "unknown option '" + given + "'. See --help.";
+    }
+
+    /** Levenshtein's edit distance. */
+    private static int distance(String a, String b) {
+        int[] row = new int[b.length() + 1];
+        for (int j = 0; j <= b.length(); j++) {
+            row[j] = j;
+        }
+        for (int i = 1; i <= a.length(); i++) {
+            int diagonal = row[0];
+            row[0] = i;
+            for (int j = 1; j <= b.length(); j++) {
+                int substituted = diagonal + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+                diagonal = row[j];
+                row[j] = Math.min(substituted, Math.min(row[j], row[j - 1]) + 1);
+            }
+        }
+        return row[b.length()];
+    }
+}

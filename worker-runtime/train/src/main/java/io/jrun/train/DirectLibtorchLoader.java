@@ -1,0 +1,171 @@
+package io.jrun.train;
+
+import io.jrun.comm.backend.ProgramThreads;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+import org.bytedeco.javacpp.BytePointer;
+import org.bytedeco.javacpp.DoublePointer;
+import org.bytedeco.javacpp.FloatPointer;
+import org.bytedeco.javacpp.LongPointer;
+import org.bytedeco.openblas.global.openblas;
+import org.bytedeco.openblas.global.openblas_nolapack;
+import org.bytedeco.pytorch.ArchiveWriter;
+import org.bytedeco.pytorch.AutoGradMode;
+import org.bytedeco.pytorch.Device;
+import org.bytedeco.pytorch.Edge;
+import org.bytedeco.pytorch.FunctionPostHook;
+import org.bytedeco.pytorch.Generator;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.IValue;
+import org.bytedeco.pytorch.InputArchive;
+import org.bytedeco.pytorch.LinearImpl;
+import org.bytedeco.pytorch.LongOptional;
+import org.bytedeco.pytorch.MemoryFormatOptional;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Node;
+import org.bytedeco.pytorch.OutputArchive;
+import org.bytedeco.pytorch.SGD;
+import org.bytedeco.pytorch.SGDOptions;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.ScalarTypeOptional;
+import org.bytedeco.pytorch.StringTensorDict;
+import org.bytedeco.pytorch.StringVector;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorImpl;
+import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Loads libtorch out of a filled cache without the presets' loader. That seeks and checks each of a dozen libraries once more
+ * with every class of torch that is used first, some 5 ms for each of the forty that any training uses. Its switch for that is
+ * one for the whole process, so it is turned only while no other thread of the program can load anything.
+ */
+final class DirectLibtorchLoader {
+    /** The presets' loader does nothing while it is false. */
+    private static final String SWITCH = "org.bytedeco.javacpp.loadlibraries";
+
+    /** Another BLAS than the one that comes along. */
+    private static final String CHOSEN_BLAS = "org.bytedeco.openblas.load";
+
+    /** The libraries that come with a jar of the presets, in the order to open them. */
+    private record Preset(String name, List<String> libraries) {
+        /** Where the presets' loader has unpacked them: those that are there, none if the jar is not on the class path. */
+        Stream<Path> unpacked(Path cache, String classPath) {
+            return Arrays.stream(classPath.split(File.pathSeparator, -1))
+                    .map(entry -> entry.substring(entry.lastIndexOf('/') + 1))
+                    .filter(jar -> jar.startsWith(name + "-") && jar.endsWith(Libtorch.ARCHIVE_SUFFIX))
+                    .limit(1)
+                    .map(jar -> cache.resolve(jar).resolve("org/bytedeco/" + name + "/linux-x86_64"))
+                    .flatMap(folder -> libraries.stream().map(folder::resolve))
+                    .filter(Files::exists);
+        }
+    }
+
+    private static final List<Preset> PRESETS = List.of(
+            new Preset("javacpp", List.of("libjnijavacpp.so")),
+            new Preset(
+                    "openblas",
+                    List.of(
+                            "libgcc_s.so.1",
+                            "libquadmath.so.0",
+                            "libgfortran.so.5",
+                            "libopenblas_nolapack.so.0",
+                            "libjniopenblas_nolapack.so",
+                            "libopenblas.so.0",
+                            "libjniopenblas.so")),
+            new Preset(
+                    "pytorch",
+                    List.of("libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so", "libjnitorch.so")));
+
+    /** What a training step uses; a class that is missing here costs the time of the presets' loader. */
+    private static final List<Class<?>> USUAL = List.of(
+            torch.class,
+            openblas.class,
+            openblas_nolapack.class,
+            ArchiveWriter.class,
+            BytePointer.class,
+            DoublePointer.class,
+            FloatPointer.class,
+            LongPointer.class,
+            AutoGradMode.class,
+            Device.class,
+            Edge.class,
+            FunctionPostHook.class,
+            Generator.class,
+            GeneratorOptional.class,
+            IValue.class,
+            InputArchive.class,
+            LinearImpl.class,
+            LongOptional.class,
+            MemoryFormatOptional.class,
+            NoGradGuard.class,
+            Node.class,
+            OutputArchive.class,
+            SGD.class,
+            SGDOptions.class,
+            Scalar.class,
+            ScalarTypeOptional.class,
+            StringTensorDict.class,
+            StringVector.class,
+            Tensor.class,
+            TensorImpl.class,
+            TensorOptional.class,
+            TensorOptions.class,
+            TensorVector.class);
+
+    private DirectLibtorchLoader() {}
+
+    /**
+     * False if nothing was done, because this is not the simple case: then the presets' loader must do it.
+     *
+     * @param marker was written when the loader had looked at all of them; what has changed since, it must look at again
+     */
+    static boolean load(Path cache, Path marker) {
+        if (System.getProperty(SWITCH) != null
+                || System.getProperty(CHOSEN_BLAS) != null
+                || ProgramThreads.areBeside(Thread.currentThread())) {
+            return false;
+        }
+        List<Path> libraries = PRESETS.stream()
+                .flatMap(preset -> preset.unpacked(cache, System.getProperty("java.class.path")))
+                .filter(library -> isUnchanged(library, marker))
+                .toList();
+        if (libraries.size()
+                < PRESETS.stream().mapToInt(preset -> preset.libraries().size()).sum()) {
+            return false;
+        }
+        System.setProperty(SWITCH, "false");
+        try {
+            libraries.forEach(library -> System.load(library.toString()));
+            USUAL.forEach(DirectLibtorchLoader::initialise);
+        } finally {
+            System.clearProperty(SWITCH);
+        }
+        return true;
+    }
+
+    private static boolean isUnchanged(Path library, Path marker) {
+        try {
+            FileTime changed = (FileTime) Files.getAttribute(library, "unix:ctime");
+            return changed.compareTo(Files.getLastModifiedTime(marker)) <= 0;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private static void initialise(Class<?> type) {
+        try {
+            Class.forName(type.getName(), true, type.getClassLoader());
+        } catch (ClassNotFoundException e) {
+            throw new NoClassDefFoundError(e.getMessage());
+        }
+    }
+}
