@@ -47,7 +47,7 @@ class BytesOnTheWireIT {
      */
     @ParameterizedTest(name = "{0}: {1}")
     @SampledCases(
-            count = 4,
+            count = 3,
             value = {
                 "1+1, allReduce halving-doubling 1 1",
                 "1+1+1, allReduce ring 4/3 4/3 4/3; allReduce direct 4/3 4/3 4/3; broadcast chain 1 1 0;"
