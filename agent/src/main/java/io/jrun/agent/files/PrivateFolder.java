@@ -49,19 +49,27 @@ public final class PrivateFolder {
             throw new IOException("it is no folder");
         }
         UserPrincipal self = Files.getOwner(Path.of("/proc/self"));
-        if (!there.owner().equals(self) && !there.owner().equals(ownerOfWhatIsMadeIn(folder))) {
+        if (!there.owner().equals(self) && !there.owner().equals(ownerOfWhatIsMadeIn(parentOf(folder)))) {
             throw new IOException("it belongs to user " + there.owner().getName() + ", not to " + self.getName()
                     + "; remove it, or choose another folder");
         }
     }
 
-    /** A file server may give another name to all who write there. */
-    private static UserPrincipal ownerOfWhatIsMadeIn(Path folder) throws IOException {
-        Path probe = Files.createTempFile(folder, ".jrun-owner", "");
+    private static Path parentOf(Path folder) {
+        Path parent = folder.getParent();
+        return parent == null ? folder : parent;
+    }
+
+    /**
+     * The owner that the file system gives to what this user makes: a file server may map all users to one. The probe lies beside
+     * the folder, since the owner of a folder can replace a file in it. In a sticky folder nobody can replace the probe.
+     */
+    private static UserPrincipal ownerOfWhatIsMadeIn(Path parent) throws IOException {
+        Path probe = Files.createTempDirectory(parent, ".jrun-owner", OWNER_ONLY);
         try {
-            return Files.getOwner(probe);
+            return Files.getOwner(probe, LinkOption.NOFOLLOW_LINKS);
         } finally {
-            Files.delete(probe);
+            Files.deleteIfExists(probe);
         }
     }
 }

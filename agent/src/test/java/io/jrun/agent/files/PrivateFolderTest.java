@@ -7,7 +7,12 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardWatchEventKinds;
+import java.nio.file.WatchEvent;
+import java.nio.file.WatchKey;
+import java.nio.file.WatchService;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -37,10 +42,19 @@ class PrivateFolderTest {
                         .start()
                         .waitFor())
                 .isZero();
-        assertThatThrownBy(() -> PrivateFolder.claim(theirs))
-                .isInstanceOf(IOException.class)
-                .hasMessageStartingWith("it belongs to user ")
-                .hasMessageContaining(", not to ");
-        assertThat(theirs).isEmptyDirectory();
+        // Its owner could replace whatever is made in it, so that nothing there says whose the folder is.
+        try (WatchService watch = theirs.getFileSystem().newWatchService()) {
+            WatchKey made = theirs.register(watch, StandardWatchEventKinds.ENTRY_CREATE);
+            assertThatThrownBy(() -> PrivateFolder.claim(theirs))
+                    .isInstanceOf(IOException.class)
+                    .hasMessageStartingWith("it belongs to user ")
+                    .hasMessageContaining(", not to ");
+            Path last = Files.createDirectory(theirs.resolve("last"));
+            assertThat(watch.poll(10, TimeUnit.SECONDS)).isSameAs(made);
+            assertThat(made.pollEvents())
+                    .first()
+                    .extracting(WatchEvent::context)
+                    .isEqualTo(last.getFileName());
+        }
     }
 }

@@ -103,7 +103,8 @@ public record DumpFolder(Path folder, List<Dump> dumps) {
 
     /** Whose attempt it is: each round has one, the first is attempt-0. 0 of another folder. */
     private static int round(Path attempt) {
-        Matcher name = ATTEMPT.matcher(attempt.getFileName().toString());
+        Path last = attempt.getFileName(); // null for the root folder
+        Matcher name = ATTEMPT.matcher(last == null ? "" : last.toString());
         return name.matches() ? Integer.parseInt(name.group(1)) + 1 : 0;
     }
 

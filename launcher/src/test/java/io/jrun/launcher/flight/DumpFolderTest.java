@@ -85,6 +85,7 @@ class DumpFolderTest {
 
     @Test
     void aFolderWithoutDumpsIsToldInOneLine() {
+        assertThatThrownBy(() -> DumpFolder.read(Path.of("/"))).isInstanceOf(DumpException.class);
         assertThatThrownBy(() -> DumpFolder.read(folder.resolve("nowhere")))
                 .isInstanceOf(DumpException.class)
                 .hasMessage(folder + "/nowhere is not a directory; expected the log folder of a job, LOG_DIR/RUN_ID.");
