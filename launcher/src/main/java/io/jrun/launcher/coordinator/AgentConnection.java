@@ -208,8 +208,11 @@ final class AgentConnection {
             if (message.hasPong() || broken.get()) {
                 readOn();
             } else {
-                held = true;
-                mailbox.add(new CoordinatorMessage.FromNode(id, message), message.getSerializedSize(), this::readOn);
+                mailbox.add(
+                        new CoordinatorMessage.FromNode(id, message),
+                        message.getSerializedSize(),
+                        () -> held = true,
+                        this::readOn);
             }
         }
 

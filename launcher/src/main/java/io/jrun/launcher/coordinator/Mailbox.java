@@ -35,14 +35,16 @@ final class Mailbox {
     /**
      * Adds an agent's message.
      *
+     * @param onHold called if the agent has to wait, before {@code readOn}
      * @param readOn reads the agent's next message. It is called once: now, or by the thread that takes mail out when there is room.
      */
-    void add(CoordinatorMessage mail, int size, Runnable readOn) {
+    void add(CoordinatorMessage mail, int size, Runnable onHold, Runnable readOn) {
         boolean hasRoom;
         synchronized (this) {
             bytes += size;
             hasRoom = bytes <= maxBytes;
             if (!hasRoom) {
+                onHold.run();
                 held.add(readOn);
             }
             queue.add(new Item(mail, size));
