@@ -24,17 +24,47 @@ class AllocationTest {
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
+    /** Makes what is measured: calls of two sizes in turn, so that nothing can be kept from the call before. */
+    @FunctionalInterface
+    private interface Calls {
+        Runnable of(ProcessGroup group, MemorySegment first, MemorySegment second);
+    }
+
     @Test
     void allReduceOnRegisteredMemoryAllocatesNothing() {
+        assertAllocatesNothing((group, first, second) -> () -> {
+            for (int call = 0; call < CALLS / 2; call++) {
+                group.allReduce(first, DataType.F32, BYTES / Float.BYTES, ReduceOp.MAX);
+                group.allReduce(second, DataType.F32, BYTES / Float.BYTES / 2, ReduceOp.MAX);
+            }
+        });
+    }
+
+    @Test
+    void allReduceOfBuffersAllocatesNothing() {
+        assertAllocatesNothing((group, first, second) -> {
+            Buffer whole = Buffer.ofHost(first, DataType.F32, BYTES / Float.BYTES);
+            Buffer half = Buffer.ofHost(second, DataType.F32, BYTES / Float.BYTES / 2);
+            return () -> {
+                for (int call = 0; call < CALLS / 2; call++) {
+                    group.allReduce(whole, ReduceOp.MAX);
+                    group.allReduce(half, ReduceOp.MAX);
+                }
+            };
+        });
+    }
+
+    private static void assertAllocatesNothing(Calls calls) {
         Map<Integer, Long> allocated = new ConcurrentHashMap<>();
         LocalWorld.run(LocalWorldOptions.ofSize(2).withTransport(TransportKind.SHM), world -> {
             ProcessGroup group = world.group();
             MemorySegment first = group.allocate(BYTES);
             MemorySegment second = group.allocate(BYTES);
+            Runnable measured = calls.of(group, first, second);
             long least = Long.MAX_VALUE;
             for (int turn = 0; turn < TURNS; turn++) {
                 long before = THREADS.getCurrentThreadAllocatedBytes();
-                reduce(group, first, second);
+                measured.run();
                 least = Math.min(least, THREADS.getCurrentThreadAllocatedBytes() - before);
                 if (isZeroEverywhere(group, least)) {
                     break;
@@ -51,13 +81,5 @@ class AllocationTest {
         long[] most = {bytes};
         group.allReduce(MemorySegment.ofArray(most), DataType.I64, 1, ReduceOp.MAX);
         return most[0] == 0;
-    }
-
-    /** Of two sizes in turn, so that nothing can be kept from the call before. */
-    private static void reduce(ProcessGroup group, MemorySegment first, MemorySegment second) {
-        for (int call = 0; call < CALLS / 2; call++) {
-            group.allReduce(first, DataType.F32, BYTES / Float.BYTES, ReduceOp.MAX);
-            group.allReduce(second, DataType.F32, BYTES / Float.BYTES / 2, ReduceOp.MAX);
-        }
     }
 }

@@ -19,6 +19,14 @@ public interface BackendProvider {
      */
     Optional<String> obstacle();
 
+    /**
+     * Whether the backend uses memory of devices other than the CPU. A group of one rank then runs on this backend too; on any
+     * other backend a group of one copies host memory.
+     */
+    default boolean usesDevices() {
+        return false;
+    }
+
     /** Makes the factory for this process's world; called once, and only where there is no {@link #obstacle}. */
     BackendFactory create(WorldContext world, GroupRendezvous rendezvous);
 }

@@ -23,6 +23,14 @@ final class Backends {
                 .toList();
     }
 
+    /** Whether this process can use the backend of this name, and the backend uses memory of devices other than the CPU. */
+    static boolean usesDevices(String name) {
+        return all().stream()
+                .anyMatch(provider -> provider.name().equals(name)
+                        && provider.usesDevices()
+                        && provider.obstacle().isEmpty());
+    }
+
     /**
      * The backend of that name.
      *

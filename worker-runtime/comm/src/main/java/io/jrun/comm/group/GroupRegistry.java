@@ -1,6 +1,7 @@
 package io.jrun.comm.group;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.Device;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ProcessGroup;
@@ -30,6 +31,7 @@ import io.jrun.comm.record.ThreadDump;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -81,6 +83,7 @@ public final class GroupRegistry implements ControlListener {
     private @Nullable Control control;
     private volatile boolean aborted;
     private final Map<String, BackendFactory> factories = new LinkedHashMap<>();
+    private final Map<String, Boolean> usesDevices = new HashMap<>(Map.of(GroupOptions.OWN_BACKEND, false));
 
     /**
      * No groups yet.
@@ -164,20 +167,32 @@ public final class GroupRegistry implements ControlListener {
         groups.remove(group);
     }
 
+    /** Why a group of this size and backend cannot use memory of {@code device}; empty if it can. */
+    Optional<String> obstacle(int groupSize, String backend, Device device) {
+        return factory(groupSize, backend).supports(device)
+                ? Optional.empty()
+                : Optional.of(
+                        "the buffer is on the device " + device + ", but the backend " + backend + " of this group of "
+                                + groupSize
+                                + " cannot use memory of that device. Copy the elements to host memory, or choose the"
+                                + " backend nccl (--backend nccl) for a CUDA device of this process.");
+    }
+
     /** What moves a group's data, as {@code options} name it. */
     Backend dataPlane(GroupContext group, GroupOptions options) {
-        Backend chosen = factory(group.size(), options.backend()).create(group);
-        if (group.size() == 1 || options.backend().equals(GroupOptions.OWN_BACKEND)) {
+        BackendFactory factory = factory(group.size(), options.backend());
+        Backend chosen = factory.create(group);
+        if (factory.equals(SOLO) || options.backend().equals(GroupOptions.OWN_BACKEND)) {
             return chosen;
         }
-        Backend own = options.compared()
+        Backend own = options.compared() && group.size() > 1
                 ? factory(group.size(), GroupOptions.OWN_BACKEND).create(group)
                 : null;
         return new ForeignBackend(group, chosen, own);
     }
 
     private synchronized BackendFactory factory(int groupSize, String backend) {
-        if (groupSize == 1) {
+        if (groupSize == 1 && !usesDevices.computeIfAbsent(backend, Backends::usesDevices)) {
             return SOLO;
         }
         BackendFactory current = factories.get(backend);

@@ -3,6 +3,7 @@ package io.jrun.comm.group;
 import io.jrun.comm.CoalescedOperations;
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.GroupStats;
@@ -31,6 +32,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -69,6 +71,18 @@ final class GroupView implements ProcessGroup {
     @Override
     public String name() {
         return runtime.context().name();
+    }
+
+    @Override
+    public Optional<String> obstacle(Device device) {
+        if (device.isCpu()) {
+            return Optional.empty();
+        }
+        if (!callOptions.isPlain()) {
+            return Optional.of("the buffer is on the device " + device
+                    + ", but scaled and compressed views work in host memory. Use the group itself.");
+        }
+        return runtime.registry().obstacle(size(), options.backend(), device);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.jrun.train.nccl;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.BackendFactory;
 import io.jrun.comm.backend.BackendProvider;
@@ -28,18 +29,28 @@ public final class NcclProvider implements BackendProvider {
     }
 
     @Override
+    public boolean usesDevices() {
+        return true;
+    }
+
+    @Override
     public BackendFactory create(WorldContext world, GroupRendezvous rendezvous) {
         Nccl nccl = Nccl.open();
         Cuda cuda = Cuda.open();
         // jrun shows each worker of a Java program its own GPU alone; where it shows all, they go by local rank.
         int device = world.localRank() % cuda.devices();
-        return new Factory(nccl, cuda, device, rendezvous);
+        return new Factory(nccl, cuda, Device.cuda(device), rendezvous);
     }
 
-    private record Factory(Nccl nccl, Cuda cuda, int device, GroupRendezvous rendezvous) implements BackendFactory {
+    private record Factory(Nccl nccl, Cuda cuda, Device device, GroupRendezvous rendezvous) implements BackendFactory {
         @Override
         public Backend create(GroupContext group) {
-            return new NcclBackend(nccl, cuda, device, group, rendezvous);
+            return new NcclBackend(nccl, cuda, device.index(), group, rendezvous);
+        }
+
+        @Override
+        public boolean supports(Device memory) {
+            return memory.isCpu() || memory.equals(device);
         }
 
         @Override

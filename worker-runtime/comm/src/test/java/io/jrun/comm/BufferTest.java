@@ -1,0 +1,181 @@
+package io.jrun.comm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.local.LocalWorld;
+import java.lang.foreign.MemorySegment;
+import java.util.function.Consumer;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The collectives on buffers do what the collectives on memory do; a buffer that does not fit is refused. */
+@Timeout(60)
+class BufferTest {
+    private static final int SIZE = 3;
+    private static final long[] COUNTS = {1, 0, 4};
+
+    /** Calls each collective in both forms, both blocking and asynchronous. */
+    private record Twins(ProcessGroup group) {
+        private static final DataType TYPE = DataType.I64;
+
+        void all() {
+            int rank = group.rank();
+            compare(5, 5, (in, out) -> group.broadcast(out.memory(), TYPE, 5, 1), (in, out) -> group.broadcast(out, 1));
+            compare(
+                    5,
+                    5,
+                    (in, out) -> group.allReduce(out.memory(), TYPE, 5, ReduceOp.MAX),
+                    (in, out) -> group.allReduceAsync(out, ReduceOp.MAX).await());
+            compare(
+                    5,
+                    5,
+                    (in, out) -> group.reduce(out.memory(), TYPE, 5, ReduceOp.SUM, 2),
+                    (in, out) -> group.reduce(out, ReduceOp.SUM, 2));
+            compare(5, 5 * SIZE, (in, out) -> group.allGather(in.memory(), out.memory(), TYPE, 5), group::allGather);
+            compare(
+                    5 * SIZE,
+                    5,
+                    (in, out) -> group.reduceScatter(in.memory(), out.memory(), TYPE, 5, ReduceOp.SUM),
+                    (in, out) -> group.reduceScatterAsync(in, out, ReduceOp.SUM).await());
+            compare(
+                    5,
+                    5 * SIZE,
+                    (in, out) -> group.gather(in.memory(), out.memory(), TYPE, 5, 1),
+                    (in, out) -> group.gather(in, out, 1));
+            compare(
+                    5 * SIZE,
+                    5,
+                    (in, out) -> group.scatter(in.memory(), out.memory(), TYPE, 5, 1),
+                    (in, out) -> group.scatter(rank == 1 ? in : null, out, 1));
+            compare(
+                    5 * SIZE,
+                    5 * SIZE,
+                    (in, out) -> group.allToAll(in.memory(), out.memory(), TYPE, 5),
+                    (in, out) -> group.allToAllAsync(in, out).await());
+            long own = COUNTS[rank];
+            long sum = LongStream.of(COUNTS).sum();
+            compare(
+                    own,
+                    sum,
+                    (in, out) -> group.allGatherV(in.memory(), out.memory(), TYPE, COUNTS),
+                    (in, out) -> group.allGatherV(in, out, COUNTS));
+            compare(
+                    sum,
+                    own,
+                    (in, out) -> group.reduceScatterV(in.memory(), out.memory(), TYPE, ReduceOp.SUM, COUNTS),
+                    (in, out) -> group.reduceScatterV(in, out, ReduceOp.SUM, COUNTS));
+            compare(
+                    own,
+                    sum,
+                    (in, out) -> group.gatherV(in.memory(), out.memory(), TYPE, 2, COUNTS),
+                    (in, out) -> group.gatherV(in, out, 2, COUNTS));
+            compare(
+                    sum,
+                    own,
+                    (in, out) -> group.scatterV(in.memory(), out.memory(), TYPE, 2, COUNTS),
+                    (in, out) -> group.scatterV(in, out, 2, COUNTS));
+            long[] ofEach = {own, own, own};
+            compare(
+                    3 * own,
+                    sum,
+                    (in, out) -> group.allToAllV(in.memory(), ofEach, out.memory(), COUNTS, TYPE),
+                    (in, out) -> group.allToAllV(in, ofEach, out, COUNTS));
+            int next = (rank + 1) % SIZE;
+            int previous = (rank + SIZE - 1) % SIZE;
+            compare(
+                    5,
+                    5,
+                    (in, out) -> exchange(group.sendAsync(in, next), () -> group.recv(out, previous)),
+                    (in, out) -> exchange(
+                            group.sendAsync(in.memory(), TYPE, 5, next),
+                            () -> group.recvAsync(out, previous).await()));
+        }
+
+        private static void exchange(Work sent, Runnable receive) {
+            receive.run();
+            sent.await();
+        }
+
+        private interface Operation {
+            void run(Buffer input, Buffer output);
+        }
+
+        private void compare(long inputs, long outputs, Operation onMemory, Operation onBuffers) {
+            assertThat(result(inputs, outputs, onBuffers)).containsExactly(result(inputs, outputs, onMemory));
+        }
+
+        private long[] result(long inputs, long outputs, Operation operation) {
+            long[] output = elements(outputs);
+            operation.run(buffer(elements(inputs)), buffer(output));
+            return output;
+        }
+
+        private long[] elements(long count) {
+            return LongStream.range(0, count).map(i -> 100 * i + group.rank()).toArray();
+        }
+
+        private static Buffer buffer(long... elements) {
+            return Buffer.ofHost(MemorySegment.ofArray(elements), TYPE, elements.length);
+        }
+    }
+
+    @Test
+    void bothFormsOfACollectiveGiveTheSame() {
+        LocalWorld.run(SIZE, world -> new Twins(world.group()).all());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void memoryOfADeviceThatTheBackendCannotUseIsRefused(int size) {
+        MemorySegment onDevice = MemorySegment.ofAddress(0x10000).reinterpret(64);
+        Buffer buffer = new Buffer(onDevice, DataType.F32, 8, Device.cuda(1));
+        LocalWorld.run(size, world -> {
+            ProcessGroup group = world.group();
+            refused(group, () -> group.allReduce(buffer, ReduceOp.SUM))
+                    .hasMessage("allReduce: the buffer is on the device cuda:1, but the backend jrun of this group of "
+                            + size + " cannot use memory of that device. Copy the elements to host memory, or choose"
+                            + " the backend nccl (--backend nccl) for a CUDA device of this process.");
+            refused(group, () -> group.broadcastAsync(buffer, 0)).hasMessageContaining("cuda:1");
+            refused(group, () -> group.scaled(2).allReduce(buffer, ReduceOp.SUM))
+                    .hasMessageContaining("scaled and compressed views work in host memory");
+        });
+    }
+
+    @Test
+    void lengthsAndTypesMustFit() {
+        LocalWorld.run(2, world -> {
+            ProcessGroup group = world.group();
+            Buffer five = ints(5);
+            refused(group, () -> group.allGather(five, ints(9)))
+                    .hasMessage("allGather: the buffer for all ranks has 9 elements (expected 2 blocks of 5)");
+            refused(group, () -> group.reduceScatter(ints(11), five, ReduceOp.SUM))
+                    .hasMessageContaining("has 11 elements (expected 2 blocks of 5)");
+            refused(group, () -> group.allToAll(five, five))
+                    .hasMessage("allToAll: the input has 5 elements and the output 5"
+                            + " (expected equal numbers, a multiple of 2)");
+            refused(
+                            group,
+                            () -> group.allGatherV(
+                                    five, Buffer.ofHost(MemorySegment.ofArray(new long[10]), DataType.I64, 10), 5, 5))
+                    .hasMessage("allGatherV: input and output have different types, i32 and i64");
+            refused(group, () -> Buffer.ofHost(MemorySegment.ofArray(new int[5]), DataType.I32, 6))
+                    .hasMessage("a buffer of 6 elements of i32 in 20 bytes of memory (expected 0 to 5 elements)");
+            group.gather(five, group.rank() == 0 ? ints(10) : ints(1), 0);
+        });
+    }
+
+    private static Buffer ints(int count) {
+        return Buffer.ofHost(MemorySegment.ofArray(new int[count]), DataType.I32, count);
+    }
+
+    private static org.assertj.core.api.AbstractThrowableAssert<?, ?> refused(ProcessGroup group, Runnable call) {
+        Consumer<CommException> isUsage = e -> assertThat(e.code()).isEqualTo(ErrorCode.USAGE);
+        var refusal = assertThatThrownBy(call::run).isInstanceOfSatisfying(CommException.class, isUsage);
+        group.barrier(); // the group is as before
+        return refusal;
+    }
+}
