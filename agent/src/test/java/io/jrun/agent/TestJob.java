@@ -16,9 +16,14 @@ import io.jrun.agent.proto.Program;
 import io.jrun.agent.proto.StopWorkers;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.worker.AgentOptions;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.FrameCodec;
+import java.io.DataInputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -179,6 +184,34 @@ public final class TestJob implements AutoCloseable {
             }
             return found.map(part);
         });
+    }
+
+    /** Waits for a frame that a worker sends to the launcher. */
+    public <F extends Frame.ToLauncher> F awaitFrame(int rank, Class<F> type) {
+        return await(
+                message -> message.hasWorkerFrame()
+                        && message.getWorkerFrame().getRank() == rank
+                        && type.isInstance(decoded(message.getWorkerFrame().getFrame())),
+                message -> type.cast(decoded(message.getWorkerFrame().getFrame())));
+    }
+
+    /** A frame as the launcher reads it. */
+    public static Frame decoded(ByteString frame) {
+        try (DataInputStream in = new DataInputStream(frame.newInput())) {
+            return FrameCodec.read(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Sends a frame of the launcher to a worker. */
+    public void sendFrame(int rank, Frame.FromLauncher frame) {
+        send(ToAgent.newBuilder()
+                .setWorkerFrame(WorkerFrame.newBuilder()
+                        .setRank(rank)
+                        .setRound(1)
+                        .setFrame(ByteString.copyFrom(FrameCodec.encode(frame))))
+                .build());
     }
 
     /** Waits until the control stream has failed. */

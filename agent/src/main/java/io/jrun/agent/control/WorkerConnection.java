@@ -79,7 +79,7 @@ public final class WorkerConnection {
         String problem = "";
         try (DataInputStream in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel)))) {
             while (true) {
-                switch (FrameCodec.read(in)) {
+                switch (FrameCodec.readAtAgent(in)) {
                     case Frame.FromWorker frame -> events.received(this, frame);
                     case Frame.FromAgent frame ->
                         throw new IOException("a worker sent an agent's frame: "

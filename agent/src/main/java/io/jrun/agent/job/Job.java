@@ -193,14 +193,13 @@ final class Job {
                 }
             }
             case PEER_TABLE,
-                    STORE_REPLY,
+                    WORKER_FRAME,
                     RANK_LEFT,
                     SIGNAL_WORKERS,
                     STOP_WORKERS,
                     CHECKPOINT_NOW,
                     ABORT_ROUND,
                     LOCATE,
-                    LOCATION,
                     REGROUP -> {
                 if (held != null) {
                     holdBack(held, message);

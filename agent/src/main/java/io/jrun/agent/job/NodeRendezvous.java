@@ -6,19 +6,13 @@ import io.jrun.agent.proto.Endpoint;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Joined;
 import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Locate;
-import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.PeerTable;
-import io.jrun.agent.proto.StoreReply;
-import io.jrun.agent.proto.StoreRequest;
-import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
-import io.jrun.comm.control.BlockedOperation;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
-import io.jrun.comm.control.RankLocation;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -32,8 +26,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What this node's workers say to their agent in one round, and what they are told: collects the joins, relays the store,
- * passes on who left and why the round failed, also to those who connect later. Confined to the job's thread.
+ * What this node's workers say to their agent in one round, and what they are told: collects the joins, forwards
+ * frames between the workers and the launcher, tells all workers who left and why the round failed, also workers that connect later. Confined to the job's thread.
  */
 final class NodeRendezvous {
     private static final int MAX_NOTICES = 16;
@@ -78,12 +72,10 @@ final class NodeRendezvous {
         }
         switch (frame) {
             case Frame.Join(int tcpPort) -> join(connection, rank, tcpPort, pids);
-            case Frame.StoreRequest request -> store(rank, request);
-            case Frame.Leaving leaving -> leaving(rank, leaving);
-            case Frame.Locate locate -> locate(rank, locate);
+            case Frame.Forwarded(Bytes encoded) -> forward(rank, encoded);
             case Frame.Elastic() -> parking.becameElastic(rank);
             case Frame.Parked(String why) -> parking.parked(rank, pids.getOrDefault(rank, 0L), why);
-            case Frame.Hello _, Frame.HereIAm _, Frame.Alive _, Frame.Waits _ ->
+            case Frame.Hello _, Frame.HereIAm _, Frame.Alive _, Frame.ToLauncher _ ->
                 throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
     }
@@ -116,26 +108,11 @@ final class NodeRendezvous {
         tellAll(new Frame.PeerTable(launch.getRound(), secret, peers));
     }
 
-    void storeReply(StoreReply reply) {
-        WorkerConnection connection = connectionOf.get(reply.getRank());
-        if (connection != null && reply.getRound() == launch.getRound()) {
-            connection.sendEncoded(reply.getFrame().toByteArray());
-        }
-    }
-
-    /** Answers a worker that has asked where another is. */
-    void location(Location location) {
-        WorkerConnection connection = connectionOf.get(location.getAsker());
-        if (connection != null && location.getRound() == launch.getRound()) {
-            connection.send(new Frame.Location(
-                    location.getId(),
-                    new RankLocation(
-                            location.getRank(),
-                            location.getInside(),
-                            location.getPlace(),
-                            location.getStack(),
-                            location.getEntered(),
-                            location.hasAwaiting() ? Optional.of(decoded(location.getAwaiting())) : Optional.empty())));
+    /** Forwards a frame of the launcher to a worker. */
+    void forward(WorkerFrame message) {
+        WorkerConnection connection = connectionOf.get(message.getRank());
+        if (connection != null && message.getRound() == launch.getRound()) {
+            connection.sendEncoded(message.getFrame().toByteArray());
         }
     }
 
@@ -287,45 +264,13 @@ final class NodeRendezvous {
         }
     }
 
-    private void store(int rank, Frame.StoreRequest request) {
+    /** Forwards a frame of a worker to the launcher. */
+    private void forward(int rank, Bytes frame) {
         out.send(FromAgent.newBuilder()
-                .setStoreRequest(StoreRequest.newBuilder()
+                .setWorkerFrame(WorkerFrame.newBuilder()
                         .setRank(rank)
                         .setRound(launch.getRound())
-                        .setFrame(ByteString.copyFrom(FrameCodec.encode(request))))
+                        .setFrame(ByteString.copyFrom(frame.toArray())))
                 .build());
-    }
-
-    private void locate(int rank, Frame.Locate locate) {
-        out.send(FromAgent.newBuilder()
-                .setLocate(Locate.newBuilder()
-                        .setAsker(rank)
-                        .setRound(launch.getRound())
-                        .setId(locate.id())
-                        .setRank(locate.rank())
-                        .setGroup(locate.group())
-                        .setSequence(locate.sequence()))
-                .build());
-    }
-
-    private void leaving(int rank, Frame.Leaving leaving) {
-        out.send(FromAgent.newBuilder()
-                .setWorkerLeaving(WorkerLeaving.newBuilder()
-                        .setRank(rank)
-                        .setRound(launch.getRound())
-                        .setHow(leaving.how())
-                        .addAllWaits(leaving.waits().stream()
-                                .map(WaitReports::message)
-                                .toList()))
-                .build());
-    }
-
-    private static BlockedOperation decoded(io.jrun.agent.proto.Awaiting awaiting) {
-        return new BlockedOperation(
-                awaiting.getOperation(),
-                awaiting.getGroup(),
-                awaiting.getSequence(),
-                awaiting.getMessage(),
-                awaiting.getRanksList());
     }
 }

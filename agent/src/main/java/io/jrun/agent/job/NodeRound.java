@@ -22,7 +22,6 @@ import io.jrun.agent.worker.ParentDeath;
 import io.jrun.agent.worker.WorkerExit;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
-import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -171,14 +170,13 @@ final class NodeRound {
         }
         switch (message.getMessageCase()) {
             case PEER_TABLE -> rendezvous.complete(message.getPeerTable());
-            case STORE_REPLY -> rendezvous.storeReply(message.getStoreReply());
+            case WORKER_FRAME -> rendezvous.forward(message.getWorkerFrame());
             case RANK_LEFT -> rankLeft(message.getRankLeft());
             case SIGNAL_WORKERS -> stopping.signal(message.getSignalWorkers());
             case STOP_WORKERS -> stopping.stop(message.getStopWorkers());
             case CHECKPOINT_NOW -> rendezvous.tellAll(new Frame.CheckpointNow());
             case ABORT_ROUND -> abort(message.getAbortRound());
             case LOCATE -> locate(message.getLocate());
-            case LOCATION -> rendezvous.location(message.getLocation());
             case REGROUP -> regroup(message.getRegroup());
             case OPEN_JOB, LAUNCH, PING, WELCOME, ROUNDS_OVER, JOB_ENDED, GIVEN_UP, DOCTOR_QUESTION, MESSAGE_NOT_SET ->
                 throw new IllegalArgumentException("not for a round: " + message.getMessageCase());
@@ -232,10 +230,6 @@ final class NodeRound {
                     boolean parked = rendezvous.parking().isParked(rank);
                     liveness.heard(rank, new Frame.Alive(operations, waiting || parked));
                 });
-            case Frame.Waits(List<GroupWait> waits) ->
-                rendezvous
-                        .rank(connection)
-                        .ifPresent(rank -> around.out().send(WaitReports.message(launch, rank, waits)));
             default -> rendezvous.received(connection, frame, pids);
         }
     }

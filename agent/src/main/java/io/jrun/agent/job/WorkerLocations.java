@@ -1,12 +1,13 @@
 package io.jrun.agent.job;
 
+import com.google.protobuf.ByteString;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.node.ProcessState;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
-import io.jrun.comm.control.BlockedOperation;
 import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.control.RankLocation;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -118,28 +119,14 @@ final class WorkerLocations {
             return;
         }
         for (Locate locate : question.askers) {
-            Location.Builder location = Location.newBuilder()
-                    .setAsker(locate.getAsker())
-                    .setRound(locate.getRound())
-                    .setId(locate.getId())
-                    .setRank(question.subject.rank())
-                    .setInside(answer.inside())
-                    .setPlace(answer.place())
-                    .setStack(answer.stack())
-                    .setEntered(answer.entered());
-            answer.awaiting().ifPresent(awaiting -> location.setAwaiting(encoded(awaiting)));
-            out.send(FromAgent.newBuilder().setLocation(location).build());
+            Frame.Location reply = new Frame.Location(locate.getId(), answer.withRank(question.subject.rank()));
+            out.send(FromAgent.newBuilder()
+                    .setLocation(Location.newBuilder()
+                            .setAsker(locate.getAsker())
+                            .setRound(locate.getRound())
+                            .setFrame(ByteString.copyFrom(FrameCodec.encode(reply))))
+                    .build());
         }
         question.askers.clear();
-    }
-
-    private static io.jrun.agent.proto.Awaiting encoded(BlockedOperation awaiting) {
-        return io.jrun.agent.proto.Awaiting.newBuilder()
-                .setOperation(awaiting.operation())
-                .setGroup(awaiting.group())
-                .setSequence(awaiting.sequence())
-                .setMessage(awaiting.isMessage())
-                .addAllRanks(awaiting.ranks())
-                .build();
     }
 }

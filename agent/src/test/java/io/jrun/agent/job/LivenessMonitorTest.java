@@ -94,7 +94,7 @@ class LivenessMonitorTest {
             job.send(ToAgent.newBuilder().setPing(Ping.getDefaultInstance()).build());
             job.await(FromAgent::hasPong, FromAgent::getPong);
             worker.send(new Frame.StoreRequest(1, new StoreCommand.Get("k", 0)));
-            job.await(FromAgent::hasStoreRequest, FromAgent::getStoreRequest);
+            job.awaitFrame(0, Frame.StoreRequest.class);
             job.send(ToAgent.newBuilder()
                     .setAbortRound(AbortRound.newBuilder().setRound(1).setCause("why"))
                     .build());

@@ -2,7 +2,6 @@ package io.jrun.agent.job;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.google.protobuf.ByteString;
 import io.jrun.agent.Processes;
 import io.jrun.agent.TestJob;
 import io.jrun.agent.control.TestWorker;
@@ -11,27 +10,19 @@ import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.Endpoint;
 import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.GroupWait;
 import io.jrun.agent.proto.Joined;
-import io.jrun.agent.proto.Lag;
 import io.jrun.agent.proto.Locate;
-import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.RankLeft;
-import io.jrun.agent.proto.StoreReply;
-import io.jrun.agent.proto.StoreRequest;
 import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerLeaving;
-import io.jrun.agent.proto.WorkerWaits;
 import io.jrun.comm.control.BlockedOperation;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
+import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.StoreCommand;
-import java.io.ByteArrayInputStream;
-import java.io.DataInputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -142,7 +133,7 @@ class NodeRendezvousTest {
             Path stat = Path.of("/proc/" + job.pid(1) + "/stat");
             Processes.await(() -> Files.readString(stat).contains(") T "));
             zero.send(new Frame.StoreRequest(1, new StoreCommand.Get("key", 100)));
-            job.await(FromAgent::hasStoreRequest, FromAgent::getStoreRequest); // the agent has read the join
+            job.awaitFrame(0, Frame.StoreRequest.class); // the agent has read the join
             job.send(ToAgent.newBuilder()
                     .setAbortRound(AbortRound.newBuilder().setRound(1).setCause("the others have waited too long"))
                     .build());
@@ -155,22 +146,13 @@ class NodeRendezvousTest {
     }
 
     @Test
-    void storeIsRelayedBothWays() throws IOException {
+    void storeFramesAreForwardedBothWays() throws IOException {
         try (TestWorker worker = hello(1)) {
             Frame.StoreRequest request = new Frame.StoreRequest(7, new StoreCommand.Get("key", 100));
             worker.send(request);
-            StoreRequest relayed = job.await(FromAgent::hasStoreRequest, FromAgent::getStoreRequest);
-            assertThat(relayed.getRank()).isEqualTo(1);
-            assertThat(FrameCodec.read(new DataInputStream(
-                            new ByteArrayInputStream(relayed.getFrame().toByteArray()))))
-                    .isEqualTo(request);
+            assertThat(job.awaitFrame(1, Frame.StoreRequest.class)).isEqualTo(request);
             Frame.StoreReply reply = new Frame.StoreReply(7, Optional.of(Bytes.ofUtf8("value")), "");
-            job.send(ToAgent.newBuilder()
-                    .setStoreReply(StoreReply.newBuilder()
-                            .setRank(1)
-                            .setRound(1)
-                            .setFrame(ByteString.copyFrom(FrameCodec.encode(reply))))
-                    .build());
+            job.sendFrame(1, reply);
             assertThat(worker.await(Frame.StoreReply.class)).isEqualTo(reply);
         }
     }
@@ -178,46 +160,17 @@ class NodeRendezvousTest {
     @Test
     void leavingIsReportedAndToldToOthersAlsoToThoseWhoConnectLater() throws IOException {
         try (TestWorker zero = hello(0)) {
-            zero.send(new Frame.Leaving(
+            Frame.Leaving leaving = new Frame.Leaving(
                     "returned from main",
-                    List.of(new io.jrun.comm.control.GroupWait(
-                            "world", 1, 2, List.of(new io.jrun.comm.control.GroupWait.Lag(3, 4, 5, 6, 7))))));
-            assertThat(job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving))
-                    .isEqualTo(WorkerLeaving.newBuilder()
-                            .setRound(1)
-                            .setHow("returned from main")
-                            .addWaits(GroupWait.newBuilder()
-                                    .setGroup("world")
-                                    .setCollectives(1)
-                                    .setWaitedNanos(2)
-                                    .addLags(Lag.newBuilder()
-                                            .setRank(3)
-                                            .setCount(4)
-                                            .setMedianNanos(5)
-                                            .setP95Nanos(6)
-                                            .setMaxNanos(7)))
-                            .build());
+                    List.of(new GroupWait("world", 1, 2, List.of(new GroupWait.Lag(3, 4, 5, 6, 7)))));
+            zero.send(leaving);
+            assertThat(job.awaitFrame(0, Frame.Leaving.class)).isEqualTo(leaving);
             job.send(ToAgent.newBuilder()
                     .setRankLeft(RankLeft.newBuilder().addRanks(0).setRound(1).setHow("returned from main"))
                     .build());
             try (TestWorker one = hello(1)) {
                 assertThat(one.await(Frame.RankLeft.class)).isEqualTo(new Frame.RankLeft(0, "returned from main"));
             }
-        }
-    }
-
-    @Test
-    void whatAWorkerHasWaitedIsPassedOn() throws IOException {
-        try (TestWorker zero = hello(0)) {
-            zero.send(new Frame.Waits(List.of(new io.jrun.comm.control.GroupWait("world", 1, 2, List.of()))));
-            assertThat(job.await(FromAgent::hasWorkerWaits, FromAgent::getWorkerWaits))
-                    .isEqualTo(WorkerWaits.newBuilder()
-                            .setRound(1)
-                            .addWaits(GroupWait.newBuilder()
-                                    .setGroup("world")
-                                    .setCollectives(1)
-                                    .setWaitedNanos(2))
-                            .build());
         }
     }
 
@@ -265,7 +218,7 @@ class NodeRendezvousTest {
     void secondConnectionOfARankIsRefused() throws IOException {
         try (TestWorker zero = hello(0)) {
             zero.send(new Frame.StoreRequest(1, new StoreCommand.Delete("x")));
-            job.await(FromAgent::hasStoreRequest, FromAgent::getStoreRequest);
+            job.awaitFrame(0, Frame.StoreRequest.class);
             assertRefused(
                     new Frame.Hello(FrameCodec.PROTOCOL_VERSION, job.runId(), 1, 0, job.pid(0)), "connected already");
         }
@@ -280,7 +233,7 @@ class NodeRendezvousTest {
     void garbageClosesThatConnectionAndNothingElse() throws IOException {
         byte[][] garbage = {
             {0x7f, 0, 0, 0},
-            {0, 0, 0, 1, 99},
+            {0, 0, 0, 1, 33},
             {0, 0, 0, 3, 1, 2, 3},
             "GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.US_ASCII),
             FrameCodec.encode(new Frame.Abort("an agent's frame"))
@@ -293,7 +246,7 @@ class NodeRendezvousTest {
                 }
             }
             good.send(new Frame.Leaving("returned from main", List.of()));
-            job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving);
+            job.awaitFrame(0, Frame.Leaving.class);
         }
         assertThat(Processes.isAlive(job.pid(0))).isTrue();
     }
@@ -343,10 +296,7 @@ class NodeRendezvousTest {
                 }
             }
             good.send(new Frame.Leaving("returned from main", List.of()));
-            job.await(
-                    message -> message.hasWorkerLeaving()
-                            && message.getWorkerLeaving().getRank() == 1,
-                    FromAgent::getWorkerLeaving);
+            job.awaitFrame(1, Frame.Leaving.class);
         }
         assertThat(Processes.isAlive(job.pid(0))).isTrue();
         assertThat(Processes.isAlive(job.pid(1))).isTrue();
@@ -357,21 +307,16 @@ class NodeRendezvousTest {
         try (TestWorker deaf = hello(0);
                 TestWorker one = hello(1)) {
             joinAndWait(deaf, one);
-            byte[] big = FrameCodec.encode(new Frame.StoreReply(1, Optional.of(Bytes.of(new byte[1 << 20])), ""));
+            Frame.StoreReply big = new Frame.StoreReply(1, Optional.of(Bytes.of(new byte[1 << 20])), "");
             for (int i = 0; i < 100; i++) {
-                job.send(ToAgent.newBuilder()
-                        .setStoreReply(
-                                StoreReply.newBuilder().setRank(0).setRound(1).setFrame(ByteString.copyFrom(big)))
-                        .build());
+                job.sendFrame(0, big);
             }
             one.send(new Frame.Leaving("returned from main", List.of()));
-            assertThat(job.await(FromAgent::hasWorkerLeaving, FromAgent::getWorkerLeaving)
-                            .getRank())
-                    .isEqualTo(1);
+            job.awaitFrame(1, Frame.Leaving.class);
         }
     }
 
-    private Location locate(int rank, int id) {
+    private RankLocation locate(int rank, int id) {
         job.send(ToAgent.newBuilder()
                 .setLocate(Locate.newBuilder()
                         .setRound(1)
@@ -380,16 +325,21 @@ class NodeRendezvousTest {
                         .setGroup("world")
                         .setSequence(7))
                 .build());
-        Location location = job.await(
-                message -> message.hasLocation() && message.getLocation().getId() == id, FromAgent::getLocation);
-        assertThat(location.getRank()).isEqualTo(rank);
+        RankLocation location = job.await(
+                message -> message.hasLocation() && location(message).id() == id,
+                message -> location(message).location());
+        assertThat(location.rank()).isEqualTo(rank);
         return location;
+    }
+
+    private static Frame.Location location(FromAgent message) {
+        return (Frame.Location) TestJob.decoded(message.getLocation().getFrame());
     }
 
     @Test
     void aWorkerWithoutARuntimeIsLookedAtFromOutside() throws IOException {
         Processes.await(() -> ProcessState.describe(Path.of("/"), job.pid(1)).contains("sleeps"));
-        assertThat(locate(1, 5).getPlace())
+        assertThat(locate(1, 5).place())
                 .startsWith("is not connected to its agent: process " + job.pid(1) + " sleeps")
                 .contains("(state S)");
     }
@@ -405,7 +355,7 @@ class NodeRendezvousTest {
             AtomicReference<String> place = new AtomicReference<>("");
             Processes.await(
                     () -> { // the agent may not have read the hello yet
-                        place.set(locate(0, id.getAndIncrement()).getPlace());
+                        place.set(locate(0, id.getAndIncrement()).place());
                         return !place.get().startsWith("is not connected");
                     });
             assertThat(place.get()).startsWith("does not answer: process " + job.pid(0) + " is stopped (state T");
@@ -417,15 +367,9 @@ class NodeRendezvousTest {
         try (TestWorker zero = hello(0);
                 TestWorker one = hello(1)) {
             joinAndWait(zero, one);
-            one.send(new Frame.Locate(3, 0, "world", 7));
-            assertThat(job.await(FromAgent::hasLocate, FromAgent::getLocate))
-                    .isEqualTo(Locate.newBuilder()
-                            .setAsker(1)
-                            .setRound(1)
-                            .setId(3)
-                            .setGroup("world")
-                            .setSequence(7)
-                            .build());
+            Frame.Locate locate = new Frame.Locate(3, 0, "world", 7);
+            one.send(locate);
+            assertThat(job.awaitFrame(1, Frame.Locate.class)).isEqualTo(locate);
             for (int asker : List.of(1, 4)) {
                 job.send(ToAgent.newBuilder()
                         .setLocate(Locate.newBuilder()
@@ -444,12 +388,12 @@ class NodeRendezvousTest {
             RankLocation inside = new RankLocation(0, true, "in barrier #7", "main", true, Optional.of(awaiting));
             zero.send(new Frame.HereIAm(question.id(), inside));
             for (int asker : List.of(1, 4)) {
-                Location location = job.await(
+                Frame.Location location = job.await(
                         message ->
                                 message.hasLocation() && message.getLocation().getAsker() == asker,
-                        FromAgent::getLocation);
-                assertThat(location.getPlace()).isEqualTo("in barrier #7");
-                job.send(ToAgent.newBuilder().setLocation(location).build());
+                        NodeRendezvousTest::location);
+                assertThat(location).isEqualTo(new Frame.Location(3, inside));
+                job.sendFrame(1, location);
             }
             assertThat(one.await(Frame.Location.class)).isEqualTo(new Frame.Location(3, inside));
         }

@@ -3,14 +3,18 @@ package io.jrun.launcher.coordinator;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Joined;
+import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerHung;
-import io.jrun.agent.proto.WorkerLeaving;
 import io.jrun.agent.proto.WorkerParked;
 import io.jrun.agent.proto.WorkerStarted;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.GroupWait;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
+import java.io.IOException;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
@@ -135,7 +139,7 @@ final class AgentEventReader {
                         message.getWorkerElastic().getRound(),
                         message.getWorkerElastic().getRank()));
             case WORKER_PARKED -> Optional.of(parked(message.getWorkerParked()));
-            case WORKER_LEAVING -> Optional.of(leaving(message.getWorkerLeaving()));
+            case WORKER_FRAME -> frame(id, message.getWorkerFrame());
             case WORKER_HUNG -> Optional.of(hung(message.getWorkerHung()));
             case WORKER_EXITED -> ended(message.getWorkerExited());
             default -> {
@@ -147,20 +151,7 @@ final class AgentEventReader {
 
     private void deal(int id, FromAgent message) {
         switch (message.getMessageCase()) {
-            case STORE_REQUEST -> store.submit(message.getStoreRequest(), links.get(id)::send);
-            case LOCATE -> toNodeOf(message.getLocate().getRank(), AgentMessages.locate(message.getLocate()));
-            case LOCATION -> {
-                if (!inquiries.take(message.getLocation())) {
-                    toNodeOf(message.getLocation().getAsker(), AgentMessages.location(message.getLocation()));
-                }
-            }
-            case WORKER_WAITS -> {
-                if (message.getWorkerWaits().getRound() == round) {
-                    late.heard(
-                            message.getWorkerWaits().getRank(),
-                            message.getWorkerWaits().getWaitsList());
-                }
-            }
+            case LOCATION -> located(message.getLocation());
             case NOTICE -> notice(message.getNotice().getText());
             case ABORT_HEARD -> {
                 Membership current = membership;
@@ -172,13 +163,52 @@ final class AgentEventReader {
         }
     }
 
+    /** What a worker tells the launcher. The agent has not read the frame, so the frame may be broken. */
+    private Optional<CoordinatorInput> frame(int id, WorkerFrame message) {
+        int rank = message.getRank();
+        try {
+            return switch (AgentMessages.fromWorker(message.getFrame())) {
+                case Frame.Leaving leaving -> Optional.of(leaving(rank, message.getRound(), leaving));
+                case Frame.ToLauncher other -> {
+                    deal(id, rank, message.getRound(), other);
+                    yield Optional.empty();
+                }
+            };
+        } catch (IOException e) {
+            notice("rank " + rank + " sent a control frame that cannot be read: " + e.getMessage());
+            return Optional.empty();
+        }
+    }
+
+    private void deal(int id, int rank, int ofRound, Frame.ToLauncher frame) {
+        switch (frame) {
+            case Frame.StoreRequest request ->
+                store.submit(ofRound, request, reply -> links.send(id, AgentMessages.frame(rank, ofRound, reply)));
+            case Frame.Locate question -> toNodeOf(question.rank(), AgentMessages.locate(rank, ofRound, question));
+            case Frame.Waits(List<GroupWait> waits) -> {
+                if (ofRound == round) {
+                    late.heard(rank, waits);
+                }
+            }
+            case Frame.Leaving _ -> throw new IllegalArgumentException("for the machine: " + frame);
+        }
+    }
+
+    private void located(Location message) {
+        if (!inquiries.take(message)) {
+            toNodeOf(
+                    message.getAsker(),
+                    AgentMessages.frame(message.getAsker(), message.getRound(), message.getFrame()));
+        }
+    }
+
     private static String host(Membership membership, int id) {
         return membership.ranks().nodes().get(membership.nodeRank(id)).host();
     }
 
     private void toNodeOf(int rank, ToAgent message) {
         Membership current = membership;
-        if (current != null && rank < current.worldSize()) {
+        if (current != null && rank >= 0 && rank < current.worldSize()) {
             links.send(current.idOf(rank), message);
         }
     }
@@ -205,11 +235,11 @@ final class AgentEventReader {
                 message.getRound(), message.getRank(), message.getPid(), message.getWhy());
     }
 
-    private CoordinatorInput leaving(WorkerLeaving message) {
-        if (message.getRound() == round) {
-            late.left(message.getRank(), message.getWaitsList());
+    private CoordinatorInput leaving(int rank, int ofRound, Frame.Leaving leaving) {
+        if (ofRound == round) {
+            late.left(rank, leaving.waits());
         }
-        return new CoordinatorInput.WorkerLeaving(message.getRank(), message.getRound(), message.getHow());
+        return new CoordinatorInput.WorkerLeaving(rank, ofRound, leaving.how());
     }
 
     private static CoordinatorInput hung(WorkerHung message) {

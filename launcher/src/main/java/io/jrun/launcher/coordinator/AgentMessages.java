@@ -13,7 +13,6 @@ import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.Locate;
-import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.PeerTable;
@@ -25,7 +24,10 @@ import io.jrun.agent.proto.StopWorkers;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.Variable;
 import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.FrameCodec;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
@@ -35,6 +37,8 @@ import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
+import java.io.DataInputStream;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -241,12 +245,52 @@ public final class AgentMessages {
                 .build();
     }
 
-    static ToAgent locate(Locate locate) {
-        return ToAgent.newBuilder().setLocate(locate).build();
+    /** @param asker a rank, or {@link LocationQueries#LAUNCHER} */
+    static ToAgent locate(int asker, int round, Frame.Locate question) {
+        return ToAgent.newBuilder()
+                .setLocate(Locate.newBuilder()
+                        .setAsker(asker)
+                        .setRound(round)
+                        .setId(question.id())
+                        .setRank(question.rank())
+                        .setGroup(question.group())
+                        .setSequence(question.sequence()))
+                .build();
     }
 
-    static ToAgent location(Location location) {
-        return ToAgent.newBuilder().setLocation(location).build();
+    /** A frame of the launcher to a worker of round {@code round}. */
+    static ToAgent frame(int rank, int round, Frame.FromLauncher frame) {
+        return frame(rank, round, ByteString.copyFrom(FrameCodec.encode(frame)));
+    }
+
+    /** @param encoded by {@link FrameCodec} */
+    static ToAgent frame(int rank, int round, ByteString encoded) {
+        return ToAgent.newBuilder()
+                .setWorkerFrame(
+                        WorkerFrame.newBuilder().setRank(rank).setRound(round).setFrame(encoded))
+                .build();
+    }
+
+    /** The frame that a worker has sent to the launcher. */
+    static Frame.ToLauncher fromWorker(ByteString encoded) throws IOException {
+        if (decode(encoded) instanceof Frame.ToLauncher frame) {
+            return frame;
+        }
+        throw new IOException("the frame is not one to the launcher");
+    }
+
+    /** The answer to a {@link Locate}. */
+    static Frame.Location location(ByteString encoded) throws IOException {
+        if (decode(encoded) instanceof Frame.Location frame) {
+            return frame;
+        }
+        throw new IOException("the frame is no location");
+    }
+
+    private static Frame decode(ByteString encoded) throws IOException {
+        try (DataInputStream in = new DataInputStream(encoded.newInput())) {
+            return FrameCodec.read(in);
+        }
     }
 
     static WorkerResult end(WorkerExited exited, Placement place) {

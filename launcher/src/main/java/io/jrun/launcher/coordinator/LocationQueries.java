@@ -1,10 +1,12 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.ToAgent;
+import io.jrun.comm.control.Frame;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BiConsumer;
@@ -12,7 +14,7 @@ import java.util.function.BiConsumer;
 /** The inquiries under way: what ranks ask their agents about each other, asked by the launcher. Confined to one thread. */
 final class LocationQueries {
     /** No rank: uint32's largest. */
-    private static final int LAUNCHER = -1;
+    static final int LAUNCHER = -1;
 
     /** Every rank's place is told against this group's operations. */
     private static final String GROUP = "world";
@@ -33,26 +35,25 @@ final class LocationQueries {
         for (Placement worker : inquiry.begin(ranks.placements())) {
             send.accept(
                     worker.nodeRank(),
-                    AgentMessages.locate(Locate.newBuilder()
-                            .setAsker(LAUNCHER)
-                            .setRound(round)
-                            .setId(id)
-                            .setRank(worker.rank())
-                            .setGroup(GROUP)
-                            .setSequence(
-                                    -id) // no operation's, and another one each time, since agents keep answers a while
-                            .build()));
+                    // The sequence is that of no operation. It differs each time, since agents keep answers for a
+                    // while.
+                    AgentMessages.locate(LAUNCHER, round, new Frame.Locate(id, worker.rank(), GROUP, -id)));
         }
     }
 
     /** Whether this was for one of them. */
-    boolean take(Location location) {
-        if (location.getAsker() != LAUNCHER) {
+    boolean take(Location message) {
+        if (message.getAsker() != LAUNCHER) {
             return false;
         }
-        LocationQuery inquiry = byId.get(location.getId());
-        if (inquiry != null && location.getRound() == round) {
-            inquiry.answered(location);
+        try {
+            Frame.Location location = AgentMessages.location(message.getFrame());
+            LocationQuery inquiry = byId.get(location.id());
+            if (inquiry != null && message.getRound() == round) {
+                inquiry.answered(location.location());
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("the agent of this version encodes locations in another way", e);
         }
         return true;
     }

@@ -1,6 +1,6 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.Location;
+import io.jrun.comm.control.RankLocation;
 import io.jrun.launcher.layout.Placement;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -41,11 +41,10 @@ public final class LocationQuery {
         return List.copyOf(asked.values());
     }
 
-    synchronized void answered(Location location) {
-        Placement worker = asked.get(location.getRank());
+    synchronized void answered(RankLocation location) {
+        Placement worker = asked.get(location.rank());
         if (worker != null) {
-            answers.put(
-                    worker.rank(), new Answer(worker.rank(), worker.host(), location.getPlace(), location.getStack()));
+            answers.put(worker.rank(), new Answer(worker.rank(), worker.host(), location.place(), location.stack()));
             notifyAll();
         }
     }

@@ -1,7 +1,7 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.GroupWait;
-import io.jrun.agent.proto.Lag;
+import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.control.GroupWait.Lag;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -53,7 +53,7 @@ public record Straggler(
     static List<Straggler> of(Map<Integer, List<GroupWait>> waits, double jobSeconds, double skewSeconds) {
         Map<String, Map<Integer, GroupWait>> groups = new TreeMap<>();
         waits.forEach((rank, all) -> all.forEach(wait ->
-                groups.computeIfAbsent(wait.getGroup(), _ -> new TreeMap<>()).put(rank, wait)));
+                groups.computeIfAbsent(wait.group(), _ -> new TreeMap<>()).put(rank, wait)));
         List<Straggler> found = new ArrayList<>();
         groups.values().forEach(byRank -> found.addAll(inGroup(byRank, jobSeconds, skewSeconds)));
         found.sort(Comparator.comparingDouble(Straggler::seconds).reversed());
@@ -68,13 +68,13 @@ public record Straggler(
                 byRank.values().stream().mapToDouble(Straggler::waitedSeconds).toArray());
         Map<Integer, Lag> seen = new HashMap<>();
         byRank.values().stream()
-                .flatMap(wait -> wait.getLagsList().stream())
-                .forEach(lag -> seen.merge(lag.getRank(), lag, (a, b) -> a.getCount() >= b.getCount() ? a : b));
+                .flatMap(wait -> wait.lags().stream())
+                .forEach(lag -> seen.merge(lag.rank(), lag, (a, b) -> a.count() >= b.count() ? a : b));
         List<Straggler> found = new ArrayList<>();
         byRank.forEach((rank, wait) -> {
             double late = waitComparison.of(waitedSeconds(wait));
             if (late >= LEAST_SECONDS + skewSeconds && late >= LEAST_SHARE * jobSeconds + skewSeconds) {
-                Lag lag = seen.getOrDefault(rank, Lag.getDefaultInstance());
+                Lag lag = seen.getOrDefault(rank, new Lag(rank, 0, 0, 0, 0));
                 found.add(
                         straggler(wait, rank, late, late / jobSeconds, waitComparison.score(waitedSeconds(wait)), lag));
             }
@@ -83,21 +83,21 @@ public record Straggler(
     }
 
     private static double waitedSeconds(GroupWait wait) {
-        return wait.getWaitedNanos() / NANOS;
+        return wait.waitedNanos() / NANOS;
     }
 
     private static Straggler straggler(GroupWait own, int rank, double late, double share, double score, Lag seen) {
         return new Straggler(
                 rank,
-                own.getGroup(),
+                own.group(),
                 late,
                 share,
                 score,
-                seen.getCount(),
-                own.getCollectives(),
-                seen.getMedianNanos() / NANOS,
-                seen.getP95Nanos() / NANOS,
-                seen.getMaxNanos() / NANOS);
+                seen.count(),
+                own.collectives(),
+                seen.medianNanos() / NANOS,
+                seen.p95Nanos() / NANOS,
+                seen.maxNanos() / NANOS);
     }
 
     /** A line for the user, after the job. */

@@ -1,6 +1,6 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.GroupWait;
+import io.jrun.comm.control.GroupWait;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;

@@ -12,8 +12,8 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.AgentGrpc.AgentImplBase;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Notice;
-import io.jrun.agent.proto.StoreReply;
 import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.WorkerFrame;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -113,7 +113,7 @@ class AgentConnectionTest {
     void agentThatDoesNotReadIsGivenUp() throws InterruptedException {
         AgentConnection link = AgentConnection.open(7, channel, mailbox);
         ToAgent reply = ToAgent.newBuilder()
-                .setStoreReply(StoreReply.newBuilder().setFrame(ByteString.copyFrom(new byte[1 << 20])))
+                .setWorkerFrame(WorkerFrame.newBuilder().setFrame(ByteString.copyFrom(new byte[1 << 20])))
                 .build();
         for (int sent = 0; sent < 60; sent++) {
             link.send(reply);

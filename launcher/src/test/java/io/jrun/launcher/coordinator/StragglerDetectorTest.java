@@ -2,7 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.agent.proto.GroupWait;
+import io.jrun.comm.control.GroupWait;
 import io.jrun.launcher.layout.RankMap;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,11 +31,7 @@ class StragglerDetectorTest {
             });
 
     private static List<GroupWait> waited(double seconds) {
-        return List.of(GroupWait.newBuilder()
-                .setGroup("world")
-                .setCollectives(100)
-                .setWaitedNanos((long) (seconds * 1e9))
-                .build());
+        return List.of(new GroupWait("world", 100, (long) (seconds * 1e9), List.of()));
     }
 
     private void aSecondIn(double zero, double one, double two) {

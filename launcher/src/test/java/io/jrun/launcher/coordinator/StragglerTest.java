@@ -2,8 +2,8 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.agent.proto.GroupWait;
-import io.jrun.agent.proto.Lag;
+import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.control.GroupWait.Lag;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -19,15 +19,11 @@ class StragglerTest {
         for (int rank = 0; rank < seconds.length; rank++) {
             waits.put(
                     rank,
-                    List.of(GroupWait.newBuilder()
-                            .setGroup("world")
-                            .setCollectives(100)
-                            .setWaitedNanos((long) (seconds[rank] * 1e9))
-                            .addLags(Lag.newBuilder()
-                                    .setRank(1)
-                                    .setCount(90 + rank)
-                                    .setMaxNanos(7_000_000))
-                            .build()));
+                    List.of(new GroupWait(
+                            "world",
+                            100,
+                            (long) (seconds[rank] * 1e9),
+                            List.of(new Lag(1, 90 + rank, 0, 0, 7_000_000)))));
         }
         return waits;
     }

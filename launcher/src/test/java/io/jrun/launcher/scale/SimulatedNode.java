@@ -1,5 +1,6 @@
 package io.jrun.launcher.scale;
 
+import com.google.protobuf.ByteString;
 import io.grpc.Server;
 import io.grpc.inprocess.InProcessServerBuilder;
 import io.grpc.stub.StreamObserver;
@@ -20,9 +21,11 @@ import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.Pong;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.WorkerExited;
-import io.jrun.agent.proto.WorkerLeaving;
+import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.proto.WorkerStarted;
+import io.jrun.comm.control.Frame;
+import io.jrun.comm.control.FrameCodec;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -192,10 +195,11 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     synchronized void succeed() {
         for (WorkerSpec worker : living) {
             send(FromAgent.newBuilder()
-                    .setWorkerLeaving(WorkerLeaving.newBuilder()
+                    .setWorkerFrame(WorkerFrame.newBuilder()
                             .setRank(worker.getRank())
                             .setRound(round)
-                            .setHow("has left")));
+                            .setFrame(
+                                    ByteString.copyFrom(FrameCodec.encode(new Frame.Leaving("has left", List.of()))))));
         }
         List.copyOf(living).forEach(worker -> exit(worker, 0, false));
     }

@@ -318,7 +318,7 @@ public final class TestAgent implements AutoCloseable {
             case Frame.Leaving(String how, List<GroupWait> _) ->
                 broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
             case Frame.Alive _, Frame.Waits _ -> {} // nobody watches
-            case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.FromAgent _ ->
+            case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.Forwarded _, Frame.FromAgent _ ->
                 throw new IllegalStateException("unexpected " + frame);
         }
     }

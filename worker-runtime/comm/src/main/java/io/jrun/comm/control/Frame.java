@@ -12,6 +12,19 @@ public sealed interface Frame {
     /** What an agent may send. */
     sealed interface FromAgent extends Frame {}
 
+    /** What a worker sends to the launcher. The agent forwards the bytes of the frame as {@link Forwarded}. */
+    sealed interface ToLauncher extends FromWorker {}
+
+    /** What the launcher sends to a worker. The agent forwards the bytes of the frame. */
+    sealed interface FromLauncher extends FromAgent {}
+
+    /**
+     * A {@link ToLauncher} frame at the agent, which does not parse it.
+     *
+     * @param encoded the frame with its length prefix
+     */
+    record Forwarded(Bytes encoded) implements FromWorker {}
+
     /**
      * First frame of a connection.
      *
@@ -29,7 +42,7 @@ public sealed interface Frame {
     record Join(int tcpPort) implements FromWorker {}
 
     /** Asks the job's store; answered by a {@link StoreReply} of the same id. A zero timeout does not wait. */
-    record StoreRequest(long id, StoreCommand command) implements FromWorker {}
+    record StoreRequest(long id, StoreCommand command) implements ToLauncher {}
 
     /**
      * This rank takes part in no further collective.
@@ -37,14 +50,14 @@ public sealed interface Frame {
      * @param how completes "rank 3 ...": "returned from main", "closed its world"
      * @param waits how long it has waited for the others until now
      */
-    record Leaving(String how, List<GroupWait> waits) implements FromWorker {
+    record Leaving(String how, List<GroupWait> waits) implements ToLauncher {
         public Leaving {
             waits = List.copyOf(waits);
         }
     }
 
     /** Asks where another rank is; answered by a {@link Location} of the same id. See {@link RankLocator}. */
-    record Locate(long id, int rank, String group, long sequence) implements FromWorker {}
+    record Locate(long id, int rank, String group, long sequence) implements ToLauncher {}
 
     /** Answer to {@link WhereAreYou}. */
     record HereIAm(long id, RankLocation location) implements FromWorker {}
@@ -69,7 +82,7 @@ public sealed interface Frame {
     record Alive(long operations, boolean waiting) implements FromWorker {}
 
     /** How long this rank has waited for the others until now, sent about once a second where that has changed. */
-    record Waits(List<GroupWait> waits) implements FromWorker {
+    record Waits(List<GroupWait> waits) implements ToLauncher {
         public Waits {
             waits = List.copyOf(waits);
         }
@@ -105,7 +118,7 @@ public sealed interface Frame {
      * @param error why it failed, empty if it succeeded; a passed deadline begins with "timeout", a round that has ended
      *     with {@link #OVER}
      */
-    record StoreReply(long id, Optional<Bytes> value, String error) implements FromAgent {
+    record StoreReply(long id, Optional<Bytes> value, String error) implements FromLauncher {
         /** The store of the request's round is gone. */
         public static final String OVER = "round over";
     }
@@ -118,7 +131,7 @@ public sealed interface Frame {
     record RankLeft(int rank, String how) implements FromAgent {}
 
     /** Answer to {@link Locate}. */
-    record Location(long id, RankLocation location) implements FromAgent {}
+    record Location(long id, RankLocation location) implements FromLauncher {}
 
     /** Somebody misses this rank in a collective; answered by {@link HereIAm} with the same id, soon. */
     record WhereAreYou(long id, String group, long sequence) implements FromAgent {}

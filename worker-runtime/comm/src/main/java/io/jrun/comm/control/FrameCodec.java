@@ -8,6 +8,7 @@ import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,7 +20,7 @@ import java.util.Optional;
  */
 public final class FrameCodec {
     /** Raised with every change of the layout; an agent refuses another version. */
-    public static final int PROTOCOL_VERSION = 6;
+    public static final int PROTOCOL_VERSION = 7;
 
     /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
@@ -32,14 +33,10 @@ public final class FrameCodec {
 
     private static final int HELLO = 1;
     private static final int JOIN = 2;
-    private static final int STORE_REQUEST = 3;
-    private static final int LEAVING = 4;
-    private static final int LOCATE = 5;
-    private static final int HERE_I_AM = 6;
-    private static final int ELASTIC = 7;
-    private static final int PARKED = 8;
-    private static final int ALIVE = 9;
-    private static final int WAITS = 10;
+    private static final int HERE_I_AM = 3;
+    private static final int ELASTIC = 4;
+    private static final int PARKED = 5;
+    private static final int ALIVE = 6;
     private static final int REFUSED = 16;
     private static final int PEER_TABLE = 17;
     private static final int STORE_REPLY = 18;
@@ -50,6 +47,14 @@ public final class FrameCodec {
     private static final int WHERE_ARE_YOU = 23;
     private static final int REGROUP = 24;
     private static final int NEXT_ROUND = 25;
+
+    /** Types from here on are {@link Frame.ToLauncher}: the agent knows by the type alone that it forwards the frame. */
+    private static final int TO_LAUNCHER = 64;
+
+    private static final int STORE_REQUEST = TO_LAUNCHER;
+    private static final int LEAVING = TO_LAUNCHER + 1;
+    private static final int LOCATE = TO_LAUNCHER + 2;
+    private static final int WAITS = TO_LAUNCHER + 3;
 
     private static final int SET = 1;
     private static final int GET = 2;
@@ -88,6 +93,28 @@ public final class FrameCodec {
      * @throws IOException if the bytes are no frame of this protocol
      */
     public static Frame read(DataInputStream in) throws IOException {
+        return parse(readBody(in));
+    }
+
+    /**
+     * Reads the next frame at an agent. A frame to the launcher comes as {@link Frame.Forwarded}, unparsed.
+     *
+     * @throws EOFException if the stream ends, also within a frame
+     * @throws IOException if the bytes are no frame of this protocol
+     */
+    public static Frame readAtAgent(DataInputStream in) throws IOException {
+        byte[] body = readBody(in);
+        return Byte.toUnsignedInt(body[0]) < TO_LAUNCHER ? parse(body) : new Frame.Forwarded(withLength(body));
+    }
+
+    private static Bytes withLength(byte[] body) {
+        return Bytes.of(ByteBuffer.allocate(Integer.BYTES + body.length)
+                .putInt(body.length)
+                .put(body)
+                .array());
+    }
+
+    private static byte[] readBody(DataInputStream in) throws IOException {
         int length = in.readInt();
         if (length < 1 || length > MAX_FRAME_BYTES) {
             throw new IOException("control frame claims " + length + " bytes (allowed 1.." + MAX_FRAME_BYTES + ")");
@@ -97,6 +124,10 @@ public final class FrameCodec {
             throw new EOFException(
                     "control connection ended inside a frame: " + body.length + " of " + length + " bytes");
         }
+        return body;
+    }
+
+    private static Frame parse(byte[] body) throws IOException {
         try (DataInputStream fields = new DataInputStream(new ByteArrayInputStream(body))) {
             Frame frame = parse(fields);
             if (fields.available() > 0) {
@@ -104,7 +135,7 @@ public final class FrameCodec {
             }
             return frame;
         } catch (EOFException e) {
-            throw new IOException("control frame of " + length + " bytes is too short for its fields", e);
+            throw new IOException("control frame of " + body.length + " bytes is too short for its fields", e);
         }
     }
 
@@ -127,6 +158,8 @@ public final class FrameCodec {
                 out.writeLong(id);
                 writeCommand(command, out);
             }
+            case Frame.Forwarded(Bytes encoded) ->
+                out.write(encoded.toArray(), Integer.BYTES, encoded.length() - Integer.BYTES);
             case Frame.Leaving(String how, List<GroupWait> waits) -> {
                 out.writeByte(LEAVING);
                 writeString(how, out);

@@ -27,6 +27,11 @@ public record RankLocation(
         this(rank, inside, place, stack, inside, Optional.empty());
     }
 
+    /** The same, said of {@code rank}: the agent knows the rank of a worker, whatever the worker writes. */
+    public RankLocation withRank(int rank) {
+        return new RankLocation(rank, inside, place, stack, entered, awaiting);
+    }
+
     private static String cut(String text) {
         return text.length() <= MAX_TEXT ? text : text.substring(0, MAX_TEXT);
     }

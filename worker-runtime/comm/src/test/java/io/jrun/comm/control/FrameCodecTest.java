@@ -76,6 +76,15 @@ class FrameCodecTest {
 
     @ParameterizedTest
     @MethodSource("everyFrame")
+    void theAgentForwardsTheBytesOfAFrameToTheLauncher(Frame frame) throws IOException {
+        byte[] bytes = FrameCodec.encode(frame);
+        Frame atAgent = FrameCodec.readAtAgent(new DataInputStream(new ByteArrayInputStream(bytes)));
+        assertThat(atAgent).isEqualTo(frame instanceof Frame.ToLauncher ? new Frame.Forwarded(Bytes.of(bytes)) : frame);
+        assertThat(FrameCodec.encode(atAgent)).isEqualTo(bytes);
+    }
+
+    @ParameterizedTest
+    @MethodSource("everyFrame")
     void everyPrefixOfAFrameIsAnEarlyEnd(Frame frame) {
         byte[] bytes = FrameCodec.encode(frame);
         for (int length = 0; length < bytes.length; length++) {
