@@ -1,6 +1,7 @@
-/* What the machine's memory allows a collective of two processes, between two spinning barriers. allreduce: both add their
- * half of two shared float arrays and write the sum to both (x = y = x + y). broadcast: both copy their half of one array to
- * the other. alltoall: each copies its half of both inputs to its own output. Prints "bytes medianMicros GBps" per size.
+/* Measures the memory ceiling of a collective of two processes, between two spinning barriers. allreduce: each process adds
+ * its half of two shared float arrays and writes the sum to both arrays (x = y = x + y). broadcast: each process copies its
+ * half of one array to the other array. alltoall: each process copies its half of both inputs to its own output.
+ * Prints "bytes medianMicros GBps" for each size.
  * Usage: ceiling allreduce|broadcast|alltoall REPEATS BYTES... */
 #define _GNU_SOURCE
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Without GPUs: a worker for each 4 of a node's CPUs, bound to them. Submit it with: sbatch scripts/sbatch/cpus.sh train.jar
+# Without GPUs: one worker for every 4 CPUs of a node, bound to these CPUs.
+# Submit the script with: sbatch scripts/sbatch/cpus.sh train.jar
 #SBATCH --job-name=train
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A long training in pieces. Two minutes before the time limit workers are asked for a checkpoint (SIGUSR1), which
-# World.checkpointRequested() tells them; Slurm starts the job again when the limit or a lost node has ended it, and the
-# program goes on from its checkpoint. Submit it with: sbatch scripts/sbatch/resume.sh train.jar --checkpoint DIR
+# A long training in several parts. Two minutes before the time limit Slurm sends SIGUSR1, and World.checkpointRequested()
+# becomes true in the workers. When the time limit or a lost node has ended the job, Slurm starts the job again, and the
+# program continues from its checkpoint. Submit the script with: sbatch scripts/sbatch/resume.sh train.jar --checkpoint DIR
 #SBATCH --job-name=train
 #SBATCH --nodes=2
 #SBATCH --gpus-per-node=8
@@ -11,6 +11,6 @@
 #SBATCH --open-mode=append
 #SBATCH --output=%x-%j.out
 
-# SLURM_RESTART_COUNT is set from the second start on.
+# Slurm sets SLURM_RESTART_COUNT from the second start on.
 [ -z "${SLURM_RESTART_COUNT:-}" ] || set -- "$@" --resume
 exec "${JRUN:-jrun}" "$@"

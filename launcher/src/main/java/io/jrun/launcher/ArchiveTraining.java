@@ -16,8 +16,8 @@ import java.util.List;
  * scripts/jrun-archive.
  */
 final class ArchiveTraining {
-    /** Set to a folder for logs, makes {@link JRunCommand} rehearse instead of run. */
-    static final String PROPERTY = "jrun.rehearsal";
+    /** A folder for logs. If the property is set, {@link JRunCommand} runs the training jobs instead of a job. */
+    static final String PROPERTY = "jrun.archive.training";
 
     /** Below the working directory; there, since a path may have spaces. */
     private static final String CLASS_LISTS = "classes";
