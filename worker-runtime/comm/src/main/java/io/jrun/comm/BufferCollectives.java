@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  */
 public interface BufferCollectives extends MemoryCollectives {
     /** Number of this rank in the group, 0 to size-1. */
-    int rank();
+    int groupRank();
 
     /** Number of members of the group. */
     int size();
@@ -277,7 +277,7 @@ public interface BufferCollectives extends MemoryCollectives {
     }
 
     private @Nullable Buffer atRoot(@Nullable Buffer buffer, int root) {
-        return rank() == root ? buffer : null;
+        return groupRank() == root ? buffer : null;
     }
 
     /** The memory of a buffer that only the root uses. */

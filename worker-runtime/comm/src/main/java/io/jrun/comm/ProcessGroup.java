@@ -22,9 +22,9 @@ import java.util.List;
  * <p>Thread-safe; but two threads that call collectives on one group must agree about their order with the other ranks.
  */
 public interface ProcessGroup extends BufferCollectives, AutoCloseable {
-    /** This rank's number in the group, 0 to size-1. */
+    /** Number of this rank in the group, 0 to size-1. */
     @Override
-    int rank();
+    int groupRank();
 
     /** Number of members. */
     @Override

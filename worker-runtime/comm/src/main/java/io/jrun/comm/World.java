@@ -7,7 +7,7 @@ import java.util.List;
  * {@link Distributed#init()} or by {@code LocalWorld}. Thread-safe.
  */
 public interface World extends AutoCloseable {
-    /** This rank's number in the job, 0 to size-1. */
+    /** World rank: number of this rank in the job, 0 to size-1. {@link ProcessGroup#groupRank()} is its number in a group. */
     int rank();
 
     /** Number of ranks of the job. */

@@ -96,7 +96,7 @@ class AsyncTest {
     /** Between any two ranks as many either way. */
     private static long[] exchanged(ProcessGroup group) {
         long[] counts = new long[RANKS];
-        Arrays.setAll(counts, peer -> (group.rank() + peer) % RANKS);
+        Arrays.setAll(counts, peer -> (group.groupRank() + peer) % RANKS);
         return counts;
     }
 
@@ -125,7 +125,7 @@ class AsyncTest {
 
     /** Its output, then everybody's input buffers as it has left them. */
     private static List<String> call(ProcessGroup group, Form form) {
-        int[] in = Arrays.copyOfRange(everybodys(), group.rank() * ALL, (group.rank() + 1) * ALL);
+        int[] in = Arrays.copyOfRange(everybodys(), group.groupRank() * ALL, (group.groupRank() + 1) * ALL);
         int[] out = new int[ALL];
         int[] left = new int[RANKS * ALL];
         form.called().run(group, MemorySegment.ofArray(in), MemorySegment.ofArray(out));

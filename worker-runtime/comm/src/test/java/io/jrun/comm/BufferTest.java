@@ -23,7 +23,7 @@ class BufferTest {
         private static final DataType TYPE = DataType.I64;
 
         void all() {
-            int rank = group.rank();
+            int rank = group.groupRank();
             compare(5, 5, (in, out) -> group.broadcast(out.memory(), TYPE, 5, 1), (in, out) -> group.broadcast(out, 1));
             compare(
                     5,
@@ -115,7 +115,9 @@ class BufferTest {
         }
 
         private long[] elements(long count) {
-            return LongStream.range(0, count).map(i -> 100 * i + group.rank()).toArray();
+            return LongStream.range(0, count)
+                    .map(i -> 100 * i + group.groupRank())
+                    .toArray();
         }
 
         private static Buffer buffer(long... elements) {
@@ -164,7 +166,7 @@ class BufferTest {
                     .hasMessage("allGatherV: input and output have different types, i32 and i64");
             refused(group, () -> Buffer.ofHost(MemorySegment.ofArray(new int[5]), DataType.I32, 6))
                     .hasMessage("a buffer of 6 elements of i32 in 20 bytes of memory (expected 0 to 5 elements)");
-            group.gather(five, group.rank() == 0 ? ints(10) : ints(1), 0);
+            group.gather(five, group.groupRank() == 0 ? ints(10) : ints(1), 0);
         });
     }
 

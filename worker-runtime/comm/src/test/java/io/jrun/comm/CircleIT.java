@@ -46,7 +46,7 @@ class CircleIT {
     void receivesFromEachOtherAreNamedOnEveryRank() {
         Map<Integer, CommException> failures = failures(
                 options(3, TransportKind.SHM),
-                group -> group.recv(one(), DataType.I32, 1, (group.rank() + 1) % group.size()));
+                group -> group.recv(one(), DataType.I32, 1, (group.groupRank() + 1) % group.size()));
 
         assertThat(failures).hasSize(3).allSatisfy((_, failure) -> {
             assertThat(failure.code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH);
@@ -61,7 +61,7 @@ class CircleIT {
     @Test
     void aReceiveAndACollectiveThatWaitForEachOtherAreNamed() {
         Map<Integer, CommException> failures = failures(options(3, TransportKind.TCP), group -> {
-            if (group.rank() == 2) {
+            if (group.groupRank() == 2) {
                 group.recv(one(), DataType.I32, 1, 1);
             }
             group.barrier();
@@ -79,7 +79,7 @@ class CircleIT {
     @Test
     void whoHasAnotherThreadIsInNoCircle() {
         Map<Integer, CommException> failures = failures(options(2, TransportKind.SHM), group -> {
-            if (group.rank() == 0) {
+            if (group.groupRank() == 0) {
                 group.recv(one(), DataType.I32, 1, 1);
                 group.recv(one(), DataType.I32, 1, 1);
             } else {

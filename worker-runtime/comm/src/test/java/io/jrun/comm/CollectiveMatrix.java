@@ -49,7 +49,7 @@ final class CollectiveMatrix {
         this.kind = kind;
         this.arena = arena;
         this.size = group.size();
-        this.rank = group.rank();
+        this.rank = group.groupRank();
         long bytes = kind == Buffers.REGISTERED ? maxBlockBytes * size : 0;
         this.registeredInput = group.allocate(bytes);
         this.registeredOutput = group.allocate(bytes);

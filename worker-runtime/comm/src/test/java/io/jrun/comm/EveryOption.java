@@ -24,7 +24,7 @@ final class EveryOption {
 
     private EveryOption(ProcessGroup group) {
         this.group = group;
-        this.rank = group.rank();
+        this.rank = group.groupRank();
         this.size = group.size();
         this.sum = size * (size + 1) / 2f;
     }

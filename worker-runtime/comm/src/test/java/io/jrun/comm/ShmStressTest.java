@@ -47,7 +47,7 @@ class ShmStressTest {
 
         Course(ProcessGroup group) {
             this.group = group;
-            this.own = new SplittableRandom(SEED * 31 + group.rank() + 1);
+            this.own = new SplittableRandom(SEED * 31 + group.groupRank() + 1);
             this.registered = group.allocate((long) LARGE_COUNT * Long.BYTES);
             this.all = MemorySegment.ofArray(new long[COUNTS[COUNTS.length - 1] * group.size()]);
         }
@@ -89,16 +89,16 @@ class ShmStressTest {
         private void reduce(MemorySegment memory, int count, int operation) {
             int root = operation % group.size();
             group.reduce(memory, DataType.I64, count, ReduceOp.SUM, root);
-            if (group.rank() == root) {
+            if (group.groupRank() == root) {
                 check(memory, 0, count, operation, "sum at root", sum(operation), group.size());
             } else {
-                check(memory, 0, count, operation, "part of a sum", value(operation, group.rank()), 1);
+                check(memory, 0, count, operation, "part of a sum", value(operation, group.groupRank()), 1);
             }
         }
 
         private void reduceScatter(MemorySegment memory, int count, int operation) {
             group.reduceScatter(memory, all, DataType.I64, count, ReduceOp.SUM);
-            long before = (long) group.rank() * count * group.size();
+            long before = (long) group.groupRank() * count * group.size();
             check(all, 0, count, operation, "block of a sum", sum(operation) + before, group.size());
         }
 
@@ -115,27 +115,34 @@ class ShmStressTest {
 
         private void gather(MemorySegment memory, int count, int operation) {
             int root = operation % group.size();
-            group.gather(memory, group.rank() == root ? all : null, DataType.I64, count, root);
-            if (group.rank() == root) {
+            group.gather(memory, group.groupRank() == root ? all : null, DataType.I64, count, root);
+            if (group.groupRank() == root) {
                 checkBlocks(count, operation, "block at root", 0);
             }
         }
 
         private void allToAll(MemorySegment memory, int count, int operation) {
             group.allToAll(memory, all, DataType.I64, count);
-            checkBlocks(count, operation, "exchanged block", group.rank() * count);
+            checkBlocks(count, operation, "exchanged block", group.groupRank() * count);
         }
 
         private void scatter(MemorySegment memory, int count, int operation) {
             int root = operation % group.size();
-            group.scatter(group.rank() == root ? memory : null, all, DataType.I64, count, root);
-            check(all, 0, count, operation, "scattered block", value(operation, root) + (long) group.rank() * count, 1);
+            group.scatter(group.groupRank() == root ? memory : null, all, DataType.I64, count, root);
+            check(
+                    all,
+                    0,
+                    count,
+                    operation,
+                    "scattered block",
+                    value(operation, root) + (long) group.groupRank() * count,
+                    1);
         }
 
         /** Everybody sends to the right and receives from the left, at once. */
         private void passRound(MemorySegment memory, int count, int operation) {
-            int right = (group.rank() + 1) % group.size();
-            int left = Math.floorMod(group.rank() - 1, group.size());
+            int right = (group.groupRank() + 1) % group.size();
+            int left = Math.floorMod(group.groupRank() - 1, group.size());
             MemorySegment received = memory.equals(registered) ? heap : registered;
             Work sent = group.sendAsync(memory, DataType.I64, count, right);
             group.recv(received, DataType.I64, count, left);
@@ -145,7 +152,7 @@ class ShmStressTest {
 
         private void fill(MemorySegment memory, int count, int operation) {
             for (int i = 0; i < count; i++) {
-                memory.setAtIndex(ValueLayout.JAVA_LONG, i, value(operation, group.rank()) + i);
+                memory.setAtIndex(ValueLayout.JAVA_LONG, i, value(operation, group.groupRank()) + i);
             }
         }
 

@@ -104,13 +104,13 @@ final class WorkerPrograms {
         }
 
         private static void goRound(ProcessGroup group, MemorySegment data, int count) {
-            int next = (group.rank() + 1) % group.size();
-            int last = (group.rank() + group.size() - 1) % group.size();
-            if (group.rank() == 0) {
+            int next = (group.groupRank() + 1) % group.size();
+            int last = (group.groupRank() + group.size() - 1) % group.size();
+            if (group.groupRank() == 0) {
                 group.send(data, DataType.F32, count, next);
             }
             group.recv(data, DataType.F32, count, last);
-            if (group.rank() != 0) {
+            if (group.groupRank() != 0) {
                 group.send(data, DataType.F32, count, next);
             }
         }

@@ -20,7 +20,7 @@ record BenchCase(
     }
 
     int rank() {
-        return group.rank();
+        return group.groupRank();
     }
 
     /** What {@code rank} contributes at {@code index}. */

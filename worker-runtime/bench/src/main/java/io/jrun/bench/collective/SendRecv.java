@@ -24,7 +24,7 @@ final class SendRecv implements BenchedOperation {
         if (group.size() == 1) {
             return;
         }
-        int successor = (group.rank() + 1) % group.size();
+        int successor = (group.groupRank() + 1) % group.size();
         Work sent = group.sendAsync(cell.input(), cell.type(), cell.total(), successor);
         group.recv(cell.result(), cell.type(), cell.total(), predecessor(group));
         sent.await(DEADLINE);
@@ -37,6 +37,6 @@ final class SendRecv implements BenchedOperation {
     }
 
     private static int predecessor(ProcessGroup group) {
-        return (group.rank() + group.size() - 1) % group.size();
+        return (group.groupRank() + group.size() - 1) % group.size();
     }
 }

@@ -8,7 +8,7 @@ import java.util.List;
  * What a backend knows of its group.
  *
  * @param name unique among the groups of a round and equal on all members; ASCII letters, digits, '.' and '-'
- * @param rank this rank's group rank
+ * @param groupRank of this rank
  * @param members by group rank; {@code Peer.rank()} is the world rank
  * @param deterministic whether floating point results must not depend on transport, topology or how data is split: every
  *     element is folded in ascending group rank
@@ -20,7 +20,7 @@ import java.util.List;
 public record GroupContext(
         WorldContext world,
         String name,
-        int rank,
+        int groupRank,
         List<Peer> members,
         boolean deterministic,
         String algorithm,
@@ -35,17 +35,18 @@ public record GroupContext(
     public GroupContext(
             WorldContext world,
             String name,
-            int rank,
+            int groupRank,
             List<Peer> members,
             boolean deterministic,
             Duration lateWarning,
             GroupHealth health) {
-        this(world, name, rank, members, deterministic, "", lateWarning, health, new WaitTimes());
+        this(world, name, groupRank, members, deterministic, "", lateWarning, health, new WaitTimes());
     }
 
     /** The same members, of one health with this, under another name and with waits of its own. */
     public GroupContext withName(String newName, WaitTimes newWaits) {
-        return new GroupContext(world, newName, rank, members, deterministic, algorithm, lateWarning, health, newWaits);
+        return new GroupContext(
+                world, newName, groupRank, members, deterministic, algorithm, lateWarning, health, newWaits);
     }
 
     /** Number of members. */

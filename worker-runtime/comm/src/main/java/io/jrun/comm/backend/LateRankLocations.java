@@ -38,7 +38,7 @@ final class LateRankLocations {
         this.group = group;
         this.call = call.copy(); // Answers may come when it is over.
         this.asked = ranks.stream()
-                .filter(rank -> rank != group.rank())
+                .filter(rank -> rank != group.groupRank())
                 .distinct()
                 .limit(MAX_ASKED)
                 .toList();
@@ -74,7 +74,7 @@ final class LateRankLocations {
     boolean areToldByAnother() {
         for (int i = 0; i < asked.size(); i++) {
             RankLocation location = answer(i);
-            if (location != null && isInside(location) && asked.get(i) < group.rank()) {
+            if (location != null && isInside(location) && asked.get(i) < group.groupRank()) {
                 return true;
             }
         }

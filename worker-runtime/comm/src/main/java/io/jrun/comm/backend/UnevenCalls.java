@@ -111,7 +111,7 @@ final class UnevenCalls {
 
     private void allGather(Call call) {
         Blocks blocks = call.blocks(group.size());
-        fill(call.input(), slice(call.output(), call, blocks, group.rank()));
+        fill(call.input(), slice(call.output(), call, blocks, group.groupRank()));
         for (int rank = 0; rank < group.size(); rank++) {
             MemorySegment block = slice(call.output(), call, blocks, rank);
             step(call, OpKind.BROADCAST, blocks.count(rank), rank, block, block);
@@ -122,7 +122,7 @@ final class UnevenCalls {
         Blocks blocks = call.blocks(group.size());
         for (int rank = 0; rank < group.size(); rank++) {
             MemorySegment block = slice(call.input(), call, blocks, rank);
-            if (rank == group.rank()) {
+            if (rank == group.groupRank()) {
                 fill(block, call.output().asSlice(0, block.byteSize()));
                 block = call.output();
             }
@@ -133,10 +133,10 @@ final class UnevenCalls {
     private void gather(Call call) {
         Blocks blocks = call.blocks(group.size());
         long stride = blocks.longest() * call.type().sizeBytes();
-        boolean isRoot = group.rank() == call.root();
+        boolean isRoot = group.groupRank() == call.root();
         MemorySegment memory = scratch.of(stride * (group.size() + 1));
         MemorySegment gathered = isRoot ? memory.asSlice(stride, stride * group.size()) : MemorySegment.NULL;
-        fill(call.input(), memory.asSlice(0, bytes(call, blocks, group.rank())));
+        fill(call.input(), memory.asSlice(0, bytes(call, blocks, group.groupRank())));
         step(call, OpKind.GATHER, blocks.longest(), call.root(), memory.asSlice(0, stride), gathered);
         for (int rank = 0; isRoot && rank < group.size(); rank++) {
             fill(gathered.asSlice(rank * stride), slice(call.output(), call, blocks, rank));
@@ -146,7 +146,7 @@ final class UnevenCalls {
     private void scatter(Call call) {
         Blocks blocks = call.blocks(group.size());
         long stride = blocks.longest() * call.type().sizeBytes();
-        boolean isRoot = group.rank() == call.root();
+        boolean isRoot = group.groupRank() == call.root();
         MemorySegment memory = scratch.of(stride * (group.size() + 1));
         MemorySegment scattered = isRoot ? memory.asSlice(stride, stride * group.size()) : MemorySegment.NULL;
         for (int rank = 0; isRoot && rank < group.size(); rank++) {
@@ -154,7 +154,7 @@ final class UnevenCalls {
             fill(block, scattered.asSlice(rank * stride, block.byteSize()));
         }
         step(call, OpKind.SCATTER, blocks.longest(), call.root(), scattered, memory.asSlice(0, stride));
-        fill(memory, call.output().asSlice(0, bytes(call, blocks, group.rank())));
+        fill(memory, call.output().asSlice(0, bytes(call, blocks, group.groupRank())));
     }
 
     private void allToAll(Call call, Sizes sizes) {

@@ -240,7 +240,7 @@ final class GroupRuntime {
         }
         poison(new CommException(
                 ErrorCode.ABORTED,
-                "group " + context.name() + " was aborted by " + context.describe(context.rank()) + ": " + cause));
+                "group " + context.name() + " was aborted by " + context.describe(context.groupRank()) + ": " + cause));
     }
 
     /** An operation has failed; returns the cause that all ranks report, for which the group has. */
@@ -300,7 +300,7 @@ final class GroupRuntime {
         if (!haveEnded(others, grace) || !haveEnded(receiving, grace.atMost(GroupRegistry.RECEIVE_GRACE))) {
             poison(new CommException(
                     ErrorCode.ABORTED,
-                    "group " + context.name() + " was closed by " + context.describe(context.rank())
+                    "group " + context.name() + " was closed by " + context.describe(context.groupRank())
                             + " while operations were pending that did not end within a grace of "
                             + grace.timeout().toSeconds() + " s, or receives within "
                             + GroupRegistry.RECEIVE_GRACE.toMillis()

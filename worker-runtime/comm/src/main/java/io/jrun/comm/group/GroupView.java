@@ -55,12 +55,12 @@ final class GroupView implements ProcessGroup {
         this.options = options;
         this.callOptions = callOptions;
         this.requests = new OperationRequests(
-                runtime.context().rank(), runtime.context().size());
+                runtime.context().groupRank(), runtime.context().size());
     }
 
     @Override
-    public int rank() {
-        return runtime.context().rank();
+    public int groupRank() {
+        return runtime.context().groupRank();
     }
 
     @Override
@@ -366,7 +366,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public ProcessGroup newGroup(List<Integer> groupRanks, GroupOptions newOptions) {
-        ArgumentChecks.members(groupRanks, rank(), size());
+        ArgumentChecks.members(groupRanks, groupRank(), size());
         return open(runtime.nameOfNewGroup(groupRanks), groupRanks, newOptions);
     }
 
@@ -437,7 +437,7 @@ final class GroupView implements ProcessGroup {
         if (callOptions.isPlain()) {
             return Backend::run;
         }
-        boolean takes = request.kind() != OpKind.REDUCE || request.root() == rank();
+        boolean takes = request.kind() != OpKind.REDUCE || request.root() == groupRank();
         boolean isInPlace = request.kind() != OpKind.REDUCE_SCATTER;
         if (isInPlace && takes && callOptions.wire() == null) {
             Conversion conversion = conversion(request.type());
@@ -449,7 +449,7 @@ final class GroupView implements ProcessGroup {
         Blocks blocks = Blocks.equal(request.count(), isInPlace ? 1 : size());
         Blocks all = request.uneven() == null ? blocks : request.uneven();
         Buffers input = Buffers.of(request.input(), all.total());
-        Buffers output = isInPlace ? input : Buffers.of(request.output(), all.count(rank()));
+        Buffers output = isInPlace ? input : Buffers.of(request.output(), all.count(groupRank()));
         return packing(request, input, output, takes);
     }
 

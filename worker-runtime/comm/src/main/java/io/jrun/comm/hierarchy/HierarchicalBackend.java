@@ -184,8 +184,9 @@ final class HierarchicalBackend implements Backend {
 
     // A rank that fails tells those on its node by this way too: they may be waiting for the network.
     private static Backend openFlat(SubBackends parts, Topology topology, GroupContext group, TcpBackendFactory tcp) {
-        List<Integer> others =
-                topology.local().stream().filter(rank -> rank != group.rank()).toList();
+        List<Integer> others = topology.local().stream()
+                .filter(rank -> rank != group.groupRank())
+                .toList();
         List<Integer> all = IntStream.range(0, group.size()).boxed().toList();
         Backend backend = tcp.create(group, parts::failed, Set.copyOf(others));
         parts.add(group, all, backend);

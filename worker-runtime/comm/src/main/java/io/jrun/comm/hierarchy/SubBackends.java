@@ -27,7 +27,7 @@ final class SubBackends implements AutoCloseable {
         return new GroupContext(
                 group.world(),
                 group.name(),
-                groupRanks.indexOf(group.rank()),
+                groupRanks.indexOf(group.groupRank()),
                 members,
                 group.deterministic(),
                 group.algorithm(),

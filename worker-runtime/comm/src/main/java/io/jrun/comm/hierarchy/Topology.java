@@ -52,7 +52,7 @@ final class Topology {
             Peer member = group.members().get(rank);
             byNode.computeIfAbsent(member.nodeRank(), _ -> new ArrayList<>()).add(rank);
         }
-        return new Topology(List.copyOf(byNode.values()), group.rank());
+        return new Topology(List.copyOf(byNode.values()), group.groupRank());
     }
 
     /** Group ranks by node. */

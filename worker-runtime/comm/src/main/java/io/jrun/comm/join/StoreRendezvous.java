@@ -18,7 +18,7 @@ record StoreRendezvous(Store store) implements GroupRendezvous {
     @Override
     public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {
         String key = StoreClient.RESERVED + "rendezvous/" + group.world().round() + "/" + group.name();
-        if (group.rank() == 0) {
+        if (group.groupRank() == 0) {
             byte[] offered = offer.get();
             store.set(key, offered);
             return offered;

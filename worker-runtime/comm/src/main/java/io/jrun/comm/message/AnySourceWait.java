@@ -61,7 +61,7 @@ final class AnySourceWait {
         List<String> left = new ArrayList<>();
         for (int source = 0; source < group.size(); source++) {
             String how = group.health().departure(source);
-            if (how != null && source != group.rank()) {
+            if (how != null && source != group.groupRank()) {
                 left.add(group.describe(source) + " " + how);
             }
         }
@@ -73,7 +73,7 @@ final class AnySourceWait {
         String more = left.size() > named ? " and " + (left.size() - named) + " more" : "";
         return new CommException(
                 ErrorCode.PEER_LOST,
-                String.join(", ", left.subList(0, named)) + more + " while " + group.describe(group.rank())
+                String.join(", ", left.subList(0, named)) + more + " while " + group.describe(group.groupRank())
                         + " waited in " + receive.describe() + " on group " + group.name()
                         + ": nobody is left who could send.");
     }

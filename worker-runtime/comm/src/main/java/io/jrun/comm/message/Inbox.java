@@ -187,7 +187,7 @@ public final class Inbox implements PendingOperations {
     private boolean readAny(Backend backend, Call call, PostedReceive mine) {
         boolean any = false;
         for (int source = 0; source < group.size(); source++) {
-            any |= source != group.rank() && read(backend, call, mine, source, true);
+            any |= source != group.groupRank() && read(backend, call, mine, source, true);
         }
         return any;
     }
@@ -286,7 +286,7 @@ public final class Inbox implements PendingOperations {
         return new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 mine.describe() + " on group " + group.name() + " timed out after "
-                        + mine.deadline().timeout().toSeconds() + " s: " + group.describe(group.rank())
+                        + mine.deadline().timeout().toSeconds() + " s: " + group.describe(group.groupRank())
                         + " has got no message that fits. Look at the tags, and at what the senders do."
                         + heldBack());
     }
@@ -301,7 +301,7 @@ public final class Inbox implements PendingOperations {
                     text.append(" Before anything else of ")
                             .append(group.describe(source))
                             .append(" comes its ");
-                    text.append(message.envelope().describe(message.sequence(), group.rank()));
+                    text.append(message.envelope().describe(message.sequence(), group.groupRank()));
                     text.append(
                             ", which is held back: it has no recv, and with it the messages that have none would exceed ");
                     text.append(Messages.MAX_UNEXPECTED_BYTES).append(" bytes.");

@@ -101,8 +101,8 @@ final class MessageMatcher {
     private CommException mismatch(int source, long sequence, Envelope envelope, PostedReceive receive) {
         return new CommException(
                 ErrorCode.COLLECTIVE_MISMATCH,
-                describe(source) + " called " + envelope.describe(sequence, group.rank()) + ", "
-                        + describe(group.rank()) + " called " + receive.describe() + " on group " + group.name()
+                describe(source) + " called " + envelope.describe(sequence, group.groupRank()) + ", "
+                        + describe(group.groupRank()) + " called " + receive.describe() + " on group " + group.name()
                         + ". A message and its receive must have the same type and count.");
     }
 

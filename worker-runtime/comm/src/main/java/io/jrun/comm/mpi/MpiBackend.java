@@ -50,7 +50,7 @@ final class MpiBackend implements Backend {
         try (NativeBuffers buffers = NativeBuffers.of(call, group.size())) {
             int code = communicate(call, buffers, communicator());
             mpi.library.check(code, call.describe() + " on group " + group.name());
-            if (call.op() == ReduceOp.AVG && (call.kind() != OpKind.REDUCE || group.rank() == call.root())) {
+            if (call.op() == ReduceOp.AVG && (call.kind() != OpKind.REDUCE || group.groupRank() == call.root())) {
                 Kernels.of(call.type()).divide(buffers.output().address(), group.size(), call.count());
             }
             buffers.deliver();
@@ -69,7 +69,7 @@ final class MpiBackend implements Backend {
         MemorySegment type = mpi.types.type(call.type());
         int count = (int) call.count();
         int root = call.root();
-        boolean isRoot = group.rank() == root;
+        boolean isRoot = group.groupRank() == root;
         // Variables, since a condition among the arguments of invokeExact would be an Object.
         MemorySegment gathered = isRoot ? ownOr(in, out, in) : in;
         MemorySegment scattered = isRoot ? ownOr(out, in, out) : out;

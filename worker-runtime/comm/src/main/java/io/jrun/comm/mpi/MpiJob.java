@@ -115,7 +115,7 @@ public final class MpiJob implements GroupRendezvous {
     /** As {@link GroupRendezvous}, over a communicator of the group's members; MPI knows no deadline here. */
     @Override
     public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {
-        byte[] offered = group.rank() == 0 ? offer.get() : new byte[0];
+        byte[] offered = group.groupRank() == 0 ? offer.get() : new byte[0];
         MemorySegment members = mpi.communicator(MpiBackend.worldRanks(group), RENDEZVOUS_TAG);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment message = arena.allocate(Integer.BYTES + LINE_BYTES);

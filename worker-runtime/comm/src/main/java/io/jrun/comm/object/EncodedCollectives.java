@@ -30,13 +30,13 @@ public final class EncodedCollectives implements ObjectCollectives {
     @Override
     public <T> T broadcast(@Nullable T value, int root, Codec<T> codec) {
         ArgumentChecks.rank(OpKind.BROADCAST, "root", root, group.size());
-        EncodedObject mine = group.rank() == root ? EncodedObject.of(value, codec) : EncodedObject.NOTHING;
+        EncodedObject mine = group.groupRank() == root ? EncodedObject.of(value, codec) : EncodedObject.NOTHING;
         long[] size = {mine.size()};
         group.broadcast(MemorySegment.ofArray(size), DataType.I64, 1, root);
         check(OpKind.BROADCAST, root, size[0], mine);
-        byte[] bytes = group.rank() == root ? mine.bytes() : new byte[(int) size[0]];
+        byte[] bytes = group.groupRank() == root ? mine.bytes() : new byte[(int) size[0]];
         group.broadcast(MemorySegment.ofArray(bytes), DataType.U8, size[0], root);
-        return group.rank() == root && value != null ? value : decode(OpKind.BROADCAST, root, bytes, codec);
+        return group.groupRank() == root && value != null ? value : decode(OpKind.BROADCAST, root, bytes, codec);
     }
 
     @Override
@@ -53,7 +53,7 @@ public final class EncodedCollectives implements ObjectCollectives {
         ArgumentChecks.rank(OpKind.GATHER, "root", root, group.size());
         EncodedObject mine = EncodedObject.of(value, codec);
         long[] sizes = sizes(OpKind.GATHER, mine);
-        boolean isRoot = group.rank() == root;
+        boolean isRoot = group.groupRank() == root;
         int total = total(OpKind.GATHER, sizes);
         byte[] all = new byte[isRoot ? total : 0];
         group.gatherV(MemorySegment.ofArray(mine.bytes()), MemorySegment.ofArray(all), DataType.U8, root, sizes);
@@ -63,7 +63,7 @@ public final class EncodedCollectives implements ObjectCollectives {
     @Override
     public <T> T scatter(@Nullable List<T> values, int root, Codec<T> codec) {
         ArgumentChecks.rank(OpKind.SCATTER, "root", root, group.size());
-        List<EncodedObject> all = group.rank() == root ? encodeAll(values, codec) : List.of();
+        List<EncodedObject> all = group.groupRank() == root ? encodeAll(values, codec) : List.of();
         long[] sizes = new long[group.size()];
         for (int rank = 0; rank < all.size(); rank++) {
             sizes[rank] = all.get(rank).size();
@@ -73,7 +73,7 @@ public final class EncodedCollectives implements ObjectCollectives {
             check(OpKind.SCATTER, root, sizes[rank], all.isEmpty() ? EncodedObject.NOTHING : all.get(rank));
         }
         byte[] whole = all.isEmpty() ? new byte[0] : joined(all, total(OpKind.SCATTER, sizes));
-        byte[] mine = new byte[(int) sizes[group.rank()]];
+        byte[] mine = new byte[(int) sizes[group.groupRank()]];
         group.scatterV(MemorySegment.ofArray(whole), MemorySegment.ofArray(mine), DataType.U8, root, sizes);
         return decode(OpKind.SCATTER, root, mine, codec);
     }
@@ -81,7 +81,7 @@ public final class EncodedCollectives implements ObjectCollectives {
     @Override
     public <T> List<T> allToAll(List<T> values, Codec<T> codec) {
         int size = group.size();
-        int rank = group.rank();
+        int rank = group.groupRank();
         List<EncodedObject> mine = encodeAll(values, codec);
         long[] sizes = new long[size * size]; // by sender, then receiver
         long[] outgoing = mine.stream().mapToLong(EncodedObject::size).toArray();
@@ -135,7 +135,7 @@ public final class EncodedCollectives implements ObjectCollectives {
         long[] sizes = new long[group.size()];
         group.allGather(MemorySegment.ofArray(new long[] {mine.size()}), MemorySegment.ofArray(sizes), DataType.I64, 1);
         for (int rank = 0; rank < sizes.length; rank++) {
-            check(kind, rank, sizes[rank], rank == group.rank() ? mine : EncodedObject.NOTHING);
+            check(kind, rank, sizes[rank], rank == group.groupRank() ? mine : EncodedObject.NOTHING);
         }
         return sizes;
     }
@@ -172,7 +172,7 @@ public final class EncodedCollectives implements ObjectCollectives {
         for (int rank = 0; rank < sizes.length; rank++) {
             byte[] bytes = new byte[(int) sizes[rank]];
             System.arraycopy(all, at, bytes, 0, bytes.length);
-            values.add(rank == group.rank() ? own : decode(kind, rank, bytes, codec));
+            values.add(rank == group.groupRank() ? own : decode(kind, rank, bytes, codec));
             at += bytes.length;
         }
         return values;

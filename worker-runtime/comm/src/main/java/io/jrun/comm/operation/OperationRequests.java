@@ -14,10 +14,10 @@ import org.jspecify.annotations.Nullable;
  * Checks what callers pass and hands it on. What is wrong is a USAGE error before anything is sent, so that the group stays
  * usable.
  *
- * @param rank of the caller in its group
+ * @param groupRank of the caller
  * @param size of the group
  */
-public record OperationRequests(int rank, int size) {
+public record OperationRequests(int groupRank, int size) {
     /**
      * What becomes of a collective that has been checked. It gets the parts of a {@link OperationRequest}, and makes one only if it
      * has to keep it: a call that runs at once does without.
@@ -89,9 +89,10 @@ public record OperationRequests(int rank, int size) {
         if (kind == OpKind.SEND || peer != Messages.ANY_SOURCE) {
             ArgumentChecks.rank(kind, kind == OpKind.SEND ? "destination" : "source", peer, size);
         }
-        if (peer == rank || size == 1) {
+        if (peer == groupRank || size == 1) {
             throw new CommException(
-                    ErrorCode.USAGE, kind.methodName() + ": rank " + rank + " is the caller itself. Copy the buffer.");
+                    ErrorCode.USAGE,
+                    kind.methodName() + ": rank " + groupRank + " is the caller itself. Copy the buffer.");
         }
         long bytes = ArgumentChecks.blockBytes(kind, type, count, 1);
         if (kind == OpKind.SEND) {
@@ -115,7 +116,7 @@ public record OperationRequests(int rank, int size) {
     private <R extends @Nullable Object> R allGather(
             MemorySegment input, MemorySegment output, Division division, Handler<R> handler) {
         OpKind kind = OpKind.ALL_GATHER;
-        ArgumentChecks.readable(kind, "input", input, division.bytes(rank));
+        ArgumentChecks.readable(kind, "input", input, division.bytes(groupRank));
         ArgumentChecks.writable(kind, "output", output, division.totalBytes());
         apartOrInPlace(kind, output, input, division);
         return division.handOn(kind, ReduceOp.SUM, 0, input, output, handler);
@@ -136,7 +137,7 @@ public record OperationRequests(int rank, int size) {
         OpKind kind = OpKind.REDUCE_SCATTER;
         ArgumentChecks.reducible(kind, division.type(), op);
         ArgumentChecks.readable(kind, "input", input, division.totalBytes());
-        ArgumentChecks.writable(kind, "output", output, division.bytes(rank));
+        ArgumentChecks.writable(kind, "output", output, division.bytes(groupRank));
         apartOrInPlace(kind, input, output, division);
         return division.handOn(kind, op, 0, input, output, handler);
     }
@@ -165,9 +166,9 @@ public record OperationRequests(int rank, int size) {
             MemorySegment input, @Nullable MemorySegment output, int root, Division division, Handler<R> handler) {
         OpKind kind = OpKind.GATHER;
         ArgumentChecks.rank(kind, "root", root, size);
-        ArgumentChecks.readable(kind, "input", input, division.bytes(rank));
+        ArgumentChecks.readable(kind, "input", input, division.bytes(groupRank));
         MemorySegment target = MemorySegment.NULL;
-        if (rank == root) {
+        if (groupRank == root) {
             target = output == null ? MemorySegment.NULL : output;
             ArgumentChecks.writable(kind, "output", target, division.totalBytes());
             apartOrInPlace(kind, target, input, division);
@@ -199,9 +200,9 @@ public record OperationRequests(int rank, int size) {
             @Nullable MemorySegment input, MemorySegment output, int root, Division division, Handler<R> handler) {
         OpKind kind = OpKind.SCATTER;
         ArgumentChecks.rank(kind, "root", root, size);
-        ArgumentChecks.writable(kind, "output", output, division.bytes(rank));
+        ArgumentChecks.writable(kind, "output", output, division.bytes(groupRank));
         MemorySegment source = MemorySegment.NULL;
-        if (rank == root) {
+        if (groupRank == root) {
             source = input == null ? MemorySegment.NULL : input;
             ArgumentChecks.readable(kind, "input", source, division.totalBytes());
             apartOrInPlace(kind, source, output, division);
@@ -226,11 +227,11 @@ public record OperationRequests(int rank, int size) {
         OpKind kind = OpKind.ALL_TO_ALL;
         Division sent = uneven(kind, type, outgoing);
         Division received = uneven(kind, type, incoming);
-        if (outgoing[rank] != incoming[rank]) {
+        if (outgoing[groupRank] != incoming[groupRank]) {
             throw new CommException(
                     ErrorCode.USAGE,
-                    kind.methodName() + ": rank " + rank + " sends " + outgoing[rank]
-                            + " elements to itself but expects " + incoming[rank]);
+                    kind.methodName() + ": rank " + groupRank + " sends " + outgoing[groupRank]
+                            + " elements to itself but expects " + incoming[groupRank]);
         }
         checkAllToAll(input, sent, output, received);
         return handler.handle(kind, type, ReduceOp.SUM, 0, 0, input, output, sent.blocks(), received.blocks());
@@ -245,7 +246,7 @@ public record OperationRequests(int rank, int size) {
 
     /** {@code block} may be exactly this rank's block of {@code whole}. */
     private void apartOrInPlace(OpKind kind, MemorySegment whole, MemorySegment block, Division division) {
-        long offset = division.blocks().offset(rank) * division.type().sizeBytes();
-        ArgumentChecks.apartOrInPlace(kind, whole, division.totalBytes(), block, division.bytes(rank), offset);
+        long offset = division.blocks().offset(groupRank) * division.type().sizeBytes();
+        ArgumentChecks.apartOrInPlace(kind, whole, division.totalBytes(), block, division.bytes(groupRank), offset);
     }
 }

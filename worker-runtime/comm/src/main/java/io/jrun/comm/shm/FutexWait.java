@@ -147,7 +147,7 @@ final class FutexWait {
             throw new CommException(
                     ErrorCode.COLLECTIVE_TIMEOUT,
                     call.describe() + " on group " + group.name() + " timed out after "
-                            + call.timeout().toSeconds() + " s: " + group.describe(group.rank())
+                            + call.timeout().toSeconds() + " s: " + group.describe(group.groupRank())
                             + " still waits for " + positions.awaited(call, peer)
                             + ". A rank may be slow, stopped, or somewhere else in its program."
                             + late.places(call, positions.wanted(call, peer)));
@@ -157,7 +157,7 @@ final class FutexWait {
     private CommException lost(int peer, String how, Call call) {
         return new CommException(
                 ErrorCode.PEER_LOST,
-                group.describe(peer) + " " + how + " while " + group.describe(group.rank()) + " waited for it in "
+                group.describe(peer) + " " + how + " while " + group.describe(group.groupRank()) + " waited for it in "
                         + call.describe() + " on group " + group.name() + ". " + positions.all());
     }
 }

@@ -37,7 +37,7 @@ final class Mailboxes {
         this.waiting = waiting;
         this.mismatch = mismatch;
         this.pause = group.world().pause();
-        this.self = group.rank();
+        this.self = group.groupRank();
         this.size = group.size();
     }
 

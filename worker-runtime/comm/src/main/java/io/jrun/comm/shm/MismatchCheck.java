@@ -58,10 +58,10 @@ final class MismatchCheck {
 
     /** Ranks that cut a call differently would agree on its first pieces, and one might be through before the other. */
     private void comparePieces(int peer, Call call) {
-        long mine = SharedWords.plain(block.pieceBytes(group.rank()));
+        long mine = SharedWords.plain(block.pieceBytes(group.groupRank()));
         long theirs = SharedWords.plain(block.pieceBytes(peer));
         if (mine != theirs) {
-            throw written(call.describe() + " on group " + group.name() + ": " + group.describe(group.rank())
+            throw written(call.describe() + " on group " + group.name() + ": " + group.describe(group.groupRank())
                     + " cuts calls into pieces of " + mine + " bytes but " + group.describe(peer) + " of " + theirs
                     + ". Set JRUN_PIECE_BYTES and JRUN_CONNECTIONS alike on every rank.");
         }
@@ -82,8 +82,9 @@ final class MismatchCheck {
     private void compareBlocks(int peer, long entry, Call call) {
         Blocks theirs = blocks(entry);
         Blocks incoming = call.unevenIncoming();
-        boolean isSame =
-                incoming == null ? theirs.equals(call.uneven()) : theirs.count(group.rank()) == incoming.count(peer);
+        boolean isSame = incoming == null
+                ? theirs.equals(call.uneven())
+                : theirs.count(group.groupRank()) == incoming.count(peer);
         if (!isSame) {
             String called = describeUneven(call.sequence(), Fingerprint.of(call), entry);
             throw mismatch(peer, called, call);
@@ -123,9 +124,9 @@ final class MismatchCheck {
 
     private CommException mismatch(int peer, String theirs, Call call, String myMode) {
         String mine = call.describe() + myMode;
-        boolean peerFirst = peer < group.rank();
-        String first = peerFirst ? calledBy(peer, theirs) : calledBy(group.rank(), mine);
-        String second = peerFirst ? calledBy(group.rank(), mine) : calledBy(peer, theirs);
+        boolean peerFirst = peer < group.groupRank();
+        String first = peerFirst ? calledBy(peer, theirs) : calledBy(group.groupRank(), mine);
+        String second = peerFirst ? calledBy(group.groupRank(), mine) : calledBy(peer, theirs);
         return written(first + ", " + second + " on group " + group.name()
                 + ". All ranks must make the same calls in the same order. " + positions.all()
                 + stacksOfTheMissing(call));

@@ -25,7 +25,7 @@ final class PhaseSynchronization {
         this.block = block;
         this.waiting = waiting;
         this.mismatch = mismatch;
-        this.self = group.rank();
+        this.self = group.groupRank();
         this.size = group.size();
     }
 

@@ -54,8 +54,8 @@ final class ShmBackend implements Backend {
         this.mailboxes = new Mailboxes(group, control, block, waiting, mismatch);
         this.pause = group.world().pause();
         this.collectives = new ShmCollectives(group, block, steps, memory, this::makeStaging, pause, arena);
-        SharedWords.plain(block.pieceBytes(group.rank()), pieceBytes);
-        FutexWait.publish(block.present(group.rank()), 1, block.waiters(group.rank()));
+        SharedWords.plain(block.pieceBytes(group.groupRank()), pieceBytes);
+        FutexWait.publish(block.present(group.groupRank()), 1, block.waiters(group.groupRank()));
         if (SharedWords.add(block.attached(), 1) == size) {
             control.unlink();
         }
@@ -97,7 +97,7 @@ final class ShmBackend implements Backend {
         steps.enter(call, RegisteredMemory.NOWHERE, 0);
         List<Segment> byRank = mapEverywhere(call, Math.max(call.count(), MIN_REGION_BYTES));
         steps.leave(call);
-        return byRank.get(group.rank()).memory().asSlice(0, call.count());
+        return byRank.get(group.groupRank()).memory().asSlice(0, call.count());
     }
 
     /** The first failure that a rank has written to the control block is everybody's. */
@@ -175,8 +175,8 @@ final class ShmBackend implements Backend {
     /** Collective: makes this rank's segment of the next region, and maps everybody's, by rank. */
     private List<Segment> mapEverywhere(Call call, long bytes) {
         int region = memory.count();
-        Segment own =
-                Segment.create(regionName(region, group.rank()), bytes, bytes).orElseThrow(() -> taken(region));
+        Segment own = Segment.create(regionName(region, group.groupRank()), bytes, bytes)
+                .orElseThrow(() -> taken(region));
         List<Segment> byRank = new ArrayList<>();
         boolean done = false;
         try {
@@ -185,7 +185,9 @@ final class ShmBackend implements Backend {
             for (int rank = 0; rank < group.size(); rank++) {
                 String name = regionName(region, rank);
                 byRank.add(
-                        rank == group.rank() ? own : Segment.open(name, bytes).orElseThrow(() -> taken(region)));
+                        rank == group.groupRank()
+                                ? own
+                                : Segment.open(name, bytes).orElseThrow(() -> taken(region)));
             }
             steps.phase(call);
             pause.reached(call, "mapped");
@@ -196,12 +198,12 @@ final class ShmBackend implements Backend {
         } finally {
             own.unlink();
             byRank.forEach(done ? Segment::closeFile : Segment::close);
-            if (byRank.size() <= group.rank()) {
+            if (byRank.size() <= group.groupRank()) {
                 own.close();
             }
         }
         synchronized (mappings) {
-            memory.add(byRank, group.rank(), bytes);
+            memory.add(byRank, group.groupRank(), bytes);
         }
         return byRank;
     }

@@ -79,7 +79,7 @@ final class ShmCollectives {
         this.memory = memory;
         this.stagingSource = stagingSource;
         this.pause = pause;
-        this.self = group.rank();
+        this.self = group.groupRank();
         this.size = group.size();
         this.sources = new long[size];
         this.halves = new long[size];

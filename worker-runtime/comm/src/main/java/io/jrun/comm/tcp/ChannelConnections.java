@@ -123,7 +123,7 @@ final class ChannelConnections {
         if (closed || peer < 0) {
             return HandshakeReply.CLOSED;
         }
-        boolean ownCallStands = states[peer] == State.DIALING && worldRank(group.rank()) < worldRank;
+        boolean ownCallStands = states[peer] == State.DIALING && worldRank(group.groupRank()) < worldRank;
         if (ownCallStands || states[peer] == State.CONNECTED) {
             return HandshakeReply.DUPLICATE;
         }

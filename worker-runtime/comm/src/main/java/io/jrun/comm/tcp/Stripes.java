@@ -103,7 +103,7 @@ final class Stripes implements AutoCloseable {
             counts[rank] = cut.count(index);
             offsets[rank] = blocks.offset(rank) + cut.offset(index);
         }
-        Blocks own = Blocks.cut(blocks.count(group.rank()), slices);
+        Blocks own = Blocks.cut(blocks.count(group.groupRank()), slices);
         return call.part(
                 call.sequence(),
                 call.kind(),

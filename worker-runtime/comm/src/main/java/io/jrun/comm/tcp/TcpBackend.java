@@ -167,7 +167,7 @@ final class TcpBackend implements Backend {
     }
 
     private Set<Integer> neighbours() {
-        Set<Integer> result = FailureGossip.audience(group.rank(), group.size());
+        Set<Integer> result = FailureGossip.audience(group.groupRank(), group.size());
         result.addAll(alwaysTold);
         result.addAll(collectives.neighbours());
         messages.values().forEach(lane -> result.addAll(lane.neighbours()));
@@ -192,8 +192,8 @@ final class TcpBackend implements Backend {
 
     private TcpChannel openMessages(Direction direction) {
         boolean outgoing = direction.kind() == OpKind.SEND;
-        int sender = outgoing ? group.rank() : direction.peer();
-        int receiver = outgoing ? direction.peer() : group.rank();
+        int sender = outgoing ? group.groupRank() : direction.peer();
+        int receiver = outgoing ? direction.peer() : group.groupRank();
         return openLane(ChannelId.ofMessages(group, sender, receiver));
     }
 

@@ -113,7 +113,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
 
     @Override
     public int rank() {
-        return group.rank();
+        return group.groupRank();
     }
 
     @Override

@@ -22,7 +22,7 @@ class NewGroupTest {
             for (int time = 0; time < 2; time++) {
                 try (ProcessGroup group = world.newGroup(List.of(3, 0, 2))) {
                     assertThat(group.worldRank(0)).isEqualTo(3);
-                    assertThat(group.worldRank(group.rank())).isEqualTo(world.rank());
+                    assertThat(group.worldRank(group.groupRank())).isEqualTo(world.rank());
                     long[] all = new long[3];
                     group.allGather(
                             MemorySegment.ofArray(new long[] {world.rank()}),

@@ -50,12 +50,12 @@ public final class MpiPrograms {
                 reversed.allGather(MemorySegment.ofArray(mine), MemorySegment.ofArray(both), DataType.I64, 1);
                 check("order", both, new long[] {2, 0});
                 MemorySegment pair = MemorySegment.ofArray(new int[] {world.rank(), 7, 3, 9});
-                MemorySegment own2 = pair.asSlice(reversed.rank() * 8L, 8);
+                MemorySegment own2 = pair.asSlice(reversed.groupRank() * 8L, 8);
                 reversed.reduceScatter(pair, own2, DataType.I32, 2, ReduceOp.MAX);
                 check(
                         "in place",
                         own2.toArray(ValueLayout.JAVA_INT),
-                        reversed.rank() == 0 ? new int[] {2, 7} : new int[] {3, 9});
+                        reversed.groupRank() == 0 ? new int[] {2, 7} : new int[] {3, 9});
             }
             int next = (world.rank() + 1) % world.size();
             byte[] got = new byte[1];
@@ -70,7 +70,7 @@ public final class MpiPrograms {
 
     /** Rank r has r + 1 elements, all of them r. */
     private static void uneven(ProcessGroup group) {
-        int rank = group.rank();
+        int rank = group.groupRank();
         long[] mine = new long[rank + 1];
         Arrays.fill(mine, rank);
         MemorySegment gathered = MemorySegment.ofArray(new long[6]);

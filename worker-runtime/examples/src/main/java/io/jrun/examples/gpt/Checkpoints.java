@@ -40,7 +40,7 @@ final class Checkpoints {
         }
         Path folder = options.checkpoint().get();
         CheckpointDirectory directory = CheckpointDirectory.of(folder);
-        long[] step = {group.rank() == 0 ? directory.latest().orElse(-1) : -1};
+        long[] step = {group.groupRank() == 0 ? directory.latest().orElse(-1) : -1};
         group.broadcast(MemorySegment.ofArray(step), DataType.I64, 1, 0);
         if (step[0] < 0) {
             return 0;
@@ -68,7 +68,7 @@ final class Checkpoints {
     void save(long step) {
         if (options.checkpoint().isEmpty()) {
             progress.say("a checkpoint was asked for, but there is no --checkpoint=DIR");
-        } else if (group.rank() == 0) {
+        } else if (group.groupRank() == 0) {
             Map<String, String> metadata = Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder());
             Path written = CheckpointDirectory.of(options.checkpoint().get()).save(step, model, optimizer, metadata);
             progress.say("checkpoint " + written);

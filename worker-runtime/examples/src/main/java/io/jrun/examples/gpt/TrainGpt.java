@@ -111,7 +111,7 @@ public final class TrainGpt {
     private static void evaluate(GptOptions options, Gpt model, Corpus corpus, ProcessGroup group, Progress progress) {
         Windows windows = new Windows(corpus.heldOut(), options.model().context());
         double loss = Evaluation.heldOutLoss(model, windows, group);
-        if (group.rank() == 0) {
+        if (group.groupRank() == 0) {
             progress.say(String.format(
                     Locale.ROOT,
                     "held-out loss %.4f nats/byte (bigram baseline %.4f)",

@@ -38,7 +38,7 @@ public final class DistributedSampler {
 
     /** This rank's share among the members of {@code group}. */
     public static DistributedSampler of(long sampleCount, ProcessGroup group, SamplerOptions options) {
-        return new DistributedSampler(sampleCount, group.size(), group.rank(), options);
+        return new DistributedSampler(sampleCount, group.size(), group.groupRank(), options);
     }
 
     /** The share of {@code rank} among {@code ranks}. */

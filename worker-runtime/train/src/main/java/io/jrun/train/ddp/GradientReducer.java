@@ -294,7 +294,7 @@ class GradientReducer implements AutoCloseable {
     }
 
     private String who() {
-        return "rank " + group.worldRank(group.rank());
+        return "rank " + group.worldRank(group.groupRank());
     }
 
     /** Removes the hooks and moves gradients out of the group's memory. */

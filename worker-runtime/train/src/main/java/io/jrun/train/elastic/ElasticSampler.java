@@ -65,7 +65,7 @@ public final class ElasticSampler {
 
     /** This rank's part of the next batch; every rank of the group takes its own. */
     public Share next(ProcessGroup group) {
-        return next(group.rank(), group.size());
+        return next(group.groupRank(), group.size());
     }
 
     /**

@@ -20,7 +20,7 @@ final class TensorList {
     /** Fills an empty map with uninitialised tensors like those that {@code root} has in its own; collective. */
     static void share(ProcessGroup group, int root, Map<String, Tensor> tensors) {
         String text = group.objects().broadcast(describe(tensors), root, Codec.STRING);
-        if (group.rank() != root) {
+        if (group.groupRank() != root) {
             text.lines().map(line -> line.split(" ", FIELDS)).forEach(fields -> tensors.put(fields[2], empty(fields)));
         }
     }

@@ -138,13 +138,13 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
         group.broadcast(MemorySegment.ofArray(place), DataType.I64, place.length, root);
         StateBroadcast.run(group, tensors.values(), root);
         Map<String, Tensor> state = OptimizerState.of(optimizer, parameters);
-        if (group.rank() != root) {
+        if (group.groupRank() != root) {
             state.values().forEach(Tensor::close);
             state = new LinkedHashMap<>();
         }
         TensorList.share(group, root, state);
         StateBroadcast.run(group, state.values(), root);
-        if (group.rank() != root) {
+        if (group.groupRank() != root) {
             renewOptimizer(state);
             goTo(place[0], place[1]);
         }

@@ -79,7 +79,7 @@ final class GlooBackend implements Backend {
         MemorySegment in = buffers.input();
         MemorySegment out = buffers.output();
         Milliseconds timeout = left(call);
-        boolean isRoot = context.rank() == call.root();
+        boolean isRoot = context.groupRank() == call.root();
         return switch (call.kind()) {
             case BROADCAST -> {
                 BroadcastOptions options = new BroadcastOptions();
@@ -154,7 +154,7 @@ final class GlooBackend implements Backend {
     }
 
     private void finish(Call call, NativeBuffers buffers) {
-        boolean hasResult = call.kind() != OpKind.REDUCE || context.rank() == call.root();
+        boolean hasResult = call.kind() != OpKind.REDUCE || context.groupRank() == call.root();
         if (call.op() != ReduceOp.AVG || !hasResult) {
             return;
         }
@@ -226,7 +226,7 @@ final class GlooBackend implements Backend {
         GlooRendezvous current = meeting;
         if (current == null) {
             current = GlooRendezvous.open(
-                    context.rank(),
+                    context.groupRank(),
                     context.addresses(),
                     mine -> rendezvous.fromFirst(context, () -> mine, call.deadline()),
                     call.deadline().timeout());

@@ -36,9 +36,9 @@ final class NcclBackend implements Backend {
     @Override
     public void run(Call call) {
         if (call.kind() == OpKind.SEND) {
-            between(group.rank(), call.root()).run(call);
+            between(group.groupRank(), call.root()).run(call);
         } else if (call.kind() == OpKind.RECV) {
-            between(call.root(), group.rank()).run(call);
+            between(call.root(), group.groupRank()).run(call);
         } else {
             collectives.run(call);
         }
@@ -51,7 +51,7 @@ final class NcclBackend implements Backend {
                 _ -> channel(new GroupContext(
                         group.world(),
                         name,
-                        group.rank() == sender ? 0 : 1,
+                        group.groupRank() == sender ? 0 : 1,
                         List.of(group.members().get(sender), group.members().get(receiver)),
                         group.deterministic(),
                         group.lateWarning(),

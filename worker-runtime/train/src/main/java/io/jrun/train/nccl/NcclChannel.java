@@ -107,7 +107,7 @@ final class NcclChannel implements AutoCloseable {
     /** What NCCL has no call for, or only in new versions: a message for each block. Source: NCCL's user guide. */
     private void blocks(
             Call call, MemorySegment in, MemorySegment out, int type, MemorySegment comm, MemorySegment queue) {
-        boolean isRoot = group.rank() == call.root();
+        boolean isRoot = group.groupRank() == call.root();
         boolean all = call.kind() == OpKind.ALL_TO_ALL;
         boolean gather = call.kind() == OpKind.GATHER;
         long block = call.bytes();
@@ -127,7 +127,7 @@ final class NcclChannel implements AutoCloseable {
         MemorySegment current = communicator;
         if (current == null) {
             byte[] id = rendezvous.fromFirst(group, nccl::uniqueId, call.deadline());
-            current = nccl.begin(id, group.rank(), group.size());
+            current = nccl.begin(id, group.groupRank(), group.size());
             communicator = current;
             awaitState(current, call);
         }

@@ -119,7 +119,7 @@ class DdpEqualityTest {
         AtomicReferenceArray<List<float[]>> results = new AtomicReferenceArray<>(ranks);
         LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(deterministic), world -> {
             ProcessGroup group = world.group();
-            results.set(group.rank(), Training.parallel(world, options, rule, clearing, reducers));
+            results.set(group.groupRank(), Training.parallel(world, options, rule, clearing, reducers));
         });
         return Training.collect(results);
     }

@@ -313,7 +313,7 @@ class GlooBackendTest {
     }
 
     private static void movesUneven(ProcessGroup group, long[] counts) {
-        int rank = group.rank();
+        int rank = group.groupRank();
         int size = group.size();
         int root = size - 1;
         DataType type = DataType.I64;
@@ -394,7 +394,7 @@ class GlooBackendTest {
     }
 
     private static void moves(ProcessGroup group, long n, boolean heap, Arena arena) {
-        int rank = group.rank();
+        int rank = group.groupRank();
         int size = group.size();
         int root = size - 1;
         DataType type = DataType.I64;
@@ -430,7 +430,7 @@ class GlooBackendTest {
     }
 
     private static void reduces(ProcessGroup group, DataType type, ReduceOp op, Arena arena) {
-        int rank = group.rank();
+        int rank = group.groupRank();
         int size = group.size();
         MemorySegment whole = typed(arena, type, COUNT * size, i -> small(rank, i));
         LongUnaryOperator expected = i -> folded(op, small(0, i), small(1, i));
