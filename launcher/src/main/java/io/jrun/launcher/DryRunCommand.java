@@ -57,7 +57,7 @@ final class DryRunCommand {
                     job.workers().masterPort()));
         }
         RankMap ranks = Layout.place(nodes, LayoutRules.withoutGpus(job));
-        Layout.checkShown(ranks, job);
+        Layout.checkFilters(ranks, job);
         List<List<String>> commands = shortCommands(job, ranks);
         List<String> standingBy =
                 cluster.names().subList(members, cluster.hosts().size());
@@ -85,7 +85,7 @@ final class DryRunCommand {
                 here.gpus(),
                 job.workers().masterPort());
         RankMap ranks = Layout.place(List.of(node), LayoutRules.of(job));
-        Layout.checkShown(ranks, job);
+        Layout.checkFilters(ranks, job);
         return job.json()
                 ? List.of(JobJson.rankMap(ranks.placements(), commands(job, home, here, ranks)))
                 : DryRun.table(ranks.placements(), shortCommands(job, ranks));

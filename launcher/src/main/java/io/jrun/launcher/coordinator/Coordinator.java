@@ -227,7 +227,7 @@ public final class Coordinator {
 
     private void launch(int round, int restartCount, Membership membership) {
         if (round == 1) {
-            Layout.checkShown(membership.ranks(), job);
+            Layout.checkFilters(membership.ranks(), job);
             Layout.sharedDevices(membership.ranks(), job.workers().gpuVisibility())
                     .forEach(say);
         }

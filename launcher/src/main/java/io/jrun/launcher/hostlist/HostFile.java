@@ -6,16 +6,16 @@ import java.util.List;
 import java.util.OptionalInt;
 
 /**
- * A file with a host on each line: {@code node1 slots=8} as Open MPI and DeepSpeed write it, {@code node1:8} as MPICH, or
- * {@code node1} alone. What follows a {@code #} is a remark. Stateless.
+ * A file with a host on each line: {@code node1 slots=8} (Open MPI, DeepSpeed), {@code node1:8} (MPICH), or {@code
+ * node1}. A {@code #} begins a comment. Stateless.
  */
 public final class HostFile {
     private HostFile() {}
 
     /**
-     * The hosts of these lines in order.
+     * Returns the hosts of the lines, in order.
      *
-     * @throws HostSyntaxException with the number of a line that cannot be read
+     * @throws HostSyntaxException with the number of the first unreadable line
      */
     public static List<Host> parse(List<String> lines) {
         List<Host> hosts = new ArrayList<>();
@@ -33,7 +33,7 @@ public final class HostFile {
         return HostList.checked(hosts);
     }
 
-    /** The words of {@code line} with one blank between two, and none beside an equals sign. */
+    /** Normalises blanks: one blank between two words, no blank beside an equals sign. */
     private static String joined(String line) {
         StringBuilder joined = new StringBuilder();
         for (String word : line.strip().split("\\s+", -1)) {

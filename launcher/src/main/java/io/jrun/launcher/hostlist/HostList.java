@@ -10,16 +10,17 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A list of hosts as {@code h1:8,h2:4} or {@code gpu[01-04,07]:8}: expressions of Slurm's grammar, each with the number of
- * workers on every host of it; separated by commas or blanks, of which empty ones do no harm. Stateless.
+ * A list of hosts such as {@code h1:8,h2:4} or {@code gpu[01-04,07]:8}. Each item is an expression of Slurm's grammar,
+ * with the number of workers on each of its hosts. Commas or blanks separate the items. Empty items are ignored.
+ * Stateless.
  */
 public final class HostList {
-    /** Far above what a machine has cores or GPUs for. */
-    static final int MOST_SLOTS = 4096;
+    /** The limit of workers on one host. A machine has fewer cores and GPUs. */
+    static final int MAX_SLOTS = 4096;
 
     private static final Pattern WITH_SLOTS = Pattern.compile("(.*):([^:\\]]*)");
 
-    /** {@code [fd99::1]:8}: brackets with a colon inside hold an address, not numbers. */
+    /** {@code [fd99::1]:8}: brackets that contain a colon hold an address, not numbers. */
     private static final Pattern IPV6_IN_BRACKETS = Pattern.compile("\\[([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)](?::(.*))?");
 
     private static final Pattern IPV6 = Pattern.compile("[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*");
@@ -27,9 +28,9 @@ public final class HostList {
     private HostList() {}
 
     /**
-     * The hosts of {@code text} in order.
+     * Returns the hosts of {@code text}, in order.
      *
-     * @throws HostSyntaxException if it cannot be read, names no host, or one twice
+     * @throws HostSyntaxException if the text is unreadable, names no host, or names a host twice
      */
     public static List<Host> parse(String text) {
         List<Host> hosts = new ArrayList<>();
@@ -39,15 +40,15 @@ public final class HostList {
         return checked(hosts);
     }
 
-    /** Adds {@code more} unless there are too many then. */
+    /** Adds {@code more}. Throws if the sum exceeds the limit. */
     static void add(List<Host> hosts, List<Host> more) {
-        if (hosts.size() + more.size() > HostNames.MOST) {
-            throw new HostSyntaxException("more than " + HostNames.MOST + " hosts are named");
+        if (hosts.size() + more.size() > HostNames.MAX_HOSTS) {
+            throw new HostSyntaxException("more than " + HostNames.MAX_HOSTS + " hosts are named");
         }
         hosts.addAll(more);
     }
 
-    /** Refuses none at all, and a name that comes twice. */
+    /** Refuses an empty list and a duplicate name. */
     static List<Host> checked(List<Host> hosts) {
         if (hosts.isEmpty()) {
             throw new HostSyntaxException("no host is named");
@@ -62,7 +63,7 @@ public final class HostList {
         return hosts;
     }
 
-    /** The hosts of one expression. */
+    /** Returns the hosts of one expression. */
     static List<Host> item(String item) {
         Matcher bracketed = IPV6_IN_BRACKETS.matcher(item);
         if (bracketed.matches()) {
@@ -91,15 +92,15 @@ public final class HostList {
         }
         if (digits.matches("[0-9]{1,4}")) {
             int slots = Integer.parseInt(digits);
-            if (slots >= 1 && slots <= MOST_SLOTS) {
+            if (slots >= 1 && slots <= MAX_SLOTS) {
                 return slots;
             }
         }
         throw new HostSyntaxException(
-                "'" + item + "': '" + digits + "' is no number of workers from 1 to " + MOST_SLOTS);
+                "'" + item + "': '" + digits + "' is no number of workers from 1 to " + MAX_SLOTS);
     }
 
-    /** Splits at commas and blanks that are not inside brackets. */
+    /** Splits at commas and blanks outside brackets. */
     static List<String> items(String text) {
         List<String> items = new ArrayList<>();
         StringBuilder item = new StringBuilder();

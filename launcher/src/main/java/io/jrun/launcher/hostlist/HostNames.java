@@ -4,29 +4,29 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One expression of Slurm's host list grammar: {@code gpu[01-04,07]} is gpu01 to gpu04 and gpu07. Brackets may come several
- * times and anywhere. Stateless. Source: slurm 25.11, src/common/hostlist.c; the order of several brackets is that of
- * {@code scontrol show hostnames}.
+ * One expression of Slurm's host list grammar: {@code gpu[01-04,07]} is gpu01 to gpu04 and gpu07. An expression may
+ * have several brackets at any place. Stateless. Source: slurm 25.11, src/common/hostlist.c. The order of several
+ * brackets is the order of {@code scontrol show hostnames}.
  */
 final class HostNames {
-    /** Slurm's own limit, of one range as of all names together. */
-    static final int MOST = 65_536;
+    /** Slurm's limit, for one range and for all names together. */
+    static final int MAX_HOSTS = 65_536;
 
-    /** Longer numbers count no hosts. */
-    private static final int MOST_DIGITS = 18;
+    /** The limit of digits in a number. Every number of 18 digits fits into a long. */
+    private static final int MAX_DIGITS = 18;
 
-    /** DNS allows 253 characters. */
-    private static final int MOST_CHARS = 255;
+    /** The limit of characters in a name; DNS allows 253. */
+    private static final int MAX_CHARACTERS = 255;
 
-    /** Far above what clusters number: rack, chassis, board, node. */
-    private static final int MOST_BRACKETS = 16;
+    /** The limit of brackets. Clusters use up to four: rack, chassis, board, node. */
+    private static final int MAX_BRACKETS = 16;
 
     private HostNames() {}
 
-    /** The names of {@code expression} in order, at most {@value #MOST}, duplicates kept. */
+    /** Returns the names of {@code expression} in order, at most {@value #MAX_HOSTS}. Duplicates stay. */
     static List<String> expand(String expression) {
-        if (expression.chars().filter(c -> c == '[').count() > MOST_BRACKETS) {
-            throw unusable(expression, "it has more than " + MOST_BRACKETS + " brackets");
+        if (expression.chars().filter(c -> c == '[').count() > MAX_BRACKETS) {
+            throw unusable(expression, "it has more than " + MAX_BRACKETS + " brackets");
         }
         int close = expression.lastIndexOf(']');
         int open = expression.lastIndexOf('[');
@@ -48,7 +48,10 @@ final class HostNames {
         return names;
     }
 
-    /** Of several brackets the last varies first, then the first, and the last but one at last: as Slurm has it. */
+    /**
+     * Expands the brackets in Slurm's order: the last bracket varies first, then the first bracket, and so on to the
+     * last but one.
+     */
     private static List<String> prefixes(String text, String expression) {
         int close = text.lastIndexOf(']');
         int open = text.lastIndexOf('[');
@@ -70,7 +73,7 @@ final class HostNames {
         return prefixes;
     }
 
-    /** {@code 01-04,07}: numbers keep the width of a range's first. */
+    /** Expands {@code 01-04,07}. All numbers of a range have the width of its first number. */
     private static List<String> numbers(String ranges, String expression) {
         List<String> numbers = new ArrayList<>();
         for (String range : ranges.split(",", -1)) {
@@ -81,8 +84,8 @@ final class HostNames {
             if (last < first) {
                 throw unusable(expression, "the range " + range + " goes down");
             }
-            if (last - first >= MOST) {
-                throw unusable(expression, "the range " + range + " has more than " + MOST + " hosts");
+            if (last - first >= MAX_HOSTS) {
+                throw unusable(expression, "the range " + range + " has more than " + MAX_HOSTS + " hosts");
             }
             String format = "%0" + low.length() + "d";
             for (long number = first; number <= last; number++) {
@@ -94,7 +97,7 @@ final class HostNames {
     }
 
     private static long number(String digits, String expression) {
-        if (!digits.matches("[0-9]{1," + MOST_DIGITS + "}")) {
+        if (!digits.matches("[0-9]{1," + MAX_DIGITS + "}")) {
             throw unusable(expression, "brackets hold decimal numbers and ranges, as [01-04,07], not '" + digits + "'");
         }
         return Long.parseLong(digits);
@@ -104,18 +107,18 @@ final class HostNames {
         if (!part.matches("[A-Za-z0-9._-]*")) {
             throw unusable(expression, "a host's name has letters, digits, dots, dashes and underscores");
         }
-        if (part.length() > MOST_CHARS) {
-            throw unusable(expression, "a host's name has at most " + MOST_CHARS + " characters");
+        if (part.length() > MAX_CHARACTERS) {
+            throw unusable(expression, "a host's name has at most " + MAX_CHARACTERS + " characters");
         }
         return part;
     }
 
     private static void limit(List<String> names, String expression) {
-        if (names.getLast().length() > MOST_CHARS) {
-            throw unusable(expression, "a host's name has at most " + MOST_CHARS + " characters");
+        if (names.getLast().length() > MAX_CHARACTERS) {
+            throw unusable(expression, "a host's name has at most " + MAX_CHARACTERS + " characters");
         }
-        if (names.size() > MOST) {
-            throw unusable(expression, "it has more than " + MOST + " hosts");
+        if (names.size() > MAX_HOSTS) {
+            throw unusable(expression, "it has more than " + MAX_HOSTS + " hosts");
         }
     }
 

@@ -2,7 +2,7 @@ package io.jrun.launcher.hostlist;
 
 import java.io.Serial;
 
-/** A list of hosts cannot be read. The message is the part of one line that says what is wrong, with the text. */
+/** A list of hosts is unreadable. The message names the text and the error, and is a part of one line for the user. */
 public final class HostSyntaxException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;

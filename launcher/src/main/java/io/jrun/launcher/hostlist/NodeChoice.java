@@ -14,18 +14,18 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Hosts picked out of a list, whole or some of their GPUs: {@code h1,h3:0,2} or, as DeepSpeed writes it,
- * {@code h1@h3:0,2}; names in Slurm's grammar, GPUs by their places from 0, also as {@code h[1-4]:0-3}. Immutable.
+ * A selection of hosts, or of some GPUs of hosts: {@code h1,h3:0,2}, or {@code h1@h3:0,2} as in DeepSpeed. Names follow
+ * Slurm's grammar. GPUs are indices from 0, also as {@code h[1-4]:0-3}. Immutable.
  */
 public final class NodeChoice {
-    /** More than any machine has. */
-    private static final int MOST_GPUS = 1024;
+    /** The limit of GPU indices. No machine has as many GPUs. */
+    private static final int MAX_GPUS = 1024;
 
     private static final String GPU = "(0|[1-9][0-9]{0,3})";
 
     private static final Pattern GPUS = Pattern.compile(GPU + "(?:-" + GPU + ")?");
 
-    /** GPUs by host; none for the whole host. */
+    /** GPUs by host. An empty set stands for the whole host. */
     private final Map<String, Set<Integer>> chosen;
 
     private NodeChoice(Map<String, Set<Integer>> chosen) {
@@ -35,7 +35,7 @@ public final class NodeChoice {
     /**
      * Reads {@code text}.
      *
-     * @throws HostSyntaxException if it cannot be read, or names no host or one twice
+     * @throws HostSyntaxException if the text is unreadable, names no host, or names a host twice
      */
     public static NodeChoice parse(String text) {
         Map<String, Set<Integer>> chosen = new LinkedHashMap<>();
@@ -50,7 +50,7 @@ public final class NodeChoice {
                 addGpus(gpus, item);
                 continue;
             }
-            gpus = new TreeSet<>(); // of all hosts of this expression
+            gpus = new TreeSet<>(); // the GPUs of each host of this expression
             int colon = item.indexOf(':');
             if (colon >= 0) {
                 addGpus(gpus, item.substring(colon + 1));
@@ -60,8 +60,8 @@ public final class NodeChoice {
                 if (chosen.put(host, gpus) != null) {
                     throw new HostSyntaxException("it names '" + host + "' twice");
                 }
-                if (chosen.size() > HostNames.MOST) {
-                    throw new HostSyntaxException("more than " + HostNames.MOST + " hosts are named");
+                if (chosen.size() > HostNames.MAX_HOSTS) {
+                    throw new HostSyntaxException("more than " + HostNames.MAX_HOSTS + " hosts are named");
                 }
             }
         }
@@ -78,8 +78,8 @@ public final class NodeChoice {
         }
         int first = Integer.parseInt(matcher.group(1));
         int last = matcher.group(2) == null ? first : Integer.parseInt(matcher.group(2));
-        if (last < first || last >= MOST_GPUS) {
-            throw new HostSyntaxException("'" + range + "' is no range of GPUs from 0 to " + (MOST_GPUS - 1));
+        if (last < first || last >= MAX_GPUS) {
+            throw new HostSyntaxException("'" + range + "' is no range of GPUs from 0 to " + (MAX_GPUS - 1));
         }
         for (int gpu = first; gpu <= last; gpu++) {
             gpus.add(gpu);
@@ -87,10 +87,10 @@ public final class NodeChoice {
     }
 
     /**
-     * Those of {@code hosts} that are named here, in their own order. Where GPUs are named, there is a worker for each of
-     * them.
+     * Returns the selected ones of {@code hosts}, in the order of {@code hosts}. A host with selected GPUs has one
+     * worker for each of these GPUs.
      *
-     * @throws HostSyntaxException if one named here is not among them
+     * @throws HostSyntaxException if {@code hosts} lacks a selected host
      */
     public List<Host> include(List<Host> hosts) {
         checkKnown(hosts);
@@ -108,7 +108,8 @@ public final class NodeChoice {
     }
 
     /**
-     * Refuses a GPU beyond the workers that were counted for its host, where these count its GPUs: {@code h1:4} has 0 to 3.
+     * Refuses a GPU index beyond the number of workers of its host, if that number counts GPUs: {@code h1:4} has the
+     * GPUs 0 to 3.
      *
      * @throws HostSyntaxException with the host and the GPU
      */
@@ -118,7 +119,7 @@ public final class NodeChoice {
                     .mapToInt(Integer::intValue)
                     .max()
                     .orElse(-1);
-            if (last >= host.slots().orElse(MOST_GPUS)) {
+            if (last >= host.slots().orElse(MAX_GPUS)) {
                 int slots = host.slots().getAsInt();
                 throw new HostSyntaxException("'" + last + "' is no GPU of " + host.name() + ":" + slots
                         + ", which has " + (slots == 1 ? "GPU 0 alone" : "the GPUs 0 to " + (slots - 1)));
@@ -127,9 +128,10 @@ public final class NodeChoice {
     }
 
     /**
-     * {@code hosts} without those that are named here. Where GPUs are named, the host has as many workers less.
+     * Returns {@code hosts} without the selected hosts. A host with selected GPUs loses one worker for each of these
+     * GPUs.
      *
-     * @throws HostSyntaxException if one named here is not among them, or nothing would be left
+     * @throws HostSyntaxException if {@code hosts} lacks a selected host, or if nothing is left
      */
     public List<Host> exclude(List<Host> hosts) {
         checkKnown(hosts);

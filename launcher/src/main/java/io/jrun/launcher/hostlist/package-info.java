@@ -1,5 +1,5 @@
 /**
- * Which hosts a job runs on, as people write it down: host lists in Slurm's grammar and host files of Open MPI and
+ * Reads the hosts of a job as users write them: host lists in Slurm's grammar, and host files of Open MPI and
  * DeepSpeed. Entry classes: {@code HostList} and {@code HostFile}.
  */
 @NullMarked

@@ -1,11 +1,11 @@
 package io.jrun.launcher.job;
 
-/** What workers are bound to. */
+/** The CPUs to which workers are bound. */
 public enum BindTo {
-    /** Nothing: the scheduler of the operating system chooses. */
+    /** No binding: the scheduler of the operating system chooses. */
     NONE,
-    /** Cores of its own, the node's divided evenly. */
+    /** An equal part of the node's cores for each worker. */
     CORE,
-    /** A NUMA domain, shared with the workers that have the same. */
+    /** A NUMA domain, shared with the other workers of this domain. */
     NUMA
 }

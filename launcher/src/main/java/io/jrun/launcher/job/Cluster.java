@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 
-/** The hosts a job runs on, in node order, and how there is an agent on each. */
+/** The hosts of a job, in node order, and how the launcher reaches an agent on each host. */
 public record Cluster(List<Host> hosts, Reach reach) {
     public Cluster {
         hosts = List.copyOf(hosts);
@@ -20,34 +20,34 @@ public record Cluster(List<Host> hosts, Reach reach) {
      * One host.
      *
      * @param name a host name or a numeric address
-     * @param slots its number of workers, empty for what all hosts get
-     * @param gpus of its GPUs, those that the job uses
+     * @param slots the number of workers, empty for the default of all hosts
+     * @param gpus the GPUs of the host that the job uses
      */
     public record Host(String name, OptionalInt slots, GpuSubset gpus) {
-        /** A host of which the job uses all GPUs. */
+        /** A host whose GPUs are all used by the job. */
         public Host(String name, OptionalInt slots) {
             this(name, slots, GpuSubset.ALL);
         }
     }
 
-    /** How the launcher comes to an agent on each host. */
+    /** How the launcher reaches an agent on each host. */
     public sealed interface Reach {}
 
     /**
-     * Agents stand there, and the launcher dials them.
+     * Standing agents, which the launcher dials.
      *
-     * @param agentPort the same on every host
-     * @param secretFile what this launcher and the agents share
+     * @param agentPort port of the agents, the same on every host
+     * @param secretFile the file with the secret of this launcher and the agents
      */
     public record Standing(int agentPort, Path secretFile) implements Reach {}
 
     /**
-     * srun starts them for this job in a Slurm allocation, and they dial the launcher.
+     * srun starts agents for this job in a Slurm allocation. The agents dial the launcher.
      *
-     * @param words the allocation and how its workers were counted, for the user
-     * @param hetGroups each node's component of a heterogeneous job, empty in any other
-     * @param taskGpus each node's GPUs where they were asked for by task, else empty
-     * @param jrun path of the jrun command on the nodes
+     * @param words a description of the allocation and of the rule that counted its workers, for the user
+     * @param hetGroups each node's component of a heterogeneous job, empty in any other job
+     * @param taskGpus each node's GPUs if the job requested GPUs for each task, else empty
+     * @param jrun the path of the jrun command on the nodes
      */
     public record Slurm(String words, Map<String, Integer> hetGroups, Map<String, Integer> taskGpus, String jrun)
             implements Reach {
@@ -58,10 +58,10 @@ public record Cluster(List<Host> hosts, Reach reach) {
     }
 
     /**
-     * ssh starts them for this job, and they dial the launcher.
+     * ssh starts agents for this job. The agents dial the launcher.
      *
-     * @param options the user's for ssh
-     * @param jrun path of the jrun command on the hosts
+     * @param options the user's options for ssh
+     * @param jrun the path of the jrun command on the hosts
      */
     public record Ssh(List<String> options, String jrun) implements Reach {
         public Ssh {
@@ -69,6 +69,6 @@ public record Cluster(List<Host> hosts, Reach reach) {
         }
     }
 
-    /** Somebody starts jrun on each of them, and they meet. */
+    /** A user or a scheduler starts one jrun on each host, and the jruns meet at a rendezvous. */
     public record Met(RendezvousSettings meeting) implements Reach {}
 }

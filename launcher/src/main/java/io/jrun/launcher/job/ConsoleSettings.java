@@ -4,14 +4,14 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What of the workers' output the console shows.
+ * Which part of the workers' output the console shows.
  *
  * @param redirects streams that go to files only
- * @param tee streams that go to the console whatever {@code redirects} says
+ * @param tee streams that go to the console in spite of {@code redirects}
  * @param localRanks the local ranks shown, empty for all
  * @param ranks the global ranks shown, empty for all
  * @param prefixed whether lines carry rank and host
- * @param terminals where it is a terminal
+ * @param terminals which of jrun's streams are terminals
  */
 public record ConsoleSettings(
         StreamChoice redirects,
@@ -20,18 +20,18 @@ public record ConsoleSettings(
         Optional<Set<Integer>> ranks,
         boolean prefixed,
         TerminalStreams terminals) {
-    /** Whether stdout of this worker is shown. */
+    /** Whether the console shows the stdout of this worker. */
     public boolean showsStdout(int rank, int localRank) {
-        return chooses(rank, localRank) && (tee.hasStdout(localRank) || !redirects.hasStdout(localRank));
+        return selects(rank, localRank) && (tee.hasStdout(localRank) || !redirects.hasStdout(localRank));
     }
 
-    /** Whether stderr of this worker is shown. */
+    /** Whether the console shows the stderr of this worker. */
     public boolean showsStderr(int rank, int localRank) {
-        return chooses(rank, localRank) && (tee.hasStderr(localRank) || !redirects.hasStderr(localRank));
+        return selects(rank, localRank) && (tee.hasStderr(localRank) || !redirects.hasStderr(localRank));
     }
 
-    /** Whether such a worker may be among ranks below {@code worldSize}, with local ranks below {@code mostLocal}. */
-    public boolean choosesBelow(int worldSize, int mostLocal) {
+    /** Whether the filters select a rank below {@code worldSize} with a local rank below {@code mostLocal}. */
+    public boolean selectsAnyBelow(int worldSize, int mostLocal) {
         return ranks.map(chosen -> chosen.stream().anyMatch(rank -> rank < worldSize))
                         .orElse(true)
                 && localRanks
@@ -39,8 +39,8 @@ public record ConsoleSettings(
                         .orElse(true);
     }
 
-    /** Whether this worker is among those that may be shown. */
-    public boolean chooses(int rank, int localRank) {
+    /** Whether the filters select this worker. */
+    public boolean selects(int rank, int localRank) {
         return ranks.map(chosen -> chosen.contains(rank)).orElse(true)
                 && localRanks.map(chosen -> chosen.contains(localRank)).orElse(true);
     }

@@ -1,25 +1,28 @@
 package io.jrun.launcher.job;
 
-/** The exit codes of jrun's own; a failed worker's is passed on. Those of sysexits.h, where it has one. */
+/**
+ * jrun's own exit codes, from sysexits.h where possible. If a worker fails, jrun exits with the worker's exit code
+ * instead.
+ */
 public final class ExitCode {
-    /** A command line that cannot be done, or was refused where it was to be done. */
+    /** The command line is unusable, or an agent refused the job. */
     public static final int USAGE = 2;
 
     /** An agent or its host was lost or could not be reached. */
     public static final int LOST = 69;
 
-    /** A fault of jrun's own. */
+    /** An error inside jrun. */
     public static final int INTERNAL = 70;
 
-    /** A worker hung, or workers lost each other. */
+    /** A worker hung, or workers lost their connections to each other. */
     public static final int STALLED = 75;
 
-    /** The job's time is over; as timeout(1). */
+    /** The time limit of the job has passed, as in timeout(1). */
     public static final int TIMED_OUT = 124;
 
     private ExitCode() {}
 
-    /** Ended by a signal, as shells have it. */
+    /** The exit code after a signal: 128 + n, as in shells. */
     public static int of(StopSignal signal) {
         return 128 + signal.number();
     }

@@ -7,12 +7,12 @@ import java.util.OptionalInt;
 import java.util.Set;
 
 /**
- * Everything a job is asked to be, checked; made by the command line before anything starts.
+ * The complete, checked description of a job. The command line makes it before anything starts.
  *
- * @param runId names the job and its log folder
- * @param logDirectory absolute; the job's own folder is {@code logDirectory/runId}
- * @param timeout how long the job may take, empty for no limit
- * @param cluster where it runs, empty for this machine without any agent but its own
+ * @param runId the name of the job and of its log folder
+ * @param logDirectory absolute path; the folder of the job is {@code logDirectory/runId}
+ * @param timeout time limit of the job, empty for no limit
+ * @param cluster the hosts of the job, empty for this machine with the agent inside the launcher
  */
 public record JobSpec(
         String runId,
@@ -29,14 +29,17 @@ public record JobSpec(
         boolean dryRun,
         boolean json) {
 
-    /** How the job ends and begins again. */
+    /** How the job stops and restarts. */
     public record StopPolicy(int maxRestarts, Duration gracePeriod, Set<StopSignal> signals) {
         public StopPolicy {
             signals = Set.copyOf(signals);
         }
     }
 
-    /** The workers of one node, by its place among the hosts that are named; one that is not named has one of the others'. */
+    /**
+     * The number of workers of a node, by its position among the named hosts. A node that is not named has the default
+     * number.
+     */
     public WorkerCount workersOn(int id) {
         OptionalInt slots = cluster.filter(named -> id < named.hosts().size())
                 .map(named -> named.hosts().get(id).slots())
@@ -44,14 +47,14 @@ public record JobSpec(
         return slots.isPresent() ? new WorkerCount.Exactly(slots.getAsInt()) : placement.perNode();
     }
 
-    /** What workers may use of such a node's GPUs. */
+    /** The GPUs that workers may use on such a node. */
     public GpuSubset gpusOn(int id) {
         return cluster.filter(named -> id < named.hosts().size())
                 .map(named -> named.hosts().get(id).gpus())
                 .orElse(GpuSubset.ALL);
     }
 
-    /** How the jruns of its nodes meet, if that is how it was started. */
+    /** The settings of the rendezvous, if one jrun was started on each node. */
     public Optional<RendezvousSettings> meeting() {
         return cluster.map(Cluster::reach)
                 .filter(Cluster.Met.class::isInstance)

@@ -4,9 +4,10 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * When a worker counts as hung. Only workers that jrun's runtime runs in are judged.
+ * The times after which a worker counts as hung. They apply only to workers with jrun's runtime.
  *
- * @param workerTimeout it has given no sign of life for so long; empty: never
- * @param progressTimeout it has begun no operation of a process group for so long, and is in none; empty: never
+ * @param workerTimeout longest time without a sign of life; empty: no limit
+ * @param progressTimeout longest time in which the worker begins no operation of a process group and is in none; empty:
+ *     no limit
  */
 public record LivenessSettings(Optional<Duration> workerTimeout, Optional<Duration> progressTimeout) {}

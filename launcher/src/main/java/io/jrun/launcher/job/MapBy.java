@@ -1,9 +1,9 @@
 package io.jrun.launcher.job;
 
-/** In which order ranks are dealt to nodes. */
+/** The order in which ranks are assigned to nodes. */
 public enum MapBy {
-    /** A node's workers together, node after node. */
+    /** All workers of a node together, node after node. */
     SLOT,
-    /** One to each node in turn, as long as it has room. */
+    /** One rank on each node in turn, as long as the node has room. */
     NODE
 }

@@ -4,32 +4,38 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * How many nodes a job runs on, and what happens when they come and go.
+ * The number of nodes of a job, and what happens when nodes join or are lost.
  *
- * @param min it runs on no fewer
- * @param max and on no more
- * @param spares how many beyond {@code max} stand by
- * @param joinTimeout how long {@code min} nodes are waited for
- * @param restartWindow a restart counts for so long; empty: for ever
- * @param coolDown a node that was lost is not called again for so long
+ * @param min the least number of nodes
+ * @param max the greatest number of nodes
+ * @param spares the number of standby nodes beyond {@code max}
+ * @param joinTimeout how long the job waits for {@code min} nodes
+ * @param restartWindow how long a restart counts; empty: always
+ * @param coolDown how long the job waits before it calls a lost node again
  */
 public record NodePolicy(
         int min, int max, int spares, Duration joinTimeout, Optional<Duration> restartWindow, Duration coolDown) {
-    /** How long nodes are waited for that are not needed to begin. As torchrun. */
+    /** How long the job waits for further nodes once {@code min} nodes have joined. The value is torchrun's. */
     public static final Duration LAST_CALL = Duration.ofSeconds(30);
 
-    /** One failure may be chance, two bad luck. */
+    /** The number of failures after which a node gets a cool-down. Fewer failures may be chance. */
     public static final int MOST_FAILURES = 3;
 
-    /** With a cool-down of 30 s, five minutes: a node that fails once a day is no worse than others. */
+    /**
+     * The failure window in cool-downs: five minutes with a cool-down of 30 s. A node that fails once a day gets no
+     * cool-down.
+     */
     private static final int FAILURE_COOL_DOWNS = 10;
 
-    /** How long a failure of a node's workers counts against it; {@value #MOST_FAILURES} send it into its cool-down. */
+    /**
+     * How long a failure of a node's workers counts. {@value #MOST_FAILURES} failures in this time begin the node's
+     * cool-down.
+     */
     public Duration failureWindow() {
         return coolDown.multipliedBy(FAILURE_COOL_DOWNS);
     }
 
-    /** Whether the job may go on with other nodes than those it began with. */
+    /** Whether the job may continue with other nodes than its first nodes. */
     public boolean isElastic() {
         return min < max || spares > 0;
     }

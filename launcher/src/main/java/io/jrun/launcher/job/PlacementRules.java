@@ -1,8 +1,8 @@
 package io.jrun.launcher.job;
 
 /**
- * How workers are laid out on nodes.
+ * The rules that place workers on nodes.
  *
- * @param perNode the workers of a node that has no number of its own, see {@link JobSpec#workersOn}
+ * @param perNode the number of workers of a node without a number of its own, see {@link JobSpec#workersOn}
  */
 public record PlacementRules(WorkerCount perNode, MapBy mapBy, BindTo bindTo) {}

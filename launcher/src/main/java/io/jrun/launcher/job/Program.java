@@ -3,21 +3,21 @@ package io.jrun.launcher.job;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What every worker runs. */
+/** The program of all workers. */
 public sealed interface Program {
-    /** The program's own arguments; {@code ${rank}} and {@code ${local_rank}} still unexpanded. */
+    /** The arguments of the program, before {@code ${rank}} and {@code ${local_rank}} are replaced. */
     List<String> args();
 
-    /** The file the user named. */
+    /** The file that the user named. */
     String path();
 
     /**
      * A Java program.
      *
-     * @param javaHome the workers' JDK, empty for the agent's own
-     * @param classPath the user's jars and folders, absolute, the program itself first
-     * @param manifestOptions JVM options made from the jar's manifest
-     * @param jvmOptions the user's JVM options, stronger than all others
+     * @param javaHome the JDK of the workers, empty for the JDK of the agent
+     * @param classPath the user's jars and folders as absolute paths, the program itself first
+     * @param manifestOptions JVM options from the manifest of the jar
+     * @param jvmOptions the user's JVM options, which override all others
      */
     record JavaProgram(
             String path,
@@ -43,7 +43,7 @@ public sealed interface Program {
         }
     }
 
-    /** A short command for people: what was asked for, not every flag jrun adds. */
+    /** A short command line for users, without the flags that jrun adds. */
     default List<String> shortCommand() {
         Stream<String> head = switch (this) {
             case JavaProgram java ->

@@ -6,18 +6,18 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * How jrun commands that were started one on each node come together: one of them hosts the job, all of them serve it.
+ * The settings of a rendezvous: one jrun on each node. One of the jruns hosts the job. All jruns run its workers.
  *
- * @param host where it is hosted, a name or a numeric address
- * @param hosting whether this jrun hosts it
- * @param nodeRank of this node, empty for any that is free
- * @param leastNodes so many must come within {@code joinTimeout}
- * @param mostNodes with so many the job starts at once
- * @param job which job, told to the host: another one may meet at the same address
- * @param lastCall how long the job waits for more, once the least have come
- * @param localAddress numeric address at which this node's workers are reached, empty to find out
- * @param workers of this node, empty for what the hosting node's command says
- * @param secretFile what all nodes share
+ * @param host the host of the rendezvous, a name or a numeric address
+ * @param hosting whether this jrun hosts the job
+ * @param nodeRank node rank of this node, empty for the next free one
+ * @param leastNodes the number of nodes that must join within {@code joinTimeout}
+ * @param mostNodes the number of nodes with which the job starts at once
+ * @param job the name of the job; the host compares it, because another job may use the same address
+ * @param lastCall how long the job waits for further nodes once the least number has joined
+ * @param localAddress numeric address of this node for the other nodes' workers, empty to find the address
+ * @param workers number of workers of this node, empty for the number of the hosting node
+ * @param secretFile the file with the secret of all nodes
  */
 public record RendezvousSettings(
         String host,
@@ -32,21 +32,21 @@ public record RendezvousSettings(
         String localAddress,
         Optional<WorkerCount> workers,
         Path secretFile) {
-    /** How the name of a job begins that was given none. */
+    /** The prefix of a generated job name. */
     public static final String UNNAMED = "unnamed-";
 
-    /** Whether the user has named the job; else other jobs of the same command line have the same name. */
+    /** Whether the user has named the job. Otherwise all jobs of the same command line have the same name. */
     public boolean isNamed() {
         return !job.startsWith(UNNAMED);
     }
 
-    /** Who hosts. */
+    /** Which jrun hosts the job. */
     public enum Hosting {
-        /** This jrun. */
+        /** This jrun hosts the job. */
         HERE,
-        /** Another one. */
+        /** Another jrun hosts the job. */
         ELSEWHERE,
-        /** The first of those whose machine has the address. */
+        /** The first jrun that listens, among the jruns on the machine with the address. */
         WHOEVER_IS_FIRST
     }
 }

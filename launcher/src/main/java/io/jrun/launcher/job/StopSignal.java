@@ -3,9 +3,9 @@ package io.jrun.launcher.job;
 import java.util.Locale;
 import java.util.Optional;
 
-/** The signals jrun takes for its job. */
+/** The signals that jrun handles for its job. */
 public enum StopSignal {
-    /** The terminal went away. */
+    /** The terminal was closed. */
     HUP(1, true),
     /** Ctrl-C. */
     INT(2, true),
@@ -24,17 +24,17 @@ public enum StopSignal {
         this.endsJob = endsJob;
     }
 
-    /** Linux' number of it. */
+    /** The number in Linux. */
     public int number() {
         return number;
     }
 
-    /** Whether the job ends by it; else it is only passed on. */
+    /** Whether the signal ends the job. Other signals are only forwarded. */
     public boolean endsJob() {
         return endsJob;
     }
 
-    /** The signal with Linux' {@code number}. */
+    /** The signal with this number in Linux. */
     public static Optional<StopSignal> ofNumber(int number) {
         for (StopSignal signal : values()) {
             if (signal.number == number) {
@@ -44,7 +44,7 @@ public enum StopSignal {
         return Optional.empty();
     }
 
-    /** The signal called {@code SIGTERM} or {@code term}. */
+    /** The signal with a name such as {@code SIGTERM} or {@code term}. */
     public static Optional<StopSignal> of(String name) {
         String shortName = name.strip().toUpperCase(Locale.ROOT).replaceFirst("^SIG", "");
         for (StopSignal signal : values()) {

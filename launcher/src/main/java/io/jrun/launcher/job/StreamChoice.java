@@ -3,7 +3,7 @@ package io.jrun.launcher.job;
 import java.util.Map;
 
 /**
- * Which output streams something applies to, by local rank.
+ * A choice of output streams, by local rank.
  *
  * @param everywhere bits {@link #STDOUT} and {@link #STDERR} for local ranks not in {@code byLocalRank}
  */
@@ -21,12 +21,12 @@ public record StreamChoice(int everywhere, Map<Integer, Integer> byLocalRank) {
         byLocalRank = Map.copyOf(byLocalRank);
     }
 
-    /** Whether stdout of {@code localRank} is meant. */
+    /** Whether the choice has stdout of {@code localRank}. */
     public boolean hasStdout(int localRank) {
         return (bits(localRank) & STDOUT) != 0;
     }
 
-    /** Whether stderr of {@code localRank} is meant. */
+    /** Whether the choice has stderr of {@code localRank}. */
     public boolean hasStderr(int localRank) {
         return (bits(localRank) & STDERR) != 0;
     }

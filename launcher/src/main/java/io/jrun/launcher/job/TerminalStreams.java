@@ -1,7 +1,7 @@
 package io.jrun.launcher.job;
 
-/** Which of jrun's own streams are terminals: there, and only there, a line may be painted over. */
+/** Which of jrun's own streams are terminals. jrun overwrites lines only on a terminal. */
 public record TerminalStreams(boolean stdout, boolean stderr) {
-    /** Both go to files or pipes. */
+    /** Both streams go to files or pipes. */
     public static final TerminalStreams NONE = new TerminalStreams(false, false);
 }

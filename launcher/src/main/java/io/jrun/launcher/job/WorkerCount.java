@@ -1,26 +1,26 @@
 package io.jrun.launcher.job;
 
-/** How many workers a node gets. */
+/** The number of workers of a node. */
 public sealed interface WorkerCount {
-    /** No node gets more. */
+    /** The limit of workers on one node. */
     int MOST = 4096;
 
     /** A number. */
     record Exactly(int count) implements WorkerCount {}
 
-    /** One for each GPU. */
+    /** One worker for each GPU. */
     record PerGpu() implements WorkerCount {}
 
-    /** One for each usable core. */
+    /** One worker for each usable core. */
     record PerCore() implements WorkerCount {}
 
-    /** One for each GPU, or for each core where there is none. */
+    /** One worker for each GPU, or for each usable core of a node without GPUs. */
     record Auto() implements WorkerCount {}
 
     /**
-     * As {@code --nproc-per-node} has it, and {@link #text}.
+     * Reads a value of {@code --nproc-per-node}, as {@link #text} writes it.
      *
-     * @throws IllegalArgumentException if it is none of these
+     * @throws IllegalArgumentException if the text is none of these values
      */
     static WorkerCount of(String text) {
         return switch (text) {
@@ -37,7 +37,7 @@ public sealed interface WorkerCount {
         };
     }
 
-    /** What {@link #of} reads. */
+    /** The value as {@link #of} reads it. */
     default String text() {
         return switch (this) {
             case Exactly(int count) -> Integer.toString(count);

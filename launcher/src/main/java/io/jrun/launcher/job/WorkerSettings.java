@@ -5,12 +5,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What workers are started with besides their program.
+ * The settings with which workers start, besides their program.
  *
- * @param environment the user's variables
- * @param workingDirectory absolute
+ * @param environment the user's environment variables
+ * @param workingDirectory absolute path
  * @param masterPort the port to reserve, 0 for any
- * @param staged files and folders below the working directory that are sent to nodes that lack them
+ * @param staged files and folders below the working directory, which jrun sends to nodes that lack them
  */
 public record WorkerSettings(
         Map<String, String> environment,
@@ -25,13 +25,13 @@ public record WorkerSettings(
         environment = Map.copyOf(environment);
     }
 
-    /** The GPUs a worker sees. */
+    /** The GPUs that a worker sees. */
     public enum GpuVisibility {
-        /** Its own one; workers share when there are more of them. Not asked for by the user. */
+        /** One GPU for each worker, by default. Workers share GPUs if there are more workers than GPUs. */
         ONE_BY_DEFAULT,
-        /** Its own one, and there must be enough. */
+        /** One GPU for each worker, by the user's choice. Too few GPUs are an error. */
         ONE,
-        /** All of the node. */
+        /** All GPUs of the node. */
         ALL
     }
 }

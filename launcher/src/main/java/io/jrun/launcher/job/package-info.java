@@ -1,6 +1,6 @@
 /**
- * What a job is: its program, its workers, its output, how it ends. Values without behaviour towards the outside, made by
- * {@code io.jrun.launcher.cli}. Entry class: {@code JobSpec}.
+ * The description of a job: program, workers, output, end. All types are values without side effects. {@code
+ * io.jrun.launcher.cli} makes them. Entry class: {@code JobSpec}.
  */
 @NullMarked
 package io.jrun.launcher.job;

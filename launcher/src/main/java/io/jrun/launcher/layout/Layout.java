@@ -12,17 +12,19 @@ import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Places ranks on nodes: in node order each node's local ranks together, or one on each node in turn. Pure. */
+/** Places ranks on nodes, in node order: all local ranks of a node together, or one rank on each node in turn. Pure. */
 public final class Layout {
-    /** More than any cluster has GPUs. The rank map of so many fits into the launcher's 256 MiB. */
-    private static final int MOST_RANKS = 262_144;
+    /**
+     * The limit of ranks. No cluster has as many GPUs, and a rank map of this size fits into the launcher's 256 MiB.
+     */
+    private static final int MAX_RANKS = 262_144;
 
     private Layout() {}
 
     /**
-     * The rank map of workers on {@code nodes}, whose GPUs are in it only as far as the rules allow.
+     * Returns the rank map of the workers on {@code nodes}. The map has only the GPUs that the rules allow.
      *
-     * @throws LayoutException if a node lacks the GPUs that were asked for
+     * @throws LayoutException if a node lacks requested GPUs
      */
     public static RankMap place(List<Node> nodes, LayoutRules rules) {
         List<Node> used = nodes.stream()
@@ -30,8 +32,8 @@ public final class Layout {
                 .toList();
         int[] slots = used.stream().mapToInt(node -> slots(node, rules)).toArray();
         long ranks = Arrays.stream(slots).asLongStream().sum();
-        if (ranks > MOST_RANKS) {
-            throw new LayoutException("the job would have " + ranks + " ranks, and jrun starts at most " + MOST_RANKS
+        if (ranks > MAX_RANKS) {
+            throw new LayoutException("the job would have " + ranks + " ranks, and jrun starts at most " + MAX_RANKS
                     + ". Name fewer hosts or" + " workers.");
         }
         List<Placement> placements = new ArrayList<>();
@@ -54,28 +56,29 @@ public final class Layout {
     }
 
     /**
-     * Checks that the console is to show some rank: of those in {@code ranks}, or, where nodes come and go, of those that may come.
+     * Checks that the console's filters select a rank of {@code ranks}. If nodes may join later, checks the ranks that
+     * may exist then.
      *
-     * @throws LayoutException if its filters name none of the job
+     * @throws LayoutException if the filters select no rank of the job
      */
-    public static void checkShown(RankMap ranks, JobSpec job) {
+    public static void checkFilters(RankMap ranks, JobSpec job) {
         if (job.nodes().isElastic()) {
-            checkShownAtSomeSize(job);
+            checkFiltersOfLargestWorld(job);
             return;
         }
         boolean any =
-                ranks.placements().stream().anyMatch(place -> job.console().chooses(place.rank(), place.localRank()));
+                ranks.placements().stream().anyMatch(place -> job.console().selects(place.rank(), place.localRank()));
         if (!any) {
             int mostLocal = ranks.placements().stream()
                     .mapToInt(Placement::localRank)
                     .max()
                     .orElse(0);
-            throw nothingShown("it has", ranks.worldSize(), mostLocal + 1);
+            throw noRankSelected("it has", ranks.worldSize(), mostLocal + 1);
         }
     }
 
-    /** The largest world is that of the nodes with the most workers. */
-    private static void checkShownAtSomeSize(JobSpec job) {
+    /** The largest world has the nodes with the most workers. */
+    private static void checkFiltersOfLargestWorld(JobSpec job) {
         int nodes = job.cluster()
                 .map(named -> named.hosts().size())
                 .orElse(job.nodes().max());
@@ -85,18 +88,18 @@ public final class Layout {
                 .sorted(Comparator.reverseOrder())
                 .toList();
         if (counts.size() < nodes) {
-            return; // only the nodes themselves know how many they have
+            return; // only the nodes know their numbers of workers
         }
         int worldSize = counts.stream()
                 .limit(job.nodes().max())
                 .mapToInt(Integer::intValue)
                 .sum();
-        if (!job.console().choosesBelow(worldSize, counts.getFirst())) {
-            throw nothingShown("with all of its nodes it has", worldSize, counts.getFirst());
+        if (!job.console().selectsAnyBelow(worldSize, counts.getFirst())) {
+            throw noRankSelected("with all of its nodes it has", worldSize, counts.getFirst());
         }
     }
 
-    private static LayoutException nothingShown(String itHas, int worldSize, int mostLocal) {
+    private static LayoutException noRankSelected(String itHas, int worldSize, int mostLocal) {
         return new LayoutException(
                 "--ranks-filter, --local-ranks-filter: no rank of this job is among those named, so nothing would be shown; "
                         + itHas + " ranks 0 to " + (worldSize - 1) + ", and on a node local ranks 0 to "
@@ -127,7 +130,7 @@ public final class Layout {
     }
 
     /**
-     * What a user who named no visibility should read once: on these nodes several workers have the same device.
+     * Returns one notice for each node on which several workers share a device, for users who chose no visibility.
      *
      * @param ranks placed with {@code visibility}
      */
@@ -161,7 +164,10 @@ public final class Layout {
         };
     }
 
-    /** A worker that sees all of a node's GPUs need not be told, unless the job does not use all. */
+    /**
+     * Returns the devices of a worker. A worker that sees all GPUs of its node needs none, unless the job uses only
+     * some of the GPUs.
+     */
     private static String devices(Node node, int localRank, LayoutRules rules) {
         if (rules.visibility() == GpuVisibility.ALL) {
             return rules.gpus().apply(node.nodeRank()).isAll() ? "" : String.join(",", node.gpus());

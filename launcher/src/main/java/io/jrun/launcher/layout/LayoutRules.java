@@ -9,19 +9,21 @@ import java.util.List;
 import java.util.function.IntFunction;
 
 /**
- * What {@link Layout} goes by.
+ * The rules of {@link Layout}.
  *
- * @param workers of a node, by its rank
- * @param gpus that may be used of a node, by its rank
+ * @param workers of a node, by node rank
+ * @param gpus that the job may use of a node, by node rank
  */
 public record LayoutRules(
         IntFunction<WorkerCount> workers, IntFunction<GpuSubset> gpus, GpuVisibility visibility, MapBy mapBy) {
-    /** All of the nodes' GPUs, node after node. */
+    /** Rules that allow all GPUs of the nodes. */
     public LayoutRules(IntFunction<WorkerCount> workers, GpuVisibility visibility) {
         this(workers, _ -> GpuSubset.ALL, visibility, MapBy.SLOT);
     }
 
-    /** The same for nodes whose places are taken by others: {@code places} by node rank. */
+    /**
+     * The same rules after nodes have been replaced. {@code places}: the original position of each node, by node rank.
+     */
     public LayoutRules of(List<Integer> places) {
         return new LayoutRules(
                 nodeRank -> workers.apply(places.get(nodeRank)),
@@ -30,7 +32,7 @@ public record LayoutRules(
                 mapBy);
     }
 
-    /** Those of a job. */
+    /** The rules of a job. */
     public static LayoutRules of(JobSpec job) {
         return new LayoutRules(
                 job::workersOn,
@@ -39,7 +41,7 @@ public record LayoutRules(
                 job.placement().mapBy());
     }
 
-    /** Those of a job on nodes whose GPUs are not known, and are not in the map. */
+    /** The rules of a job on nodes with unknown GPUs. The map then has no GPUs. */
     public static LayoutRules withoutGpus(JobSpec job) {
         return new LayoutRules(
                 job::workersOn,

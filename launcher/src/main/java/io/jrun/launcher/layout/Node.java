@@ -5,15 +5,15 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A machine as its agent describes it.
+ * A machine, as described by its agent.
  *
- * @param nodeRank its place in the order of nodes
+ * @param nodeRank the position in the order of nodes
  * @param host its name
- * @param address numeric address of the workers' data plane
+ * @param address numeric address for the connections between workers
  * @param cores usable cores
  * @param gpus devices in index order
- * @param masterPort the port reserved for foreign programs, 0 if none
- * @param workers that it says it is to have, empty to go by the job's rules
+ * @param masterPort the port reserved for programs with a rendezvous of their own, 0 if none
+ * @param the number of workers that the node itself requests, empty to use the rules of the job
  */
 public record Node(
         int nodeRank,
@@ -27,22 +27,22 @@ public record Node(
         gpus = List.copyOf(gpus);
     }
 
-    /** One that says nothing of its workers. */
+    /** A node that requests no number of workers. */
     public Node(int nodeRank, String host, String address, int cores, List<String> gpus, int masterPort) {
         this(nodeRank, host, address, cores, gpus, masterPort, Optional.empty());
     }
 
-    /** The same node with these GPUs alone. */
+    /** The same node with only these GPUs. */
     Node withGpus(List<String> some) {
         return new Node(nodeRank, host, address, cores, some, masterPort, workers);
     }
 
-    /** The same node in another place. */
+    /** The same node with another node rank. */
     public Node withNodeRank(int other) {
         return new Node(other, host, address, cores, gpus, masterPort, workers);
     }
 
-    /** The same node, reached elsewhere. */
+    /** The same node with another address. */
     public Node withAddress(String other) {
         return new Node(nodeRank, host, other, cores, gpus, masterPort, workers);
     }

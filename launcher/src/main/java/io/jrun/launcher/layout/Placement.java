@@ -1,8 +1,8 @@
 package io.jrun.launcher.layout;
 
 /**
- * Where one rank runs.
+ * The node and the GPU of one rank.
  *
- * @param gpu the devices this worker sees, separated by commas; empty for whatever its node has
+ * @param gpu the devices that the worker sees, separated by commas; empty for all devices of the node
  */
 public record Placement(int rank, int nodeRank, int localRank, String host, String gpu) {}

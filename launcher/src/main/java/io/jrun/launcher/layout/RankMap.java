@@ -5,9 +5,9 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * Every rank of a job and its place, in rank order; the nodes in node order.
+ * All ranks of a job and their placements, in rank order, and the nodes in node order.
  *
- * @param byNode the same places by node rank, in rank order
+ * @param byNode the same placements by node rank, in rank order
  */
 public record RankMap(List<Node> nodes, List<Placement> placements, Map<Integer, List<Placement>> byNode) {
     public RankMap {
@@ -16,7 +16,7 @@ public record RankMap(List<Node> nodes, List<Placement> placements, Map<Integer,
         byNode = Map.copyOf(byNode);
     }
 
-    /** The same, sorted by node. */
+    /** Groups the placements by node. */
     RankMap(List<Node> nodes, List<Placement> placements) {
         this(nodes, placements, byNode(placements));
     }
@@ -25,17 +25,17 @@ public record RankMap(List<Node> nodes, List<Placement> placements, Map<Integer,
         return placements.stream().collect(Collectors.groupingBy(Placement::nodeRank, Collectors.toUnmodifiableList()));
     }
 
-    /** Number of ranks. */
+    /** The number of ranks. */
     public int worldSize() {
         return placements.size();
     }
 
-    /** The place of {@code rank}. */
+    /** The placement of {@code rank}. */
     public Placement placement(int rank) {
         return placements.get(rank);
     }
 
-    /** The places on one node, by local rank. */
+    /** The placements on one node, by local rank. */
     public List<Placement> onNode(int nodeRank) {
         return byNode.getOrDefault(nodeRank, List.of());
     }

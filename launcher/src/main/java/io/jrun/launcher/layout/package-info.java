@@ -1,6 +1,6 @@
 /**
- * Which rank runs where. A pure function of the nodes and the number of workers asked for, the same for one node and for
- * many. Entry class: {@code Layout}.
+ * Computes which rank runs on which node: a pure function of the nodes and the requested number of workers, for one
+ * node and for many. Entry class: {@code Layout}.
  */
 @NullMarked
 package io.jrun.launcher.layout;

@@ -12,12 +12,13 @@ import java.util.OptionalInt;
 import java.util.Set;
 
 /**
- * The nodes that Slurm has given to the batch script, salloc or step that jrun runs in.
+ * The nodes that Slurm has allocated to the batch script, salloc or step in which jrun runs.
  *
- * @param jobId of a heterogeneous job, its first component's
+ * @param jobId id of the job; of a heterogeneous job, the id of its first component
  * @param restarts how often Slurm has started this job again
  * @param nodes in Slurm's order
- * @param gpusPerTask whether GPUs were asked for by task, so that a step of one task has only one task's
+ * @param gpusPerTask whether the job requested GPUs for each task; a step of one task then has only the GPUs of one
+ *     task
  */
 public record Allocation(String jobId, int restarts, List<AllocatedNode> nodes, boolean gpusPerTask) {
     public Allocation {
@@ -25,10 +26,10 @@ public record Allocation(String jobId, int restarts, List<AllocatedNode> nodes, 
     }
 
     /**
-     * Reads it from the environment; a node's GPUs, which are not always told there, from {@code scontrol}.
+     * Reads the allocation from the environment, and from {@code scontrol} the GPUs that the environment lacks.
      *
-     * @return empty outside of any allocation
-     * @throws AllocationException if it cannot be understood
+     * @return empty outside an allocation
+     * @throws AllocationException if the environment is unreadable
      */
     public static Optional<Allocation> of(Map<String, String> environment, JobQuery scontrol) {
         return environment.containsKey("SLURM_JOB_ID")
@@ -36,7 +37,7 @@ public record Allocation(String jobId, int restarts, List<AllocatedNode> nodes, 
                 : Optional.empty();
     }
 
-    /** As hosts, with the workers that each gets unless {@code --nproc-per-node} says. */
+    /** The hosts, with the number of workers of each without {@code --nproc-per-node}. */
     public List<Host> hosts() {
         List<Host> hosts = new ArrayList<>();
         nodes.forEach(node ->
@@ -44,7 +45,7 @@ public record Allocation(String jobId, int restarts, List<AllocatedNode> nodes, 
         return hosts;
     }
 
-    /** Where the number of workers on each node comes from, in words. */
+    /** The rule that gave the number of workers of each node, in words. */
     public String countedBy() {
         Set<String> rules = new LinkedHashSet<>();
         nodes.forEach(node -> rules.add(node.workers().from()));
@@ -52,10 +53,10 @@ public record Allocation(String jobId, int restarts, List<AllocatedNode> nodes, 
     }
 
     /**
-     * How agents are started on it.
+     * Describes how to start agents in this allocation.
      *
-     * @param countedBy where the number of workers on each node comes from, in words
-     * @param jrun path of the jrun command, the same on all nodes
+     * @param countedBy the rule that gave the number of workers of each node, in words
+     * @param jrun the path of the jrun command on all nodes
      */
     public Cluster.Slurm reach(String countedBy, String jrun) {
         boolean heterogeneous = nodes.stream().anyMatch(node -> node.hetGroup() > 0);

@@ -2,7 +2,7 @@ package io.jrun.launcher.slurm;
 
 import java.io.Serial;
 
-/** What Slurm says of its allocation cannot be understood, or used. The message is one line for the user. */
+/** Slurm's description of the allocation is unreadable or unusable. The message is one line for the user. */
 public final class AllocationException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -11,11 +11,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Reads an {@link Allocation}: in a step the SLURM_STEP_* variables, for it may have a part of the nodes only; in a batch
- * script or salloc SLURM_JOB_*; in a heterogeneous job those of each component. Confined to one thread.
+ * Reads an {@link Allocation} from the environment: in a step from SLURM_STEP_*, because a step may have only a part of
+ * the nodes; in a batch script or salloc from SLURM_JOB_*; in a heterogeneous job from the variables of each component.
+ * Confined to one thread.
  */
 final class AllocationReader {
-    /** Step ids from here on are Slurm's own: the batch script, an interactive shell. Source: slurm/slurm.h. */
+    /**
+     * The first step id that Slurm uses itself, for the batch script or an interactive shell. Source: slurm/slurm.h.
+     */
     private static final long FIRST_SPECIAL_STEP = 4_294_967_280L;
 
     private static final Pattern REPEATED = Pattern.compile("([0-9]{1,6})(?:\\(x([0-9]{1,6})\\))?");
@@ -42,7 +45,7 @@ final class AllocationReader {
                 environment.containsKey("SLURM_GPUS_PER_TASK"));
     }
 
-    /** Whether jrun runs in a step of srun's. */
+    /** Whether jrun runs in a step of srun. */
     static boolean isStep(Map<String, String> environment) {
         String step = environment.getOrDefault("SLURM_STEP_ID", "");
         return step.matches("[0-9]{1,10}")
@@ -66,7 +69,10 @@ final class AllocationReader {
         }
     }
 
-    /** The environment tells of this node, and of all if the job asked for so many on each. */
+    /**
+     * Reads GPUs from the environment. The environment has the GPUs of this node; it has those of all nodes if the job
+     * requested a number for each node.
+     */
     private Map<String, Integer> gpus(List<String> names, String suffix) {
         Map<String, Integer> gpus = new HashMap<>();
         String perNode = text("SLURM_GPUS_PER_NODE" + suffix);
@@ -87,7 +93,9 @@ final class AllocationReader {
         return gpus;
     }
 
-    /** {@code Nodes=n[1-2] CPU_IDs=0-3 Mem=0 GRES=gpu:h100:4(IDX:0-3)}, once for nodes that have the same. */
+    /**
+     * Reads {@code Nodes=n[1-2] CPU_IDs=0-3 Mem=0 GRES=gpu:h100:4(IDX:0-3)}, one line for nodes with equal resources.
+     */
     private static void readGpus(List<String> words, Map<String, Integer> gpus) {
         List<String> names = List.of();
         for (String word : words) {
@@ -106,7 +114,7 @@ final class AllocationReader {
         }
     }
 
-    /** {@code 16(x2),8} for these nodes. */
+    /** Expands {@code 16(x2),8} to a number for each node. */
     private Map<String, Integer> byNode(List<String> names, String variable) {
         Map<String, Integer> counts = new HashMap<>();
         int at = 0;

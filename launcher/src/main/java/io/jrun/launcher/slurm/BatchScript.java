@@ -6,8 +6,8 @@ import java.util.stream.Collectors;
 /**
  * A script for {@code sbatch} that runs one jrun job.
  *
- * @param options sbatch's, as {@code --time=1:00:00}
- * @param command jrun and its words
+ * @param options options of sbatch, such as {@code --time=1:00:00}
+ * @param command the jrun command line
  */
 public record BatchScript(List<String> options, List<String> command) {
     public BatchScript {
@@ -15,7 +15,7 @@ public record BatchScript(List<String> options, List<String> command) {
         command = List.copyOf(command);
     }
 
-    /** The script, ending in a newline. jrun takes the shell's place, so that signals to the script reach it. */
+    /** The script, with a newline at the end. The script runs jrun by exec, so signals to the script reach jrun. */
     public String text() {
         String directives = options.stream()
                 .map(option -> "#SBATCH " + quoted(option) + "\n")
@@ -24,7 +24,7 @@ public record BatchScript(List<String> options, List<String> command) {
                 + command.stream().map(BatchScript::quoted).collect(Collectors.joining(" ")) + "\n";
     }
 
-    /** sbatch reads quotes in its lines as a shell does. */
+    /** Quotes a word. sbatch reads quotes in its lines as a shell does. */
     private static String quoted(String word) {
         return word.matches("[A-Za-z0-9_@%+=:,./\\[\\]-]+") ? word : "'" + word.replace("'", "'\\''") + "'";
     }

@@ -5,23 +5,26 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** What Slurm's controller knows of a job; asked only where the environment does not tell. */
+/** Queries Slurm's controller about a job, for facts that the environment lacks. */
 @FunctionalInterface
 public interface JobQuery {
-    /** A controller under load may take long; without an answer a job has no GPUs that jrun knows of. */
+    /**
+     * Seconds to wait for the controller, which may be slow under load. Without an answer the GPUs of the job are
+     * unknown.
+     */
     long SECONDS = 20;
 
-    /** The words of {@code scontrol show job -d -o}; none if there is no answer. */
+    /** Returns the words of {@code scontrol show job -d -o}; empty without an answer. */
     List<String> words(String jobId);
 
-    /** Asks {@code scontrol}. */
+    /** Runs {@code scontrol}. */
     static List<String> scontrol(String jobId) {
         try {
             Process process = new ProcessBuilder("scontrol", "show", "job", "-d", "-o", jobId)
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
             process.getOutputStream().close();
-            if (!process.waitFor(SECONDS, TimeUnit.SECONDS)) { // its one line fits the pipe
+            if (!process.waitFor(SECONDS, TimeUnit.SECONDS)) { // the output is one line, which fits into the pipe
                 process.destroyForcibly();
                 return List.of();
             }

@@ -3,14 +3,17 @@ package io.jrun.launcher.slurm;
 import java.util.Map;
 import java.util.Optional;
 
-/** The mistake {@code srun -n8 jrun ...}: srun starts jrun once for each task, and each would start the whole job. */
+/**
+ * Detects the mistake {@code srun -n8 jrun ...}: srun starts jrun once for each task, and each jrun would start the
+ * whole job.
+ */
 public final class SrunPerTaskCheck {
     private SrunPerTaskCheck() {}
 
     /**
-     * What to say, if jrun was started so: to all tasks but the first, nothing.
+     * Returns the explanation if jrun was started in this way; an empty text for all tasks except the first.
      *
-     * @return empty where jrun runs once
+     * @return empty if jrun runs once
      */
     public static Optional<String> explain(Map<String, String> environment) {
         String tasks = environment.getOrDefault("SLURM_STEP_NUM_TASKS", "1");
@@ -26,9 +29,9 @@ public final class SrunPerTaskCheck {
     }
 
     /**
-     * The same for jruns that meet, of which each node may have one.
+     * Returns the explanation for jruns of a rendezvous, of which each node may have one.
      *
-     * @return empty where each node has one
+     * @return empty if each node has one
      */
     public static Optional<String> explainMeeting(Map<String, String> environment) {
         String tasks = environment.getOrDefault("SLURM_STEP_NUM_TASKS", "1");

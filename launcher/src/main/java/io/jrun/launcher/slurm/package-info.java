@@ -1,5 +1,5 @@
 /**
- * Jobs of Slurm: what an allocation has, and scripts for {@code sbatch}. Entry classes: {@link
+ * Reads Slurm allocations and writes scripts for {@code sbatch}. Entry classes: {@link
  * io.jrun.launcher.slurm.Allocation} and {@code BatchScript}.
  */
 @NullMarked

@@ -11,11 +11,13 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Starts agents with {@code srun}, one on each node of the allocation: one srun for all of them, or for each component of a
- * heterogeneous job. Stateless.
+ * Starts agents with {@code srun}, one on each node of the allocation: one srun for all nodes, or one for each
+ * component of a heterogeneous job. Stateless.
  */
 public final class SrunAgentLauncher implements AgentLauncher {
-    /** What the batch job was asked for is in these, and srun would take them as asked of it: here a node has one task. */
+    /**
+     * Variables with the options of the batch job. srun would apply them to itself, but here each node has one task.
+     */
     private static final List<String> NOT_FOR_AGENTS = List.of(
             "SLURM_CPUS_PER_TASK",
             "SRUN_CPUS_PER_TASK",
@@ -40,8 +42,8 @@ public final class SrunAgentLauncher implements AgentLauncher {
             "SLURM_WAIT");
 
     /**
-     * Agents share the allocation with whatever runs in it, are bound to nothing, and one's end or a node's loss is not the
-     * others' (jrun notices by itself).
+     * Agents share the allocation with other steps and are bound to no CPUs. The end of one agent or the loss of a node
+     * does not end the other agents, because jrun notices the loss itself.
      */
     private static final List<String> OPTIONS = List.of(
             "--ntasks-per-node=1",
@@ -55,7 +57,7 @@ public final class SrunAgentLauncher implements AgentLauncher {
 
     private final Cluster.Slurm allocation;
 
-    /** Starts them in this allocation. */
+    /** Starts agents in this allocation. */
     public SrunAgentLauncher(Cluster.Slurm allocation) {
         this.allocation = allocation;
     }
@@ -76,8 +78,8 @@ public final class SrunAgentLauncher implements AgentLauncher {
     }
 
     /**
-     * In a session of its own: a Ctrl-C is for jrun. A signal would make srun kill agents and workers at once: one of which
-     * agents have come gets none, and ends after them.
+     * Starts srun in a session of its own, because Ctrl-C is for jrun only. A signal would make srun kill agents and
+     * workers at once. An srun whose agents have joined therefore gets no signal, and ends after its agents.
      */
     private List<String> command(List<String> group, List<Integer> members, List<String> hosts, JoinToken invitation) {
         List<String> names = members.stream().map(hosts::get).toList();
@@ -97,7 +99,7 @@ public final class SrunAgentLauncher implements AgentLauncher {
         return command;
     }
 
-    /** Every task has the same command line; Slurm tells each where it is. */
+    /** The script of all tasks. Each task finds its node in Slurm's variables. */
     private static String script(List<Integer> members, List<String> hosts, JoinToken invitation) {
         StringBuilder script = new StringBuilder("case $SLURMD_NODENAME in ");
         for (int node : members) {

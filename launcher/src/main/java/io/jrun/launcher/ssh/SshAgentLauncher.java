@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Starts agents with one {@code ssh} for each host, as the user would by hand. Stateless. */
+/** Starts agents with one {@code ssh} for each host. Stateless. */
 public final class SshAgentLauncher implements AgentLauncher {
-    /** ssh asks nobody anything: there is one of it for each host, and nobody to answer. */
+    /** ssh asks no questions, because nobody could answer one ssh for each host. */
     private static final List<String> OPTIONS =
             List.of("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "LogLevel=ERROR");
 
@@ -30,9 +30,9 @@ public final class SshAgentLauncher implements AgentLauncher {
     private final String home;
 
     /**
-     * @param options the user's for ssh; they win over jrun's own
-     * @param jrun path of the jrun command on the hosts
-     * @param home this launcher's installation, used on hosts where the same path has one
+     * @param options the user's options for ssh, which override jrun's own
+     * @param jrun the path of the jrun command on the hosts
+     * @param home the installation of this launcher, used on hosts that have an installation under the same path
      */
     public SshAgentLauncher(List<String> options, String jrun, String home) {
         this.options = List.copyOf(options);
@@ -50,7 +50,10 @@ public final class SshAgentLauncher implements AgentLauncher {
                 .toList();
     }
 
-    /** In a session of its own: a Ctrl-C is for jrun, which ends its agents when their workers have had their time. */
+    /**
+     * Starts ssh in a session of its own, because Ctrl-C is for jrun only. jrun ends its agents after the grace period
+     * of the workers.
+     */
     private List<String> command(String host, List<String> words) {
         List<String> command = ssh(host);
         command.add(Stream.concat(Stream.of("exec", "sh", "-c", SCRIPT, "jrun-ssh", jrun, home), words.stream())
@@ -61,25 +64,25 @@ public final class SshAgentLauncher implements AgentLauncher {
 
     private List<String> ssh(String host) {
         List<String> command = new ArrayList<>(List.of("setsid", "ssh"));
-        command.addAll(options); // ssh takes the first of two values
+        command.addAll(options); // of two values for one option, ssh uses the first
         command.addAll(OPTIONS);
         command.addAll(List.of("--", host));
         return command;
     }
 
-    /** What logs in to {@code host} as for an agent, and out again. */
+    /** The command that logs in to {@code host} as for an agent, and logs out again. */
     public List<String> login(String host) {
         List<String> command = ssh(host);
         command.add("true");
         return command;
     }
 
-    /** Why a {@link #login} has failed, and what to do. */
+    /** Says why a {@link #login} has failed, and what to do. */
     public String explainLogin(String host, int exitCode, String lastLine) {
         return explain(new Start(host, List.of(), List.of()), new Ended(exitCode, List.of(lastLine)));
     }
 
-    /** Whatever the user's login shell is, it knows single quotes. */
+    /** Quotes a word for every login shell: all shells know single quotes. */
     private static String quoted(String word) {
         return word.matches("[A-Za-z0-9_./,:=-]+") ? word : "'" + word.replace("'", "'\\''") + "'";
     }
@@ -101,7 +104,7 @@ public final class SshAgentLauncher implements AgentLauncher {
     }
 
     private static String failure(String words, String host) {
-        if (words.contains("has changed")) { // ssh prints a page of it, of which these are the last lines
+        if (words.contains("has changed")) { // ssh prints a page, and these are its last lines
             return "ssh: its host key is not the one in known_hosts; if the host was set up anew, 'ssh-keygen -R "
                     + host + "' forgets the old key, else another machine answers in its place";
         }

@@ -1,4 +1,4 @@
-/** Agents by OpenSSH, with the user's own configuration and keys. Entry: {@code SshAgentLauncher}. */
+/** Starts agents over OpenSSH, with the user's own configuration and keys. Entry class: {@code SshAgentLauncher}. */
 @NullMarked
 package io.jrun.launcher.ssh;
 
