@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.function.IntConsumer;
 import org.bytedeco.pytorch.Tensor;
 
-/** What the parallelisms need of the autograd engine beyond what the presets offer by name. */
+/** What parallel training needs of libtorch's autograd engine beyond the methods that the presets map. */
 public interface AutogradBridge {
     /** The implementation for the libtorch of this class path. */
     static AutogradBridge instance() {
@@ -12,11 +12,31 @@ public interface AutogradBridge {
     }
 
     /**
-     * Calls {@code accumulated} with a leaf's place in the list each time a backward pass has added to its
-     * {@code .grad}: torch's post-accumulate-grad hook. It runs on the thread that runs the backward pass, before
-     * {@code backward} returns; what it throws comes out of {@code backward} as a RuntimeException that carries its text.
+     * Calls {@code accumulated} with the index of a leaf each time a backward pass has added to the {@code .grad} of the
+     * leaf: torch's post-accumulate-grad hook. The call runs on the thread that runs the backward pass, before
+     * {@code backward} returns. {@link #backward} rethrows what the call throws.
      *
-     * @param leaves tensors that require a gradient and have no history; kept alive by the watch
+     * @param leaves tensors that require a gradient and have no history; the returned object keeps them alive
      */
     LeafHooks watch(List<Tensor> leaves, IntConsumer accumulated);
+
+    /**
+     * Runs the forward method of {@code function} and records the call in the autograd graph, so that a backward pass through
+     * the outputs runs the backward method. The call is not recorded if no input requires a gradient or if gradients are
+     * disabled on this thread ({@code NoGradGuard}).
+     *
+     * @return the outputs of the forward method, in its order. As results of torch's own operations, the outputs belong to
+     *     the innermost {@code PointerScope} of this thread.
+     */
+    List<Tensor> apply(AutogradFunction function, List<Tensor> inputs);
+
+    /**
+     * Runs a backward pass.
+     *
+     * @param roots the tensors to start from
+     * @param gradients the gradient of each root; empty if each root has one element and its gradient is 1
+     * @throws RuntimeException the exception that a hook or a backward method in Java threw, the object itself. (A direct call
+     *     of {@code Tensor.backward} throws an exception that has only the text.)
+     */
+    void backward(List<Tensor> roots, List<Tensor> gradients);
 }

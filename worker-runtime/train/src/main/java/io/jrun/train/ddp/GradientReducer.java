@@ -106,7 +106,7 @@ class GradientReducer implements AutoCloseable {
             if (isSyncing && options.findUnusedParameters()) {
                 markUnused(watch.reachableFrom(loss));
             }
-            loss.backward();
+            AutogradBridge.instance().backward(List.of(loss), List.of());
             if (isSyncing && reductions == before) {
                 if (!options.findUnusedParameters()) {
                     throw unused();
@@ -115,7 +115,6 @@ class GradientReducer implements AutoCloseable {
                 markUnused((BitSet) ready.clone());
             }
         } catch (RuntimeException e) {
-            // What a hook threw arrives as text only; the exception itself says more.
             throw failed(e);
         }
     }

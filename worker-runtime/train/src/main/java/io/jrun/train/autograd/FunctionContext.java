@@ -1,0 +1,89 @@
+package io.jrun.train.autograd;
+
+import io.jrun.train.TensorMemory;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * The state of one call of an {@link AutogradFunction}: what the forward method leaves for the backward method. The saved
+ * tensors are freed after a backward pass that does not retain the graph, and at the latest with the graph.
+ */
+public final class FunctionContext {
+    private record SavedTensor(Tensor tensor, long version) {}
+
+    private final String function;
+    private final BitSet needed = new BitSet();
+    private final List<SavedTensor> saved = new ArrayList<>();
+    private final Set<Long> nonDifferentiable = new HashSet<>();
+    private boolean isFreed;
+
+    FunctionContext(String function, List<Tensor> inputs) {
+        this.function = function;
+        for (int i = 0; i < inputs.size(); i++) {
+            needed.set(i, inputs.get(i).requires_grad());
+        }
+    }
+
+    /** Whether an input requires a gradient; the backward method may return null for all others. */
+    public boolean needsGradient(int input) {
+        return needed.get(input);
+    }
+
+    /**
+     * Keeps tensors for the backward method, after those of earlier calls. The tensors may be inputs, outputs or others. The
+     * elements are not copied and must not change before the backward pass.
+     */
+    public void save(Tensor... tensors) {
+        for (Tensor tensor : tensors) {
+            // Without history: an output that is saved with its history would keep its own graph alive for ever.
+            try (Tensor detached = tensor.detach()) {
+                saved.add(new SavedTensor(TensorMemory.own(detached), detached._version()));
+            }
+        }
+    }
+
+    /**
+     * A saved tensor.
+     *
+     * @param index the place in the order of {@link #save}
+     * @throws IllegalStateException if an earlier backward pass has freed the tensor, or if its elements were changed in place
+     */
+    public Tensor saved(int index) {
+        if (isFreed) {
+            throw new IllegalStateException("the tensors that " + function
+                    + " saved are freed: a backward pass has run through this graph before. Pass retain_graph = true to all"
+                    + " backward passes but the last.");
+        }
+        SavedTensor wanted = saved.get(index);
+        if (wanted.tensor()._version() != wanted.version()) {
+            throw new IllegalStateException("tensor " + index + " of shape " + TensorMemory.shape(wanted.tensor())
+                    + " that "
+                    + function + " saved was changed in place before the backward pass. Save a clone of it, or change a"
+                    + " clone.");
+        }
+        return wanted.tensor();
+    }
+
+    /** Outputs of the forward method that get no gradient and require none. */
+    public void markNonDifferentiable(Tensor... outputs) {
+        for (Tensor output : outputs) {
+            nonDifferentiable.add(output.unsafeGetTensorImpl().address());
+        }
+    }
+
+    boolean isDifferentiable(Tensor output) {
+        return (output.is_floating_point() || output.is_complex())
+                && !nonDifferentiable.contains(output.unsafeGetTensorImpl().address());
+    }
+
+    /** Frees the saved tensors. */
+    void free() {
+        isFreed = true;
+        saved.forEach(tensor -> tensor.tensor().close());
+        saved.clear();
+    }
+}

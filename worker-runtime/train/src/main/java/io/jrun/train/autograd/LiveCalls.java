@@ -1,0 +1,62 @@
+package io.jrun.train.autograd;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.pytorch.PointerConsumer;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Keeps the Java side of each call of an {@link AutogradFunction} alive as long as its node. The engine refers to Java hooks
+ * only weakly, and the presets report no node's end. So each node holds a marker: an empty tensor whose storage has the number
+ * of the call as its address. Torch frees the storage together with the node, and calls the deleter with that address.
+ */
+final class LiveCalls {
+    private static final long[] EMPTY = {0};
+    private static final Map<Long, FunctionCall> CALLS = new ConcurrentHashMap<>();
+    private static final AtomicLong LAST = new AtomicLong();
+    private static final Deleter DELETER = new Deleter();
+
+    private LiveCalls() {}
+
+    /** Calls whose nodes are alive. */
+    static int count() {
+        return CALLS.size();
+    }
+
+    /** A new marker: a leaf. Whatever holds the marker keeps {@code call} alive; with the marker the call is closed. */
+    static Tensor mark(FunctionCall call) {
+        long number = LAST.incrementAndGet();
+        CALLS.put(number, call);
+        try (TensorOptions options = new TensorOptions(torch.ScalarType.Float)) {
+            return torch.from_blob(new CallNumber(number), EMPTY, DELETER, options)
+                    .requires_grad_(true);
+        }
+    }
+
+    private static final class CallNumber extends Pointer {
+        CallNumber(long number) {
+            super((Pointer) null);
+            address = number;
+        }
+    }
+
+    /** Runs wherever the last reference to a node is dropped; must not throw into native code. */
+    private static final class Deleter extends PointerConsumer {
+        Deleter() {
+            // Created in whatever PointerScope the first caller has open.
+            retainReference();
+        }
+
+        @Override
+        public void call(Pointer storage) {
+            FunctionCall ended = CALLS.remove(storage.address());
+            if (ended != null) {
+                ended.close();
+            }
+        }
+    }
+}

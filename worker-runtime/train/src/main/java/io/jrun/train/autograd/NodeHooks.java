@@ -1,0 +1,114 @@
+package io.jrun.train.autograd;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.IntConsumer;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Edge;
+import org.bytedeco.pytorch.FunctionPostHook;
+import org.bytedeco.pytorch.Node;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+
+/** Hooks after the nodes that add to the {@code .grad} of leaves, as c10d's own Reducer has them. */
+final class NodeHooks implements LeafHooks {
+    /** A leaf refers to its node only weakly, and a node to the Java half of a hook: these lists keep both alive. */
+    private final List<Node> nodes = new ArrayList<>();
+
+    private final List<AfterAccumulate> hooks = new ArrayList<>();
+    private final List<Long> hookKeys = new ArrayList<>();
+    private final Map<Long, Integer> leafByNode = new HashMap<>();
+
+    NodeHooks(List<Tensor> leaves, IntConsumer accumulated) {
+        for (int leaf = 0; leaf < leaves.size(); leaf++) {
+            Node node = ownAccumulateNode(leaves.get(leaf));
+            AfterAccumulate hook = new AfterAccumulate(leaf, accumulated);
+            nodes.add(node);
+            hooks.add(hook);
+            hookKeys.add(node.add_post_hook(hook));
+            leafByNode.put(node.address(), leaf);
+        }
+    }
+
+    private static Node ownAccumulateNode(Tensor leaf) {
+        try (PointerScope _ = new PointerScope()) {
+            Node node = GradientEdges.accumulateNode(leaf);
+            node.retainReference();
+            return node;
+        }
+    }
+
+    @Override
+    public BitSet reachableFrom(Tensor root) {
+        BitSet reached = new BitSet(nodes.size());
+        try (PointerScope _ = new PointerScope()) {
+            Node start = root.grad_fn();
+            Set<Long> seen = new HashSet<>();
+            Deque<Node> open = new ArrayDeque<>();
+            if (start != null && !start.isNull()) {
+                open.push(start);
+            }
+            while (!open.isEmpty()) {
+                Node node = open.pop();
+                Integer leaf = leafByNode.get(node.address());
+                if (leaf != null) {
+                    reached.set(leaf);
+                }
+                pushNext(node, seen, open);
+            }
+        }
+        return reached;
+    }
+
+    private static void pushNext(Node node, Set<Long> seen, Deque<Node> open) {
+        int edges = node.num_outputs();
+        for (int i = 0; i < edges; i++) {
+            Edge edge = node.next_edge(i);
+            if (edge.is_valid()) {
+                Node next = edge.function();
+                if (seen.add(next.address())) {
+                    open.push(next);
+                }
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        for (int i = 0; i < nodes.size(); i++) {
+            nodes.get(i).del_post_hook(hookKeys.get(i));
+            nodes.get(i).releaseReference();
+        }
+        nodes.clear();
+        hooks.clear();
+        hookKeys.clear();
+        leafByNode.clear();
+    }
+
+    private static final class AfterAccumulate extends FunctionPostHook {
+        private final int leaf;
+        private final IntConsumer accumulated;
+
+        AfterAccumulate(int leaf, IntConsumer accumulated) {
+            this.leaf = leaf;
+            this.accumulated = accumulated;
+        }
+
+        @Override
+        public TensorVector apply(TensorVector outputs, TensorVector inputs) {
+            try {
+                accumulated.accept(leaf);
+                return outputs;
+            } catch (Throwable e) {
+                throw HookFailures.record(e);
+            }
+        }
+    }
+}
