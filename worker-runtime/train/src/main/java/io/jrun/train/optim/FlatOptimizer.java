@@ -1,0 +1,219 @@
+package io.jrun.train.optim;
+
+import io.jrun.train.Libtorch;
+import io.jrun.train.TensorMemory;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * An optimizer over flat memory. The first step moves the parameters of each type into one piece of memory, in the order of
+ * their gradients; the parameter tensors stay the same objects. Each step is one kernel call for each parameter group, and
+ * has the same bits as the same update of each parameter by itself, with any number of threads. A parameter without a
+ * gradient is left as it is.
+ *
+ * <p>Parameters of bfloat16 and float16 have float32 master copies and float32 state.
+ *
+ * <p>Confined to the training thread. With DDP: step after the synchronised backward pass; close this object before the group.
+ */
+public final class FlatOptimizer implements AutoCloseable {
+    private static final String STEP = "step";
+    private static final String MASTER = "master";
+
+    private final Map<String, Tensor> parameters;
+    private final UpdateRule rule;
+    private final List<ParameterGroup> groups;
+    private final LearningRateSchedule schedule;
+    private final List<MemorySegment> paddedGradients;
+    private List<FlatParameters> flats = List.of();
+    private long steps;
+
+    /**
+     * An optimizer that has made no step.
+     *
+     * @param parameters by name; those that require no gradient are left out
+     * @param groups each parameter belongs to the first group that takes it
+     * @param schedule the learning rate of each step
+     * @throws IllegalArgumentException if a parameter is in no group, is not on the CPU, or has no floating point type
+     */
+    public FlatOptimizer(
+            Map<String, Tensor> parameters,
+            UpdateRule rule,
+            List<ParameterGroup> groups,
+            LearningRateSchedule schedule) {
+        this(parameters, rule, groups, schedule, List.of());
+    }
+
+    /**
+     * As {@link #FlatOptimizer(Map, UpdateRule, List, LearningRateSchedule)}, with gradients that stay where they are.
+     *
+     * @param paddedGradients memory of others in which each gradient begins on a cache line and is padded to a whole one:
+     *     {@code DistributedDataParallel.gradientMemory()}. It must outlive this object.
+     */
+    public FlatOptimizer(
+            Map<String, Tensor> parameters,
+            UpdateRule rule,
+            List<ParameterGroup> groups,
+            LearningRateSchedule schedule,
+            List<MemorySegment> paddedGradients) {
+        Libtorch.load();
+        this.paddedGradients = List.copyOf(paddedGradients);
+        this.parameters = new LinkedHashMap<>(parameters);
+        this.parameters.values().removeIf(tensor -> !tensor.requires_grad());
+        this.rule = rule;
+        this.groups = List.copyOf(groups);
+        this.schedule = schedule;
+        this.parameters.entrySet().forEach(parameter -> {
+            ParameterGroup.of(this.groups, parameter);
+            TensorMemory.address(parameter.getValue());
+        });
+    }
+
+    /** The learning rate of the next step. */
+    public double learningRate() {
+        return schedule.at(steps);
+    }
+
+    /** Steps made, skipped steps not counted. */
+    public long steps() {
+        return steps;
+    }
+
+    /** Updates every parameter that has a gradient. */
+    public void step() {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            flatten();
+            double learningRate = learningRate();
+            flats.forEach(flat -> flat.step(rule, groups, learningRate));
+        }
+        steps++;
+    }
+
+    /** Sets all gradients to zero where they lie. */
+    public void zeroGradients() {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            for (Tensor parameter : parameters.values()) {
+                Tensor gradient = parameter.mutable_grad();
+                if (gradient.defined()) {
+                    gradient.zero_();
+                }
+            }
+        }
+    }
+
+    private void flatten() {
+        if (!flats.isEmpty()) {
+            return;
+        }
+        Map<torch.ScalarType, List<Map.Entry<String, Tensor>>> byType = new LinkedHashMap<>();
+        parameters.entrySet().stream()
+                .sorted(Comparator.comparingLong(parameter -> gradientAddress(parameter.getValue())))
+                .forEach(parameter -> byType.computeIfAbsent(
+                                parameter.getValue().scalar_type().intern(), _ -> new ArrayList<>())
+                        .add(parameter));
+        flats = byType.values().stream()
+                .map(members -> new FlatParameters(members, groups, rule, paddedGradients))
+                .toList();
+    }
+
+    private static long gradientAddress(Tensor parameter) {
+        Tensor gradient = parameter.mutable_grad();
+        return gradient.defined() ? TensorMemory.address(gradient) : Long.MAX_VALUE;
+    }
+
+    /**
+     * Copies of what a later {@link #load} needs, by name: {@code PARAMETER.exp_avg}, {@code PARAMETER.step} and so on, as
+     * torch's optimizers name them, and {@code PARAMETER.master} for parameters of fewer than 32 bits.
+     */
+    public Map<String, Tensor> state() {
+        Map<String, Tensor> state = new LinkedHashMap<>();
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            for (FlatParameters flat : flats) {
+                for (FlatParameter member : flat.members()) {
+                    views(flat, member)
+                            .forEach((name, tensor) ->
+                                    state.put(member.name() + "." + name, TensorMemory.own(tensor.clone())));
+                    state.put(member.name() + "." + STEP, TensorMemory.own(scalar(member.steps())));
+                }
+            }
+        }
+        return state;
+    }
+
+    /**
+     * Takes over a saved state.
+     *
+     * @param state what {@link #state} gave; empty for an optimizer that had made no step
+     * @param stepsDone what {@link #steps} gave
+     * @throws IllegalArgumentException if a tensor is missing or has another shape or type; nothing is changed then
+     */
+    public void load(Map<String, Tensor> state, long stepsDone) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            if (!state.isEmpty()) {
+                flatten();
+                flats.forEach(flat -> flat.members().forEach(member -> requireState(flat, member, state)));
+                flats.forEach(flat -> flat.members().forEach(member -> {
+                    views(flat, member).forEach((name, tensor) -> tensor.copy_(state.get(member.name() + "." + name)));
+                    member.setSteps(state.get(member.name() + "." + STEP).item_long());
+                }));
+            }
+        }
+        steps = stepsDone;
+    }
+
+    private void requireState(FlatParameters flat, FlatParameter member, Map<String, Tensor> state) {
+        Map<String, Tensor> wanted = new LinkedHashMap<>(views(flat, member));
+        wanted.put(STEP, scalar(0));
+        wanted.forEach((name, tensor) -> {
+            String full = member.name() + "." + name;
+            Tensor saved = state.get(full);
+            if (saved == null) {
+                throw new IllegalArgumentException("the optimizer state lacks '" + full + "'");
+            }
+            if (!describe(saved).equals(describe(tensor))) {
+                throw new IllegalArgumentException("optimizer state '" + full + "' is " + describe(saved)
+                        + "; this optimizer needs " + describe(tensor));
+            }
+        });
+    }
+
+    private Map<String, Tensor> views(FlatParameters flat, FlatParameter member) {
+        Map<String, Tensor> views = new LinkedHashMap<>();
+        for (int i = 0; i < flat.states().size(); i++) {
+            views.put(rule.stateNames().get(i), member.view(flat.states().get(i)));
+        }
+        Tensor master = flat.master();
+        if (master != null) {
+            views.put(MASTER, member.view(master));
+        }
+        return views;
+    }
+
+    private static Tensor scalar(long value) {
+        try (TensorOptions options = new TensorOptions(torch.ScalarType.Long)) {
+            return torch.scalar_tensor(new Scalar(value), options);
+        }
+    }
+
+    private static String describe(Tensor tensor) {
+        return tensor.scalar_type().intern() + TensorMemory.shape(tensor);
+    }
+
+    /** Gives back what refers to gradients. Parameters keep their values and their memory. */
+    @Override
+    public void close() {
+        flats.forEach(FlatParameters::close);
+    }
+}

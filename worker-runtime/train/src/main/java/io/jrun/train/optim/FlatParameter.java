@@ -1,0 +1,65 @@
+package io.jrun.train.optim;
+
+import io.jrun.train.TensorMemory;
+import org.bytedeco.pytorch.Tensor;
+
+/** One parameter's place in {@link FlatParameters}, and the number of steps that it has made. */
+final class FlatParameter {
+    /** A cache line, and the widest vector register: kernels then have no scalar remainder, which rounds differently. */
+    private static final long ALIGNMENT_BYTES = 64;
+
+    private final String name;
+    private final Tensor tensor;
+    private final int group;
+    private final long offset;
+    private long steps;
+
+    /** {@code offset} counts elements. */
+    FlatParameter(String name, Tensor tensor, int group, long offset) {
+        this.name = name;
+        this.tensor = tensor;
+        this.group = group;
+        this.offset = offset;
+    }
+
+    String name() {
+        return name;
+    }
+
+    Tensor tensor() {
+        return tensor;
+    }
+
+    /** Number of the parameter group. */
+    int group() {
+        return group;
+    }
+
+    long offset() {
+        return offset;
+    }
+
+    /** Where the next parameter begins: the end of this one, rounded up to a whole cache line. */
+    long end() {
+        long alignment = ALIGNMENT_BYTES / tensor.element_size();
+        return offset + Math.ceilDiv(tensor.numel(), alignment) * alignment;
+    }
+
+    long steps() {
+        return steps;
+    }
+
+    void setSteps(long done) {
+        steps = done;
+    }
+
+    /** The gradient; undefined if the parameter has none. */
+    Tensor gradient() {
+        return tensor.mutable_grad();
+    }
+
+    /** The part of a flat tensor that belongs to this parameter, in the parameter's shape. */
+    Tensor view(Tensor flat) {
+        return flat.narrow(0, offset, tensor.numel()).view(TensorMemory.sizes(tensor));
+    }
+}

@@ -1,0 +1,243 @@
+package io.jrun.train.optim;
+
+import io.jrun.train.TensorMemory;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Parameters of one type, one behind the other in memory, with their state. Gradients lie in the same
+ * order. Neighbouring parameters whose gradients are neighbours too form one {@link FlatRange}, which the kernel updates at
+ * once.
+ *
+ * <p>A kernel's vector loop and its scalar remainder round differently. So every parameter is padded to whole vectors, and a
+ * range is cut where libtorch's threads would cut it within a vector: the result does not depend on the layout.
+ *
+ * <p>Parameters of fewer than 32 bits have float32 state and a float32 master copy, which takes the update.
+ */
+final class FlatParameters implements AutoCloseable {
+    /** libtorch's kernels give a thread at least this many elements. */
+    private static final long KERNEL_GRAIN = 512;
+
+    /** A multiple of the elements of any vector register. */
+    private static final long VECTOR = 64;
+
+    private final List<FlatParameter> members;
+    private final Tensor values;
+    private final @Nullable Tensor master;
+    private final @Nullable Tensor wideGradients;
+    private final List<Tensor> states;
+    private final GradientHomes homes;
+
+    private List<FlatRange> ranges = List.of();
+    /** The gradients' addresses and the step counts for which {@link #ranges} was made. */
+    private long[] rangesKey = {};
+
+    /**
+     * Moves the parameters' values into one piece of memory. The tensors stay the same objects.
+     *
+     * @param parameters of one type, in the order of their gradients in memory
+     * @param paddedGradients see {@link GradientHomes}
+     */
+    FlatParameters(
+            Collection<Map.Entry<String, Tensor>> parameters,
+            List<ParameterGroup> groups,
+            UpdateRule rule,
+            List<MemorySegment> paddedGradients) {
+        torch.ScalarType type =
+                parameters.iterator().next().getValue().scalar_type().intern();
+        boolean isNarrow = type == torch.ScalarType.BFloat16 || type == torch.ScalarType.Half;
+        members = place(parameters, groups);
+        homes = new GradientHomes(paddedGradients, type, members.getLast().end());
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            values = zeros(type);
+            for (FlatParameter member : members) {
+                Tensor home = member.view(values);
+                home.copy_(member.tensor());
+                member.tensor().set_data(home);
+            }
+            master = isNarrow ? TensorMemory.own(values.to(torch.ScalarType.Float)) : null;
+            wideGradients = isNarrow ? zeros(torch.ScalarType.Float) : null;
+            states = rule.stateNames().stream()
+                    .map(_ -> zeros(isNarrow ? torch.ScalarType.Float : type))
+                    .toList();
+        }
+    }
+
+    private static List<FlatParameter> place(
+            Collection<Map.Entry<String, Tensor>> parameters, List<ParameterGroup> groups) {
+        List<FlatParameter> placed = new ArrayList<>();
+        long offset = 0;
+        for (Map.Entry<String, Tensor> parameter : parameters) {
+            FlatParameter member = new FlatParameter(
+                    parameter.getKey(), parameter.getValue(), ParameterGroup.of(groups, parameter), offset);
+            placed.add(member);
+            offset = member.end();
+        }
+        return List.copyOf(placed);
+    }
+
+    private Tensor zeros(torch.ScalarType type) {
+        try (TensorOptions options = new TensorOptions(type)) {
+            return TensorMemory.own(torch.zeros(new long[] {members.getLast().end()}, options));
+        }
+    }
+
+    /** The parameters in memory order. */
+    List<FlatParameter> members() {
+        return members;
+    }
+
+    /** One flat tensor for each of the rule's states. */
+    List<Tensor> states() {
+        return states;
+    }
+
+    /** The float32 master copies; null for parameters of 32 bits or more. */
+    @Nullable
+    Tensor master() {
+        return master;
+    }
+
+    /** Makes one step of every parameter that has a gradient. */
+    void step(UpdateRule rule, List<ParameterGroup> groups, double learningRate) {
+        refreshRanges();
+        ranges.forEach(FlatRange::widen);
+        Map<List<Long>, List<FlatRange>> calls = new LinkedHashMap<>();
+        for (FlatRange range : ranges) {
+            calls.computeIfAbsent(List.of((long) range.group(), range.steps()), _ -> new ArrayList<>())
+                    .add(range);
+        }
+        calls.values().forEach(alike -> apply(rule, groups, learningRate, alike));
+        ranges.forEach(FlatRange::narrowResult);
+    }
+
+    /** Updates ranges that have equal options and equal step counts. */
+    private void apply(UpdateRule rule, List<ParameterGroup> groups, double learningRate, List<FlatRange> alike) {
+        ParameterGroup group = groups.get(alike.getFirst().group());
+        List<List<Tensor>> rangeStates = new ArrayList<>();
+        for (int state = 0; state < states.size(); state++) {
+            int number = state;
+            rangeStates.add(
+                    alike.stream().map(range -> range.states().get(number)).toList());
+        }
+        rule.apply(
+                alike.stream().map(FlatRange::parameters).toList(),
+                alike.stream().map(FlatRange::gradients).toList(),
+                rangeStates,
+                alike.getFirst().steps(),
+                learningRate * group.rateFactor(),
+                group.weightDecay());
+        alike.forEach(FlatRange::stepDone);
+    }
+
+    private void refreshRanges() {
+        long[] key = new long[members.size()];
+        for (int i = 0; i < key.length; i++) {
+            key[i] = homes.bringHome(members.get(i));
+        }
+        if (!Arrays.equals(key, rangesKey) || ranges.stream().anyMatch(FlatParameters::hasSplit)) {
+            ranges.forEach(FlatRange::close);
+            ranges = makeRanges(key);
+            rangesKey = key;
+        }
+    }
+
+    /** Whether the members of a range no longer have equal step counts. */
+    private static boolean hasSplit(FlatRange range) {
+        return range.members().stream().anyMatch(member -> member.steps() != range.steps());
+    }
+
+    private List<FlatRange> makeRanges(long[] addresses) {
+        List<FlatRange> made = new ArrayList<>();
+        for (int from = 0; from < addresses.length; from++) {
+            if (addresses[from] != 0) {
+                int to = from + 1;
+                while (to < addresses.length && continues(addresses, from, to)) {
+                    to++;
+                }
+                made.addAll(ranges(members.subList(from, to), addresses[from]));
+                from = to - 1;
+            }
+        }
+        return List.copyOf(made);
+    }
+
+    private boolean continues(long[] addresses, int from, int next) {
+        FlatParameter first = members.get(from);
+        FlatParameter other = members.get(next);
+        return addresses[next] - addresses[from] == (other.offset() - first.offset()) * values.element_size()
+                && other.group() == first.group()
+                && other.steps() == first.steps();
+    }
+
+    /** One range over neighbours, or several if libtorch's threads would cut within a vector. */
+    private List<FlatRange> ranges(List<FlatParameter> neighbours, long gradientAddress) {
+        long offset = neighbours.getFirst().offset();
+        List<FlatRange> made = new ArrayList<>();
+        for (long size : sizes(neighbours.getLast().end() - offset, torch.get_num_threads())) {
+            made.add(range(neighbours, offset, size, gradientAddress, made.isEmpty()));
+            gradientAddress += size * values.element_size();
+            offset += size;
+        }
+        return made;
+    }
+
+    /** Sizes that add up to {@code elements} and that {@code threads} threads share in whole vectors. */
+    static List<Long> sizes(long elements, int threads) {
+        List<Long> sizes = new ArrayList<>();
+        long shared = elements >= KERNEL_GRAIN * threads ? elements / (VECTOR * threads) * (VECTOR * threads) : 0;
+        if (threads == 1) {
+            shared = elements;
+        }
+        if (shared > 0) {
+            sizes.add(shared);
+        }
+        for (long rest = elements - shared; rest > 0; rest -= KERNEL_GRAIN) {
+            sizes.add(Math.min(rest, KERNEL_GRAIN));
+        }
+        return sizes;
+    }
+
+    private FlatRange range(
+            List<FlatParameter> neighbours, long offset, long elements, long gradientAddress, boolean isFirst) {
+        MemorySegment gradientMemory =
+                MemorySegment.ofAddress(gradientAddress).reinterpret(elements * values.element_size());
+        try (PointerScope _ = new PointerScope()) {
+            Tensor parameters = TensorMemory.own(values.narrow(0, offset, elements));
+            Tensor gradients = TensorMemory.own(
+                    TensorMemory.tensor(gradientMemory, values.scalar_type().intern(), elements));
+            List<Tensor> parts = states.stream()
+                    .map(state -> TensorMemory.own(state.narrow(0, offset, elements)))
+                    .toList();
+            if (master == null || wideGradients == null) {
+                return new FlatRange(neighbours, isFirst, parameters, gradients, parts, null);
+            }
+            return new FlatRange(
+                    neighbours,
+                    isFirst,
+                    TensorMemory.own(master.narrow(0, offset, elements)),
+                    TensorMemory.own(wideGradients.narrow(0, offset, elements)),
+                    parts,
+                    new FlatRange.Narrow(parameters, gradients));
+        }
+    }
+
+    @Override
+    public void close() {
+        ranges.forEach(FlatRange::close);
+        ranges = List.of();
+        rangesKey = new long[0];
+    }
+}

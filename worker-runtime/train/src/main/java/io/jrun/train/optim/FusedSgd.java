@@ -1,0 +1,55 @@
+package io.jrun.train.optim;
+
+import java.util.List;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Gradient descent with momentum: torch's {@code SGD(fused=True)}.
+ *
+ * @param momentum 0 for none
+ * @param nesterov whether the step looks ahead along the momentum; needs momentum
+ */
+public record FusedSgd(double momentum, boolean nesterov) implements UpdateRule {
+    /** Plain gradient descent. */
+    public static final FusedSgd PLAIN = new FusedSgd(0, false);
+
+    public FusedSgd {
+        if (!(momentum >= 0 && momentum < 1)) {
+            throw new IllegalArgumentException("momentum must be 0 or more and less than 1, not " + momentum);
+        }
+        if (nesterov && momentum == 0) {
+            throw new IllegalArgumentException("nesterov needs a momentum of more than 0");
+        }
+    }
+
+    @Override
+    public List<String> stateNames() {
+        return momentum == 0 ? List.of() : List.of("momentum_buffer");
+    }
+
+    @Override
+    public void apply(
+            List<Tensor> parameters,
+            List<Tensor> gradients,
+            List<List<Tensor>> states,
+            long stepsBefore,
+            double learningRate,
+            double weightDecay) {
+        try (PointerScope _ = new PointerScope()) {
+            FusedKernel.SGD.call(
+                    FusedKernel.list(parameters),
+                    FusedKernel.list(gradients),
+                    FusedKernel.list(momentum == 0 ? List.of() : states.getFirst()),
+                    FusedKernel.number(weightDecay),
+                    FusedKernel.number(momentum),
+                    FusedKernel.number(learningRate),
+                    FusedKernel.number(0),
+                    FusedKernel.flag(nesterov),
+                    FusedKernel.flag(false),
+                    FusedKernel.flag(stepsBefore == 0),
+                    FusedKernel.none(),
+                    FusedKernel.none());
+        }
+    }
+}

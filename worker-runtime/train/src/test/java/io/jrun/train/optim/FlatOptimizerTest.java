@@ -1,0 +1,328 @@
+package io.jrun.train.optim;
+
+import static java.util.Objects.requireNonNull;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import io.jrun.train.Libtorch;
+import io.jrun.train.TensorMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class FlatOptimizerTest {
+    private static final long[][] SHAPES = {{1}, {5}, {7}, {1024}, {33, 65}, {3, 4, 5}, {77, 913}};
+    private static final int STEPS = 5;
+
+    private static final float[] TORCH_ADAMW = {0.469299346f, -0.967800856f, 1.46630239f, -1.96480393f, 2.46330547f};
+    private static final float[] TORCH_NESTEROV = {0.481440991f, -0.962881982f, 1.44432282f, -1.92576396f, 2.40720463f};
+    private static final float[] TORCH_SGD = {0.494000018f, -0.988000035f, 1.48199999f, -1.97600007f, 2.46999979f};
+
+    private enum Rule {
+        ADAMW(FusedAdamW.DEFAULT),
+        SGD(FusedSgd.PLAIN),
+        NESTEROV(new FusedSgd(0.9, true));
+
+        private final UpdateRule update;
+
+        Rule(UpdateRule update) {
+            this.update = update;
+        }
+    }
+
+    @BeforeAll
+    static void load() {
+        Libtorch.load();
+    }
+
+    private static Tensor leaf(Tensor values) {
+        return TensorMemory.own(values.clone().set_requires_grad(true));
+    }
+
+    private static Map<String, Tensor> parameters(long seed, torch.ScalarType type) {
+        torch.manual_seed(seed);
+        Map<String, Tensor> parameters = new LinkedHashMap<>();
+        for (int i = 0; i < SHAPES.length; i++) {
+            parameters.put("p" + i, leaf(torch.randn(SHAPES[i]).to(type)));
+        }
+        return parameters;
+    }
+
+    /** Sets each gradient to numbers that depend on the step and the name alone. */
+    private static void setGradients(Map<String, Tensor> parameters, int step) {
+        parameters.forEach((name, parameter) -> {
+            torch.manual_seed(1000L * step + name.hashCode());
+            Tensor gradient = torch.randn(TensorMemory.sizes(parameter))
+                    .to(parameter.scalar_type().intern());
+            if (parameter.mutable_grad().defined()) {
+                parameter.mutable_grad().copy_(gradient);
+            } else {
+                parameter.mutable_grad().put(gradient);
+            }
+        });
+    }
+
+    /** Puts all gradients one behind the other, each on a cache line, as DDP does. */
+    private static MemorySegment layGradientsTogether(Map<String, Tensor> parameters, Arena arena) {
+        long bytes = parameters.values().stream()
+                .mapToLong(FlatOptimizerTest::sliceBytes)
+                .sum();
+        MemorySegment memory = arena.allocate(bytes, 64);
+        long at = 0;
+        for (Tensor parameter : parameters.values()) {
+            parameter
+                    .mutable_grad()
+                    .put(TensorMemory.own(TensorMemory.tensor(
+                            memory.asSlice(at, parameter.nbytes()),
+                            parameter.scalar_type().intern(),
+                            TensorMemory.sizes(parameter))));
+            at += sliceBytes(parameter);
+        }
+        return memory;
+    }
+
+    private static long sliceBytes(Tensor parameter) {
+        return Math.ceilDiv(parameter.nbytes(), 64L) * 64;
+    }
+
+    /** One thread updates each parameter by itself. */
+    private static Map<String, Tensor> stepOneByOne(Map<String, Tensor> parameters, UpdateRule rule, int firstStep) {
+        torch.set_num_threads(1);
+        parameters.forEach((name, parameter) -> {
+            Map<String, Tensor> one = Map.of(name, parameter);
+            FlatOptimizer optimizer = optimizer(one, rule, List.of());
+            for (int step = firstStep; step < STEPS; step++) {
+                setGradients(one, step);
+                optimizer.step();
+            }
+        });
+        return parameters;
+    }
+
+    private static FlatOptimizer optimizer(
+            Map<String, Tensor> parameters, UpdateRule rule, List<MemorySegment> paddedGradients) {
+        return new FlatOptimizer(
+                parameters, rule, ParameterGroup.all(0.1), LearningRateSchedule.constant(0.01), paddedGradients);
+    }
+
+    private static FlatOptimizer adamW(Map<String, Tensor> parameters) {
+        return optimizer(parameters, FusedAdamW.DEFAULT, List.of());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void oneStepOverFlatMemoryHasTheBitsOfOneStepPerParameter(Rule rule) {
+        try (PointerScope _ = new PointerScope();
+                Arena arena = Arena.ofConfined()) {
+            Map<String, Tensor> expected = stepOneByOne(parameters(1, torch.ScalarType.Float), rule.update, 0);
+            for (int threads : new int[] {1, 3}) {
+                torch.set_num_threads(threads);
+                for (boolean together : new boolean[] {false, true}) {
+                    Map<String, Tensor> parameters = parameters(1, torch.ScalarType.Float);
+                    List<MemorySegment> padded =
+                            together ? List.of(layGradientsTogether(parameters, arena)) : List.of();
+                    try (FlatOptimizer optimizer = optimizer(parameters, rule.update, padded)) {
+                        for (int step = 0; step < STEPS; step++) {
+                            setGradients(parameters, step);
+                            optimizer.step();
+                        }
+                    }
+                    assertEqualBits(parameters, expected);
+                }
+            }
+        }
+    }
+
+    private static void assertEqualBits(Map<String, Tensor> actual, Map<String, Tensor> expected) {
+        expected.forEach((name, tensor) ->
+                assertThat(actual.get(name).equal(tensor)).as(name).isTrue());
+    }
+
+    private static float[] threeSteps(UpdateRule rule, double weightDecay) {
+        try (PointerScope _ = new PointerScope()) {
+            Tensor parameter = leaf(Tensor.create(new float[] {0.5f, -1, 1.5f, -2, 2.5f}));
+            FlatOptimizer optimizer = new FlatOptimizer(
+                    Map.of("p", parameter), rule, ParameterGroup.all(weightDecay), LearningRateSchedule.constant(0.01));
+            for (int step = 0; step < 3; step++) {
+                float[] gradient = new float[5];
+                for (int i = 0; i < 5; i++) {
+                    gradient[i] = (float) (0.1 * (i + 1) * (step + 1) * (i % 2 == 0 ? 1 : -1));
+                }
+                parameter.mutable_grad().put(Tensor.create(gradient));
+                optimizer.step();
+            }
+            float[] values = new float[5];
+            parameter.data_ptr_float().get(values);
+            return values;
+        }
+    }
+
+    /** Values of torch 2.13's fused optimizers. */
+    @Test
+    void equalsTorch() {
+        assertThat(threeSteps(FusedAdamW.DEFAULT, 0.1)).containsExactly(TORCH_ADAMW, within(1e-6f));
+        assertThat(threeSteps(new FusedSgd(0.9, true), 0.1)).containsExactly(TORCH_NESTEROV, within(1e-6f));
+        assertThat(threeSteps(FusedSgd.PLAIN, 0)).containsExactly(TORCH_SGD, within(1e-6f));
+    }
+
+    /** Every piece is whole vectors for each of libtorch's threads. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 7, 16})
+    void cutsRangesWhereNoVectorIsCut(int threads) {
+        for (long elements = 16; elements < 40_000; elements += 16) {
+            List<Long> sizes = FlatParameters.sizes(elements, threads);
+            assertThat(sizes.stream().mapToLong(Long::longValue).sum()).isEqualTo(elements);
+            for (long size : sizes) {
+                long used = Math.min(threads, Math.ceilDiv(size, 512L));
+                assertThat(used == 1 || Math.ceilDiv(size, used) % 16 == 0)
+                        .as("%d elements, piece of %d", elements, size)
+                        .isTrue();
+            }
+        }
+    }
+
+    @Test
+    void groupsHaveRatesAndWeightDecayOfTheirOwn() {
+        try (PointerScope _ = new PointerScope()) {
+            Map<String, Tensor> parameters = Map.of("matrix", leaf(torch.ones(2, 2)), "bias", leaf(torch.ones(2)));
+            FlatOptimizer optimizer = new FlatOptimizer(
+                    parameters,
+                    FusedSgd.PLAIN,
+                    List.of(
+                            new ParameterGroup((_, tensor) -> tensor.dim() >= 2, 1, 0.5),
+                            new ParameterGroup((_, _) -> true, 10, 0)),
+                    LearningRateSchedule.constant(0.01));
+            parameters.values().forEach(parameter -> parameter.mutable_grad().put(torch.ones_like(parameter)));
+            optimizer.step();
+            assertThat(parameters.get("matrix").min().item_float()).isCloseTo(1 - 0.01f * 1.5f, within(1e-7f));
+            assertThat(parameters.get("bias").min().item_float()).isCloseTo(0.9f, within(1e-7f));
+        }
+    }
+
+    /** Also between neighbours that have gradients. */
+    @Test
+    void aParameterWithoutGradientKeepsItsValueAndItsStepCount() {
+        int firstStep = 2;
+        try (PointerScope _ = new PointerScope();
+                Arena arena = Arena.ofConfined()) {
+            Map<String, Tensor> expected = parameters(1, torch.ScalarType.Float);
+            Map<String, Tensor> late = Map.of("p3", requireNonNull(expected.remove("p3")));
+            stepOneByOne(expected, FusedAdamW.DEFAULT, 0);
+
+            Map<String, Tensor> parameters = parameters(1, torch.ScalarType.Float);
+            MemorySegment padded = layGradientsTogether(parameters, arena);
+            Tensor p3 = requireNonNull(parameters.get("p3"));
+            Tensor gradient = TensorMemory.own(p3.mutable_grad());
+            FlatOptimizer optimizer = optimizer(parameters, FusedAdamW.DEFAULT, List.of(padded));
+            for (int step = 0; step < STEPS; step++) {
+                Map<String, Tensor> used = new LinkedHashMap<>(parameters);
+                if (step < firstStep) {
+                    used.remove("p3");
+                    p3.mutable_grad().reset();
+                } else {
+                    p3.mutable_grad().put(gradient);
+                }
+                setGradients(used, step);
+                optimizer.step();
+                if (step < firstStep) {
+                    assertEqualBits(parameters, late);
+                }
+            }
+            stepOneByOne(late, FusedAdamW.DEFAULT, firstStep);
+            assertEqualBits(parameters, expected);
+            assertEqualBits(parameters, late);
+            assertThat(optimizer.state().get("p3.step").item_long()).isEqualTo(STEPS - firstStep);
+            assertThat(optimizer.state().get("p2.step").item_long()).isEqualTo(STEPS);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"Float", "Double", "BFloat16", "Half"})
+    void aSavedStateGoesOnWithTheSameBits(String typeName) {
+        torch.ScalarType type = torch.ScalarType.valueOf(typeName);
+        try (PointerScope _ = new PointerScope()) {
+            Map<String, Tensor> whole = parameters(1, type);
+            FlatOptimizer uninterrupted = adamW(whole);
+            Map<String, Tensor> halves = parameters(1, type);
+            FlatOptimizer first = adamW(halves);
+            for (int step = 0; step < STEPS; step++) {
+                setGradients(whole, step);
+                uninterrupted.step();
+            }
+            for (int step = 0; step < 2; step++) {
+                setGradients(halves, step);
+                first.step();
+            }
+            Map<String, Tensor> resumed = new LinkedHashMap<>();
+            halves.forEach((name, tensor) -> resumed.put(name, leaf(tensor.detach())));
+            FlatOptimizer second = adamW(resumed);
+            second.load(first.state(), first.steps());
+            for (int step = 2; step < STEPS; step++) {
+                setGradients(resumed, step);
+                second.step();
+            }
+            assertEqualBits(resumed, whole);
+            assertThat(second.steps()).isEqualTo(STEPS);
+        }
+    }
+
+    /** 1 + 1e-4 is 1 in bfloat16: without a master copy a hundred such steps change nothing. */
+    @Test
+    void smallStepsOfBfloat16ParametersAddUpInTheMasterCopy() {
+        try (PointerScope _ = new PointerScope()) {
+            Tensor parameter = leaf(torch.ones(3).to(torch.ScalarType.BFloat16));
+            FlatOptimizer optimizer = new FlatOptimizer(
+                    Map.of("p", parameter), FusedSgd.PLAIN, ParameterGroup.all(0), LearningRateSchedule.constant(1e-4));
+            for (int step = 0; step < 100; step++) {
+                parameter
+                        .mutable_grad()
+                        .put(torch.ones(3).to(torch.ScalarType.BFloat16).neg());
+                optimizer.step();
+            }
+            assertThat(parameter.to(torch.ScalarType.Float).max().item_float()).isCloseTo(1.01f, within(0.004f));
+            assertThat(optimizer.state().get("p.master").max().item_float()).isCloseTo(1.01f, within(1e-5f));
+        }
+    }
+
+    @Test
+    void refusesStateThatDoesNotFitAndChangesNothing() {
+        try (PointerScope _ = new PointerScope()) {
+            Map<String, Tensor> parameters = parameters(1, torch.ScalarType.Float);
+            FlatOptimizer optimizer = adamW(parameters);
+            setGradients(parameters, 0);
+            optimizer.step();
+            Map<String, Tensor> state = optimizer.state();
+            Map<String, Tensor> lacking = new LinkedHashMap<>(state);
+            lacking.remove("p2.exp_avg");
+            assertThatThrownBy(() -> optimizer.load(lacking, 1)).hasMessage("the optimizer state lacks 'p2.exp_avg'");
+            Map<String, Tensor> other = new LinkedHashMap<>(state);
+            other.put("p2.exp_avg", torch.zeros(8));
+            assertThatThrownBy(() -> optimizer.load(other, 1))
+                    .hasMessage("optimizer state 'p2.exp_avg' is Float[8]; this optimizer needs Float[7]");
+            assertEqualBits(optimizer.state(), state);
+        }
+    }
+
+    @Test
+    void zeroesGradientsWhereTheyLie() {
+        try (PointerScope _ = new PointerScope()) {
+            Map<String, Tensor> parameters = parameters(1, torch.ScalarType.Float);
+            setGradients(parameters, 0);
+            long address = TensorMemory.address(parameters.get("p3").grad());
+            adamW(parameters).zeroGradients();
+            assertThat(TensorMemory.address(parameters.get("p3").grad())).isEqualTo(address);
+            assertThat(parameters.get("p3").grad().abs().max().item_float()).isZero();
+        }
+    }
+}
