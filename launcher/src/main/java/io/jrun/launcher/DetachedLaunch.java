@@ -4,7 +4,7 @@ import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.State;
-import io.jrun.launcher.record.RecordFile;
+import io.jrun.launcher.record.JobRecordReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -88,7 +88,7 @@ final class DetachedLaunch {
         while (System.nanoTime() - deadline < 0) {
             boolean alive = launcher.isAlive();
             Optional<JobRecord> record =
-                    read(logs).filter(found -> found.launcher().pid() == launcher.pid());
+                    read(logs).filter(found -> found.job().launcher().pid() == launcher.pid());
             if (record.isPresent() && (record.get().state() != State.STARTING || !alive)) {
                 return record;
             }
@@ -102,7 +102,7 @@ final class DetachedLaunch {
 
     private static Optional<JobRecord> read(Path logs) {
         try {
-            return Optional.of(RecordFile.read(logs));
+            return Optional.of(JobRecordReader.read(logs));
         } catch (IOException e) {
             return Optional.empty(); // not yet
         }

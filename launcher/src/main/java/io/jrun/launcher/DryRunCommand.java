@@ -22,7 +22,7 @@ import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
 import io.jrun.launcher.report.DryRun;
-import io.jrun.launcher.report.JobJson;
+import io.jrun.launcher.report.RankMapJson;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -66,7 +66,7 @@ final class DryRunCommand {
                 : Optional.empty();
         JobFiles files = JobFiles.of(job);
         if (job.json()) {
-            return List.of(JobJson.rankMap(ranks.placements(), commands, job.nodes(), standingBy, slurm, files));
+            return List.of(RankMapJson.of(ranks.placements(), commands, job.nodes(), standingBy, slurm, files));
         }
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), commands));
         lines.addAll(DryRun.nodes(job.nodes(), standingBy));
@@ -87,7 +87,7 @@ final class DryRunCommand {
         RankMap ranks = Layout.place(List.of(node), LayoutRules.of(job));
         Layout.checkFilters(ranks, job);
         return job.json()
-                ? List.of(JobJson.rankMap(ranks.placements(), commands(job, home, here, ranks)))
+                ? List.of(RankMapJson.of(ranks.placements(), commands(job, home, here, ranks)))
                 : DryRun.table(ranks.placements(), shortCommands(job, ranks));
     }
 

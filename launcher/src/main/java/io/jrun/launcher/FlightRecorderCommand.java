@@ -28,8 +28,7 @@ final class FlightRecorderCommand {
     private static Path folder(FlightRequest request, Optional<JobIndex> index) {
         return Files.exists(request.directory())
                 ? request.directory()
-                : index.flatMap(jobs -> jobs.find(request.job()))
-                        .map(JobIndex.Entry::logs)
+                : index.flatMap(jobs -> jobs.logs(request.job()))
                         .orElseThrow(() -> new UsageException("flight-recorder: " + request.job()
                                 + " is neither a folder nor the run id of a job; 'jrun ps -a' shows all jobs."));
     }

@@ -1,14 +1,18 @@
 package io.jrun.launcher;
 
 import com.google.protobuf.ByteString;
+import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.console.EventConsole;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.Coordinator;
 import io.jrun.launcher.coordinator.Coordinator.CoordinatorOptions;
 import io.jrun.launcher.coordinator.JobOutcome;
-import io.jrun.launcher.coordinator.Straggler;
+import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEventPublisher;
 import io.jrun.launcher.files.FileServer;
 import io.jrun.launcher.files.JobFiles;
+import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
@@ -17,13 +21,14 @@ import io.jrun.launcher.process.SignalHandlers;
 import io.jrun.launcher.record.JobControlServer;
 import io.jrun.launcher.record.JobIndex;
 import io.jrun.launcher.record.JobRecorder;
-import io.jrun.launcher.record.RecordFile;
+import io.jrun.launcher.record.RecordSchema;
 import io.jrun.launcher.report.FailureReport;
-import io.jrun.launcher.report.JobJson;
+import io.jrun.launcher.report.JobResultJson;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -33,6 +38,7 @@ final class JobRun implements AutoCloseable {
     private final List<String> typed;
     private final Path home;
     private final Optional<JobIndex> index;
+    private final JobEventPublisher events = new JobEventPublisher();
     private Terminal terminal;
     private LogMultiplexer console;
 
@@ -47,6 +53,7 @@ final class JobRun implements AutoCloseable {
         this.index = index;
         this.terminal = terminal;
         this.console = terminal.console(job);
+        events.subscribe(new EventConsole(text -> console.say("jrun: " + text)));
     }
 
     /** Where the output of this job's workers is shown. */
@@ -56,7 +63,7 @@ final class JobRun implements AutoCloseable {
 
     /** A sentence of jrun's own, on stderr; does not wait for the terminal. */
     void say(String text) {
-        console.say("jrun: " + text);
+        events.notice(text);
     }
 
     /** What a job has around it: where its agents are, and where signals to stop it come from. */
@@ -89,13 +96,32 @@ final class JobRun implements AutoCloseable {
         try (RunFolder folder = RunFolder.claim(logs, terminal::say)) {
             index.ifPresent(jobs -> enter(jobs, folder, logs));
             if (DetachedLaunch.isHere()) {
-                terminal = Terminal.toFile(logs.resolve(RecordFile.CONSOLE));
+                terminal = Terminal.toFile(logs.resolve(RecordSchema.CONSOLE));
                 console = terminal.console(job);
             }
-            try (JobRecorder recorder = JobRecorder.begin(logs, job, typed, DetachedLaunch.isHere(), this::say)) {
-                return run(logs, recorder, around);
+            try (JobRecorder recorder = JobRecorder.begin(logs, this::say)) {
+                events.subscribe(recorder);
+                if (job.json()) {
+                    events.subscribe(new JobResultJson(job.runId(), logs, line -> console.print(terminal.out(), line)));
+                }
+                events.publish(started());
+                return run(logs, around);
             }
         }
+    }
+
+    private JobEvent started() {
+        return new JobEvent.JobStarted(
+                job.runId(),
+                Version.TEXT,
+                ProcessIdentity.current(),
+                DetachedLaunch.isHere(),
+                job.stop().gracePeriod().toMillis(),
+                job.workers().workingDirectory(),
+                typed,
+                job.program().shortCommand(),
+                job.workers().environment().keySet().stream().sorted().toList(),
+                job.cluster().map(Cluster::names).orElse(List.of()));
     }
 
     private void enter(JobIndex jobs, RunFolder folder, Path logs) {
@@ -110,11 +136,11 @@ final class JobRun implements AutoCloseable {
         }
     }
 
-    private int run(Path logs, JobRecorder recorder, Around around) throws IOException, InterruptedException {
+    private int run(Path logs, Around around) throws IOException, InterruptedException {
         long start = System.nanoTime();
         CoordinatorOptions options =
-                new CoordinatorOptions(Version.TEXT, ByteString.copyFrom(SecretFile.random()), files(), recorder);
-        Coordinator coordinator = new Coordinator(job, options, console, this::say);
+                new CoordinatorOptions(Version.TEXT, ByteString.copyFrom(SecretFile.random()), files());
+        Coordinator coordinator = new Coordinator(job, options, console, events);
         around.signals(coordinator::signal);
         JobOutcome outcome;
         try (JobControlServer _ = JobControlServer.open(
@@ -122,23 +148,27 @@ final class JobRun implements AutoCloseable {
                 JobAgents agents = around.open(this::say)) {
             outcome = coordinator.run(agents.list(), agents.late());
         } catch (UsageException | LayoutException e) {
-            recorder.refused(ExitCode.USAGE, String.valueOf(e.getMessage()));
+            events.publish(refused(start, String.valueOf(e.getMessage())));
             throw e;
         }
-        double seconds = (System.nanoTime() - start) / 1e9;
-        List<Straggler> stragglers = coordinator.stragglers(seconds);
-        stragglers.forEach(straggler -> say(straggler.words()));
-        List<String> report = FailureReport.ofShown(outcome, logs, job.console());
-        report.forEach(console::say);
+        double seconds = secondsSince(start);
+        coordinator.publishStragglers(seconds);
+        FailureReport.ofShown(outcome, logs, job.console()).forEach(console::say);
         if (outcome.exitCode() == 0 && job.console().terminals().stderr()) {
             say(String.format(Locale.ROOT, "job %s succeeded after %.1f s; logs: %s", job.runId(), seconds, logs));
         }
-        if (job.json()) {
-            console.print(terminal.out(), JobJson.result(job, outcome, stragglers, seconds));
-        }
-        recorder.late(stragglers);
-        recorder.finished(outcome, FailureReport.of(outcome, logs));
+        events.publish(outcome.event(seconds, FailureReport.of(outcome, logs)));
         return outcome.exitCode();
+    }
+
+    /** The job was given up before it began. */
+    private static JobEvent refused(long start, String why) {
+        return new JobEvent.JobEnded(
+                ExitCode.USAGE, 0, secondsSince(start), Optional.empty(), Map.of(), List.of(why));
+    }
+
+    private static double secondsSince(long startNanos) {
+        return (System.nanoTime() - startNanos) / 1e9;
     }
 
     private Optional<FileServer> files() {

@@ -13,14 +13,18 @@ import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.GroupWait;
 import io.jrun.launcher.console.LogMultiplexer;
+import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEventPublisher;
+import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
 import java.io.IOException;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -36,8 +40,8 @@ final class AgentEventReader {
     private final JobStore store;
     private final FailureBroadcast failureBroadcast;
     private final LogMultiplexer console;
-    private final Consumer<String> say;
-    private final JobObserver watch;
+    private final JobEventPublisher events;
+    private final Map<Integer, String> hosts = new HashMap<>();
     private final LocationQueries inquiries = new LocationQueries();
     private final Set<String> said = new HashSet<>();
     private final StragglerDetector late;
@@ -48,15 +52,13 @@ final class AgentEventReader {
             AgentConnections links,
             LongSupplier nanoTime,
             LogMultiplexer console,
-            Consumer<String> say,
-            JobObserver watch) {
+            JobEventPublisher events) {
         this.links = links;
         this.store = new JobStore(nanoTime);
         this.failureBroadcast = new FailureBroadcast(nanoTime);
         this.console = console;
-        this.say = say;
-        this.watch = watch;
-        this.late = new StragglerDetector(nanoTime, say, watch);
+        this.events = events;
+        this.late = new StragglerDetector(nanoTime, events);
     }
 
     /** A round begins, with an empty store. */
@@ -65,7 +67,7 @@ final class AgentEventReader {
         membership = next;
         store.startRound(number);
         inquiries.startRound(number);
-        watch.launched(restartCount, next.ranks());
+        events.publish(new JobEvent.RoundStarted(number, restartCount, next.ranks().placements()));
         late.begin();
         failureBroadcast.clear();
     }
@@ -88,7 +90,7 @@ final class AgentEventReader {
     /** What is so on many nodes is said once. */
     private void notice(String text) {
         if (said.size() >= NOTICES || said.add(text)) {
-            say.accept(text);
+            events.notice(text);
         }
     }
 
@@ -117,9 +119,9 @@ final class AgentEventReader {
                 .isPresent();
     }
 
-    /** Who was late in the last round of a job of so many seconds. */
-    List<Straggler> stragglers(double seconds) {
-        return late.of(seconds);
+    /** Publishes which ranks were late in the last round of a job of so many seconds. */
+    void publishStragglers(double seconds) {
+        late.end(seconds);
     }
 
     /** Time goes by. */
@@ -215,11 +217,21 @@ final class AgentEventReader {
 
     private CoordinatorInput opened(int id, JobOpened message) {
         links.opened(id);
-        return new CoordinatorInput.NodeCame(id, AgentMessages.node(id, message));
+        Node node = AgentMessages.node(id, message);
+        hosts.put(id, node.host());
+        events.publish(new JobEvent.NodeJoined(id, node.host(), node.address(), node.cores(), node.gpus()));
+        return new CoordinatorInput.NodeCame(id, node);
+    }
+
+    /** An agent is gone, or was not reached. */
+    void lost(int id, String why) {
+        String known = hosts.get(id);
+        events.publish(new JobEvent.NodeLost(id, known == null ? links.where(id) : known, why));
     }
 
     private CoordinatorInput started(WorkerStarted message) {
-        watch.started(message.getRank(), message.getPid(), message.getLogFolder());
+        events.publish(new JobEvent.WorkerStarted(
+                round, message.getRank(), message.getPid(), message.getLogFolder()));
         return new CoordinatorInput.WorkerStarted(round, message.getRank(), message.getPid());
     }
 
@@ -230,7 +242,8 @@ final class AgentEventReader {
         return new CoordinatorInput.NodeJoined(id, message.getRound(), endpoints);
     }
 
-    private static CoordinatorInput parked(WorkerParked message) {
+    private CoordinatorInput parked(WorkerParked message) {
+        events.publish(new JobEvent.WorkerParked(message.getRound(), message.getRank(), message.getWhy()));
         return new CoordinatorInput.WorkerParked(
                 message.getRound(), message.getRank(), message.getPid(), message.getWhy());
     }
@@ -239,6 +252,7 @@ final class AgentEventReader {
         if (ofRound == round) {
             late.left(rank, leaving.waits());
         }
+        events.publish(new JobEvent.WorkerLeft(ofRound, rank, leaving.how()));
         return new CoordinatorInput.WorkerLeaving(rank, ofRound, leaving.how());
     }
 
@@ -257,7 +271,7 @@ final class AgentEventReader {
         if (!end.startError().isEmpty()) {
             console.forget(round, end.rank());
         }
-        watch.ended(end);
+        events.publish(end.event(round));
         return Optional.of(new CoordinatorInput.WorkerEnded(round, end));
     }
 }

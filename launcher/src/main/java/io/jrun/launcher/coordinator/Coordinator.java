@@ -5,6 +5,8 @@ import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.launcher.console.LogMultiplexer;
+import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEventPublisher;
 import io.jrun.launcher.files.FileServer;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
@@ -16,7 +18,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedMap;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
@@ -36,7 +37,8 @@ public final class Coordinator {
     private final JobSpec job;
     private final CoordinatorOptions options;
     private final LogMultiplexer console;
-    private final Consumer<String> say;
+    private final JobEventPublisher events;
+    private final FailureEvents failures;
     private final LongSupplier nanoTime = new ListenerClock(System::nanoTime);
     private final Mailbox mailbox = new Mailbox(Mailbox.MAX_BYTES);
     private final Timers timers = new Timers(nanoTime);
@@ -52,17 +54,16 @@ public final class Coordinator {
      * @param version agents of another one refuse the job
      * @param secret key of the workers' data plane
      * @param files for agents that may lack some; empty for the agent of this process
-     * @param watch is told how the job goes
      */
-    public record CoordinatorOptions(
-            String version, ByteString secret, Optional<FileServer> files, JobObserver watch) {}
+    public record CoordinatorOptions(String version, ByteString secret, Optional<FileServer> files) {}
 
-    /** A coordinator that shows output on {@code console} and says its own sentences to {@code say}. */
-    public Coordinator(JobSpec job, CoordinatorOptions options, LogMultiplexer console, Consumer<String> say) {
+    /** A coordinator that shows output on {@code console} and publishes what happens to {@code events}. */
+    public Coordinator(JobSpec job, CoordinatorOptions options, LogMultiplexer console, JobEventPublisher events) {
         this.job = job;
         this.options = options;
         this.console = console;
-        this.say = say;
+        this.events = events;
+        this.failures = new FailureEvents(events);
         this.links = new AgentConnections(
                 mailbox,
                 id -> AgentMessages.open(
@@ -76,8 +77,8 @@ public final class Coordinator {
                                 new NodeReconnectBackoff(nanoTime, job.nodes().coolDown()))
                         : Optional.empty(),
                 new Redials(nanoTime, job.nodes().joinTimeout()),
-                say);
-        this.news = new AgentEventReader(links, nanoTime, console, say, options.watch());
+                events::notice);
+        this.news = new AgentEventReader(links, nanoTime, console, events);
         this.output = new WorkerOutput(console, job.console());
         this.rankDepartures = new RankDepartures(nanoTime, links::sendAll);
     }
@@ -111,9 +112,9 @@ public final class Coordinator {
         }
     }
 
-    /** Who was late in the last round, by what all have told of their waits; after the run, which took so many seconds. */
-    public List<Straggler> stragglers(double seconds) {
-        return news.stragglers(seconds);
+    /** Publishes which ranks were late in the last round. To be called after the run, which took so many seconds. */
+    public void publishStragglers(double seconds) {
+        news.publishStragglers(seconds);
     }
 
     private JobOutcome run(SortedMap<Integer, String> called) throws InterruptedException {
@@ -121,6 +122,7 @@ public final class Coordinator {
         JobMachine machine = new JobMachine(rankAssignment, job.stop());
         Transition transition = machine.start(called);
         while (true) {
+            failures.publish(transition.state());
             transition.actions().forEach(this::perform);
             if (transition.state() instanceof JobState.Finished(JobProgress _, JobOutcome outcome)) {
                 finished = true;
@@ -189,6 +191,7 @@ public final class Coordinator {
 
     private CoordinatorInput gone(int id, String why, boolean refused) {
         links.broken(id);
+        news.lost(id, why);
         return new CoordinatorInput.NodeGone(id, links.where(id), why, refused);
     }
 
@@ -196,8 +199,10 @@ public final class Coordinator {
         switch (action) {
             case CoordinatorAction.Launch(int round, int restartCount, Membership membership) ->
                 launch(round, restartCount, membership);
-            case CoordinatorAction.SendPeers(int round, List<CoordinatorAction.Peer> peers) ->
+            case CoordinatorAction.SendPeers(int round, List<CoordinatorAction.Peer> peers) -> {
+                events.publish(new JobEvent.RoundJoined(round));
                 toAll(AgentMessages.peers(round, peers));
+            }
             case CoordinatorAction.TellRankLeft(int round, int rank, String how) -> {
                 rankDepartures.add(round, rank, how);
                 rankDepartures.tell(links.count());
@@ -216,7 +221,7 @@ public final class Coordinator {
             case CoordinatorAction.After(CoordinatorInput event, long millis) -> timers.start(event, millis);
             case CoordinatorAction.GiveUp(int id, String why) -> links.giveUp(id, why);
             case CoordinatorAction.Rest(int id, String why) -> links.rest(id, why);
-            case CoordinatorAction.Say(String text) -> say.accept(text);
+            case CoordinatorAction.Say(String text) -> events.notice(text);
         }
     }
 
@@ -229,7 +234,7 @@ public final class Coordinator {
         if (round == 1) {
             Layout.checkFilters(membership.ranks(), job);
             Layout.sharedDevices(membership.ranks(), job.workers().gpuVisibility())
-                    .forEach(say);
+                    .forEach(events::notice);
         }
         news.begin(round, restartCount, membership);
         for (Placement place : membership.ranks().placements()) {

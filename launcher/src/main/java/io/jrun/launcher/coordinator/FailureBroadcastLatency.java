@@ -26,8 +26,10 @@ public record FailureBroadcastLatency(Map<String, Long> millis, List<String> sil
                         + silent.stream().sorted().collect(Collectors.joining(", ")) + " did not confirm it";
     }
 
-    /** The same by host, in the order of their names. */
-    public Map<String, Long> byHost() {
-        return new TreeMap<>(millis);
+    /** Seconds by host, in the order of their names. */
+    public Map<String, Double> secondsByHost() {
+        Map<String, Double> seconds = new TreeMap<>();
+        millis.forEach((host, time) -> seconds.put(host, time / 1000.0));
+        return seconds;
     }
 }

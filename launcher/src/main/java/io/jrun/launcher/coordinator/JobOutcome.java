@@ -1,6 +1,8 @@
 package io.jrun.launcher.coordinator;
 
+import io.jrun.launcher.event.JobEvent;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -24,6 +26,22 @@ public record JobOutcome(
 
     JobOutcome withTold(Optional<FailureBroadcastLatency> when) {
         return new JobOutcome(cause, ends, restarts, when);
+    }
+
+    /**
+     * The end of the job as an event.
+     *
+     * @param seconds how long the job took
+     * @param report what jrun says of the failure
+     */
+    public JobEvent event(double seconds, List<String> report) {
+        return new JobEvent.JobEnded(
+                exitCode(),
+                restarts,
+                seconds,
+                cause.map(StopCause::failure),
+                told.map(FailureBroadcastLatency::secondsByHost).orElse(Map.of()),
+                report);
     }
 
     /** The exit code of jrun. */

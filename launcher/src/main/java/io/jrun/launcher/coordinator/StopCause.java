@@ -1,7 +1,9 @@
 package io.jrun.launcher.coordinator;
 
+import io.jrun.launcher.event.JobFailure;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.StopSignal;
+import java.util.OptionalInt;
 
 /** Why a job stops before all its workers have ended by themselves: the first cause, by the coordinator's order. */
 public sealed interface StopCause {
@@ -29,6 +31,27 @@ public sealed interface StopCause {
 
     /** A node's agent is gone. */
     record NodeLost(String host, String why) implements StopCause {}
+
+    /** The cause as events name it. */
+    default JobFailure failure() {
+        return switch (this) {
+            case WorkerFailed(WorkerResult end) ->
+                new JobFailure(
+                        "workerFailed",
+                        OptionalInt.of(end.rank()),
+                        end.host(),
+                        end.startError().isEmpty() ? end.how() : end.startError());
+            case WorkerHung(int rank, String host, long _, String why) ->
+                new JobFailure("workerHung", OptionalInt.of(rank), host, why);
+            case PeersLost(int rank, String host, String why) ->
+                new JobFailure("peersLost", OptionalInt.of(rank), host, why);
+            case Signalled(StopSignal signal) ->
+                new JobFailure("signal", OptionalInt.empty(), "", "SIG" + signal.name());
+            case TimedOut() -> new JobFailure("timeout", OptionalInt.empty(), "", "");
+            case NotOpened(String why, boolean _) -> new JobFailure("notStarted", OptionalInt.empty(), "", why);
+            case NodeLost(String host, String why) -> new JobFailure("agentLost", OptionalInt.empty(), host, why);
+        };
+    }
 
     /** The exit code of jrun for this cause. */
     default int exitCode() {

@@ -1,6 +1,9 @@
 package io.jrun.launcher.coordinator;
 
 import io.jrun.comm.control.GroupWait;
+import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEventPublisher;
+import io.jrun.launcher.event.Straggler;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -8,13 +11,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
- * Who is late in a round: judges what its workers tell of their waits, about once a second, shows that to the watch, and says of
- * each rank that is late, once. Confined to the coordinator's thread.
+ * Who is late in a round: judges what its workers tell of their waits, about once a second, publishes where that has changed. Confined to the coordinator's thread.
  */
 final class StragglerDetector {
     private static final long TURN_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -29,22 +30,19 @@ final class StragglerDetector {
     private static final int LATER_REPORTS = 2;
 
     private final LongSupplier nanoTime;
-    private final Consumer<String> say;
-    private final JobObserver watch;
+    private final JobEventPublisher events;
     private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
     private final Map<Integer, Integer> reports = new HashMap<>();
     private final Map<Integer, Integer> reportsWhenSuspected = new HashMap<>();
     private final Set<Integer> left = new HashSet<>();
-    private final Set<Integer> told = new HashSet<>();
-    private List<Straggler> shown = List.of();
+    private List<Straggler> published = List.of();
     private long begunNanos;
     private long lookNanos;
     private boolean changed;
 
-    StragglerDetector(LongSupplier nanoTime, Consumer<String> say, JobObserver watch) {
+    StragglerDetector(LongSupplier nanoTime, JobEventPublisher events) {
         this.nanoTime = nanoTime;
-        this.say = say;
-        this.watch = watch;
+        this.events = events;
     }
 
     /** A round begins: nobody has waited. */
@@ -53,11 +51,10 @@ final class StragglerDetector {
         reports.clear();
         reportsWhenSuspected.clear();
         left.clear();
-        told.clear();
         changed = false;
         begunNanos = nanoTime.getAsLong();
         lookNanos = begunNanos;
-        show(List.of());
+        publishChange(List.of());
     }
 
     /** What a rank has waited until now. */
@@ -81,21 +78,15 @@ final class StragglerDetector {
         }
         changed = false;
         lookNanos = now;
-        List<Straggler> late = of((now - begunNanos) / 1e9);
-        show(late);
-        for (Straggler straggler : late) {
-            if (told.add(straggler.rank())) {
-                say.accept(straggler.wordsSoFar());
-            }
-        }
+        publishChange(of((now - begunNanos) / 1e9));
     }
 
     /** Looks at the reports: the stragglers, those that cost most first. */
     List<Straggler> of(double seconds) {
         if (left.containsAll(waits.keySet())) {
-            return Straggler.of(waits, seconds, 0); // all have told of the same collectives
+            return StragglerFinder.find(waits, seconds, 0); // all have told of the same collectives
         }
-        List<Straggler> late = Straggler.of(waits, seconds, SKEW_SECONDS);
+        List<Straggler> late = StragglerFinder.find(waits, seconds, SKEW_SECONDS);
         suspect(late);
         return late.stream().filter(straggler -> isConfirmed(straggler.rank())).toList();
     }
@@ -111,10 +102,18 @@ final class StragglerDetector {
         return first != null && reports.getOrDefault(rank, 0) >= first + LATER_REPORTS;
     }
 
-    private void show(List<Straggler> late) {
-        if (!late.equals(shown)) {
-            shown = late;
-            watch.late(late);
+    /** The job has ended after so many seconds. */
+    void end(double seconds) {
+        List<Straggler> late = of(seconds);
+        if (!late.isEmpty() || !published.isEmpty()) {
+            events.publish(new JobEvent.StragglersChanged(late, true));
+        }
+    }
+
+    private void publishChange(List<Straggler> late) {
+        if (!Straggler.areAlike(late, published)) {
+            published = late;
+            events.publish(new JobEvent.StragglersChanged(late, false));
         }
     }
 }

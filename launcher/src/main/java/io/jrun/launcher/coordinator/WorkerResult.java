@@ -1,5 +1,6 @@
 package io.jrun.launcher.coordinator;
 
+import io.jrun.launcher.event.JobEvent;
 import java.util.List;
 import java.util.Optional;
 
@@ -43,6 +44,24 @@ public record WorkerResult(
     /** A predicate: "exited with code 42". */
     public String how() {
         return oomKilled ? "was killed by the kernel for memory (OOM)" : ExitCodeDescription.sentence(exitCode);
+    }
+
+    /** The same as an event of a round. */
+    JobEvent event(int round) {
+        return new JobEvent.WorkerEnded(
+                round,
+                rank,
+                localRank,
+                host,
+                pid,
+                exitCode,
+                afterStop,
+                oomKilled,
+                runSeconds,
+                error.map(WorkerError::message).orElse(""),
+                startError,
+                artifacts,
+                logFolder);
     }
 
     /** Whether it ended as a program that has done its work. */

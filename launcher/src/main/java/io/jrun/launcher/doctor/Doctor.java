@@ -1,6 +1,6 @@
 package io.jrun.launcher.doctor;
 
-import io.jrun.launcher.report.JsonLine;
+import io.jrun.launcher.json.JsonLine;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -9,7 +9,9 @@ import io.jrun.launcher.record.JobControlRequest;
 import io.jrun.launcher.record.JobIndex;
 import io.jrun.launcher.record.JobIndex.Entry;
 import io.jrun.launcher.record.JobRecord;
-import io.jrun.launcher.record.RecordFile;
+import io.jrun.launcher.record.JobRecordReader;
+import io.jrun.launcher.record.LatestMetrics;
+import io.jrun.launcher.record.RecordSchema;
 import io.jrun.launcher.report.FailureReport;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -74,7 +76,7 @@ public final class JobCommands {
     }
 
     private int describe(Entry job, boolean json) throws IOException {
-        print(json ? List.of(JobsJson.describe(job)) : JobDescription.lines(job));
+        print(json ? List.of(JobsJson.describe(job, LatestMetrics.read(job.logs()))) : JobDescription.lines(job));
         return 0;
     }
 
@@ -93,7 +95,7 @@ public final class JobCommands {
     }
 
     private int attach(Entry job) throws IOException, InterruptedException {
-        if (!job.record().detached()) {
+        if (!job.record().job().detached()) {
             throw new UsageException(
                     "attach: " + job.name() + " was not started with --detach, its console is elsewhere;"
                             + " 'jrun logs -f " + job.name() + "' shows what its workers write.");
@@ -102,9 +104,10 @@ public final class JobCommands {
             say.accept("attached to " + job.name() + "; Ctrl-C leaves it alone, 'jrun cancel " + job.name()
                     + "' stops it");
         }
-        FileTail console = new FileTail(job.logs().resolve(RecordFile.CONSOLE));
+        FileTail console = new FileTail(job.logs().resolve(RecordSchema.CONSOLE));
+        JobRecordReader reader = new JobRecordReader(job.logs());
         while (true) {
-            JobRecord record = RecordFile.read(job.logs());
+            JobRecord record = reader.read();
             boolean over = record.isOver();
             console.copyTo(out);
             if (over) {
@@ -128,16 +131,17 @@ public final class JobCommands {
             return 0;
         }
         ask(job, now ? "kill" : "cancel");
-        long timeoutOrder = job.record().graceMillis() + END_MILLIS;
+        long timeoutOrder = job.record().job().graceMillis() + END_MILLIS;
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutOrder);
-        JobRecord record = RecordFile.read(job.logs());
+        JobRecordReader reader = new JobRecordReader(job.logs());
+        JobRecord record = reader.read();
         while (!record.isOver()) {
             if (System.nanoTime() - deadline >= 0) {
                 throw new UsageException("cancel: " + job.name() + " was told to stop and has not done so within "
                         + timeoutOrder / 1000 + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
             }
             TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
-            record = RecordFile.read(job.logs());
+            record = reader.read();
         }
         print(List.of(job.name() + ": " + JobTable.state(record)));
         return 0;
@@ -162,8 +166,8 @@ public final class JobCommands {
         } catch (IOException e) {
             JobRecord record = job.record();
             throw new UsageException(
-                    job.name() + ": its launcher, process " + record.launcher().pid() + " on "
-                            + record.launcher().host() + ", cannot be reached from here (" + e.getMessage()
+                    job.name() + ": its launcher, process " + record.job().launcher().pid() + " on "
+                            + record.job().launcher().host() + ", cannot be reached from here (" + e.getMessage()
                             + "); try it on that host.");
         }
     }
@@ -178,13 +182,17 @@ public final class JobCommands {
         }
         JobIndex index = index().orElseThrow(() -> new UsageException(
                 "HOME and XDG_STATE_HOME are unset; name the job by its log folder, as ./" + job + "."));
-        return index.find(job).orElseGet(() -> beginsWith(index, job));
+        try {
+            return index.find(job).orElseGet(() -> beginsWith(index, job));
+        } catch (IOException e) {
+            throw new UsageException(job + ": " + e.getMessage() + ".");
+        }
     }
 
     private Entry folder(String job) {
         Path logs = commandContext.resolve(job);
         try {
-            return new Entry(String.valueOf(logs.getFileName()), logs, RecordFile.read(logs));
+            return new Entry(String.valueOf(logs.getFileName()), logs, JobRecordReader.read(logs));
         } catch (IOException e) {
             throw new UsageException(job + " is no job's log folder: " + e.getMessage() + ".");
         }

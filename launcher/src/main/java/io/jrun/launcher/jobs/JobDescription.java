@@ -18,14 +18,14 @@ final class JobDescription {
         List<String> lines = new ArrayList<>();
         line(lines, "job", job.name());
         line(lines, "state", JobTable.state(record) + (record.isLost() ? ": " + LOST : ""));
-        line(lines, "typed", DryRun.quoted(record.typed()));
-        line(lines, "command", DryRun.quoted(record.command()));
-        line(lines, "folder", record.workdir().toString());
-        if (!record.variables().isEmpty()) {
-            line(lines, "variables", String.join(" ", record.variables()) + " (values are not recorded)");
+        line(lines, "typed", DryRun.quoted(record.job().typed()));
+        line(lines, "command", DryRun.quoted(record.job().command()));
+        line(lines, "folder", record.job().workdir().toString());
+        if (!record.job().variables().isEmpty()) {
+            line(lines, "variables", String.join(" ", record.job().variables()) + " (values are not recorded)");
         }
-        if (!record.hosts().isEmpty()) {
-            line(lines, "hosts", String.join(",", record.hosts()));
+        if (!record.job().hosts().isEmpty()) {
+            line(lines, "hosts", String.join(",", record.job().hosts()));
         }
         line(lines, "started", JobTable.time(record.startedMillis()));
         if (record.endedMillis() != 0) {
@@ -39,8 +39,8 @@ final class JobDescription {
         line(
                 lines,
                 "launcher",
-                "process " + record.launcher().pid() + " on "
-                        + record.launcher().host() + (record.detached() ? ", detached" : ""));
+                "process " + record.job().launcher().pid() + " on "
+                        + record.job().launcher().host() + (record.job().detached() ? ", detached" : ""));
         line(lines, "logs", job.logs().toString());
         record.stragglers()
                 .forEach(

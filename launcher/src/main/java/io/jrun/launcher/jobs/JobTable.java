@@ -34,7 +34,7 @@ final class JobTable {
                     record.isLost() ? "?" : duration(end - record.startedMillis()),
                     record.workers().size(),
                     record.workers().stream().map(Worker::nodeRank).distinct().count(),
-                    cut(DryRun.quoted(record.command()))));
+                    cut(DryRun.quoted(record.job().command()))));
         }
         return lines;
     }

@@ -3,8 +3,9 @@ package io.jrun.launcher.jobs;
 import io.jrun.launcher.record.JobIndex.Entry;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.Worker;
-import io.jrun.launcher.report.JobJson;
-import io.jrun.launcher.report.JsonLine;
+import io.jrun.launcher.event.EventJson;
+import io.jrun.launcher.event.JobEvent.MetricReported;
+import io.jrun.launcher.json.JsonLine;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -20,19 +21,20 @@ final class JobsJson {
     }
 
     /** {@code describe --json}. */
-    static String describe(Entry job) {
+    static String describe(Entry job, List<MetricReported> metrics) {
         Map<String, Object> json = head(job);
         JobRecord record = job.record();
-        json.put("workdir", record.workdir().toString());
-        json.put("typed", record.typed());
-        json.put("variables", record.variables());
-        json.put("hosts", record.hosts());
+        json.put("workdir", record.job().workdir().toString());
+        json.put("typed", record.job().typed());
+        json.put("variables", record.job().variables());
+        json.put("hosts", record.job().hosts());
         json.put("restarts", record.restarts());
-        json.put("detached", record.detached());
-        json.put("launcherHost", record.launcher().host());
-        json.put("launcherPid", record.launcher().pid());
+        json.put("detached", record.job().detached());
+        json.put("launcherHost", record.job().launcher().host());
+        json.put("launcherPid", record.job().launcher().pid());
         json.put("workers", record.workers().stream().map(JobsJson::worker).toList());
-        json.put("stragglers", JobJson.stragglers(record.stragglers()));
+        json.put("stragglers", EventJson.of(record.stragglers()));
+        json.put("metrics", metrics.stream().map(EventJson::of).toList());
         json.put("report", record.report());
         return JsonLine.of(json);
     }
@@ -49,7 +51,7 @@ final class JobsJson {
         }
         json.put("startTime", record.startedMillis() / 1000.0);
         json.put("workerCount", record.workers().size());
-        json.put("command", record.command());
+        json.put("command", record.job().command());
         json.put("logDir", job.logs().toString());
         return json;
     }

@@ -6,7 +6,7 @@ import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.record.JobIndex.Entry;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.Worker;
-import io.jrun.launcher.record.RecordFile;
+import io.jrun.launcher.record.JobRecordReader;
 import io.jrun.launcher.report.FailureReport;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -51,8 +51,9 @@ final class LogReader {
     void read(boolean follow) throws IOException, InterruptedException {
         boolean goOn = follow;
         boolean first = true;
+        JobRecordReader reader = new JobRecordReader(job.logs());
         while (true) {
-            JobRecord record = RecordFile.read(job.logs());
+            JobRecord record = reader.read();
             boolean last = !goOn || record.isOver();
             open(record);
             for (Lines lines : files.values()) {

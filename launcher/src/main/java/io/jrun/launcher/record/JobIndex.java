@@ -42,9 +42,23 @@ public final class JobIndex {
         Files.move(link, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
     }
 
-    /** The job called {@code name}, as far as it has a readable record. */
-    public Optional<Entry> find(String name) {
-        return entry(folder.resolve(name));
+    /**
+     * The job called {@code name}, if there is one.
+     *
+     * @throws IOException if there is, and this version of jrun cannot read its record
+     */
+    public Optional<Entry> find(String name) throws IOException {
+        Path link = folder.resolve(name);
+        return Files.exists(link) ? Optional.of(entry(link)) : Optional.empty();
+    }
+
+    /** The log folder of the job called {@code name}, if there is one. */
+    public Optional<Path> logs(String name) {
+        try {
+            return Optional.of(folder.resolve(name).toRealPath());
+        } catch (IOException e) {
+            return Optional.empty(); // There is no such job, or its folder was removed.
+        }
     }
 
     /** All jobs, the youngest last; links that lead nowhere are removed. */
@@ -52,9 +66,10 @@ public final class JobIndex {
         List<Entry> entries = new ArrayList<>();
         try (DirectoryStream<Path> links = Files.newDirectoryStream(folder, "[!.]*")) {
             for (Path link : links) {
-                entry(link).ifPresent(entries::add);
                 if (Files.isSymbolicLink(link) && !Files.exists(link)) {
                     Files.deleteIfExists(link);
+                } else {
+                    addReadable(link, entries);
                 }
             }
         } catch (IOException e) {
@@ -64,12 +79,16 @@ public final class JobIndex {
         return entries;
     }
 
-    private static Optional<Entry> entry(Path link) {
+    private static void addReadable(Path link, List<Entry> entries) {
         try {
-            Path logs = link.toRealPath();
-            return Optional.of(new Entry(String.valueOf(link.getFileName()), logs, RecordFile.read(logs)));
+            entries.add(entry(link));
         } catch (IOException e) {
-            return Optional.empty();
+            // The job has no event yet, or this version of jrun cannot read its record.
         }
+    }
+
+    private static Entry entry(Path link) throws IOException {
+        Path logs = link.toRealPath();
+        return new Entry(String.valueOf(link.getFileName()), logs, JobRecordReader.read(logs));
     }
 }

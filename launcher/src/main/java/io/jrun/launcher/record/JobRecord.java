@@ -1,49 +1,30 @@
 package io.jrun.launcher.record;
 
-import io.jrun.agent.node.ProcessIdentity;
-import io.jrun.launcher.coordinator.Straggler;
-import java.nio.file.Path;
+import io.jrun.launcher.event.JobEvent.JobStarted;
+import io.jrun.launcher.event.Straggler;
 import java.util.List;
 
 /**
- * One job, as its launcher last wrote it down.
+ * One job, as its recorded events tell it.
  *
  * @param startedMillis wall clock
  * @param endedMillis wall clock, 0 before the end
  * @param exitCode of jrun, -1 before the end
- * @param detached its console is a file in the log folder, {@link RecordFile#CONSOLE}
- * @param graceMillis between asking workers to stop and SIGKILL
- * @param typed the command line of jrun, without the values of {@code --env}
- * @param command what each worker runs, in short
- * @param variables names of the variables given with {@code --env}; their values may be secrets
- * @param hosts as named by the user, empty for this machine
  * @param workers of the last round, by rank; empty before the first
  * @param stragglers ranks that others have waited for, until now or in all
  * @param report what jrun said of the job's failure
  */
 public record JobRecord(
-        String runId,
+        JobStarted job,
         State state,
-        ProcessIdentity launcher,
         long startedMillis,
         long endedMillis,
         int exitCode,
-        boolean detached,
-        long graceMillis,
         int restarts,
-        Path workdir,
-        List<String> typed,
-        List<String> command,
-        List<String> variables,
-        List<String> hosts,
         List<Worker> workers,
         List<Straggler> stragglers,
         List<String> report) {
     public JobRecord {
-        typed = List.copyOf(typed);
-        command = List.copyOf(command);
-        variables = List.copyOf(variables);
-        hosts = List.copyOf(hosts);
         workers = List.copyOf(workers);
         stragglers = List.copyOf(stragglers);
         report = List.copyOf(report);
@@ -51,23 +32,7 @@ public record JobRecord(
 
     JobRecord lost() {
         return new JobRecord(
-                runId,
-                State.LOST,
-                launcher,
-                startedMillis,
-                endedMillis,
-                exitCode,
-                detached,
-                graceMillis,
-                restarts,
-                workdir,
-                typed,
-                command,
-                variables,
-                hosts,
-                workers,
-                stragglers,
-                report);
+                job, State.LOST, startedMillis, endedMillis, exitCode, restarts, workers, stragglers, report);
     }
 
     /** Where the job stands. */
@@ -78,7 +43,7 @@ public record JobRecord(
         RUNNING,
         /** It is over. */
         ENDED,
-        /** Its launcher is gone without having written down the end: it was killed, or its machine went down. Never written. */
+        /** Its launcher is gone and has not recorded the end: it was killed, or its machine went down. No event says so. */
         LOST
     }
 

@@ -3,7 +3,10 @@ package io.jrun.launcher.coordinator;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.control.GroupWait;
-import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.console.EventConsole;
+import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEventPublisher;
+import io.jrun.launcher.event.Straggler;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -13,22 +16,17 @@ class StragglerDetectorTest {
     private final List<String> said = new ArrayList<>();
     private final List<List<Straggler>> shown = new ArrayList<>();
     private long nowSeconds;
-    private final StragglerDetector late =
-            new StragglerDetector(() -> nowSeconds * 1_000_000_000, said::add, new JobObserver() {
-                @Override
-                public void launched(int restartCount, RankMap ranks) {}
+    private final JobEventPublisher events = new JobEventPublisher();
+    private final StragglerDetector late = new StragglerDetector(() -> nowSeconds * 1_000_000_000, events);
 
-                @Override
-                public void started(int rank, long pid, String logFolder) {}
-
-                @Override
-                public void late(List<Straggler> stragglers) {
-                    shown.add(stragglers);
-                }
-
-                @Override
-                public void ended(WorkerResult end) {}
-            });
+    StragglerDetectorTest() {
+        events.subscribe(new EventConsole(said::add));
+        events.subscribe((_, event) -> {
+            if (event instanceof JobEvent.StragglersChanged(List<Straggler> stragglers, boolean _)) {
+                shown.add(stragglers);
+            }
+        });
+    }
 
     private static List<GroupWait> waited(double seconds) {
         return List.of(new GroupWait("world", 100, (long) (seconds * 1e9), List.of()));
@@ -75,12 +73,16 @@ class StragglerDetectorTest {
                 .asString()
                 .startsWith(
                         "rank 1 is late: the others of group world have waited 4.0 s for it so far (50 % of the time); ");
-        // From the eighth second on: a second, two that reports may be apart, and two reports more.
-        assertThat(shown).hasSize(13);
+        // From the eighth second on: a second, two that reports may be apart, and two reports more. Then after each tenth more.
+        assertThat(shown)
+                .extracting(stragglers -> stragglers.getFirst().seconds())
+                .containsExactly(4.0, 4.5, 5.0, 5.5, 6.5, 7.5, 8.5, 9.5);
+        late.end(20);
         assertThat(shown.getLast()).singleElement().satisfies(straggler -> {
             assertThat(straggler.rank()).isEqualTo(1);
             assertThat(straggler.seconds()).isEqualTo(10);
         });
+        assertThat(said).hasSize(2).last().asString().startsWith("rank 1 was late: ");
     }
 
     @Test
@@ -97,6 +99,7 @@ class StragglerDetectorTest {
     void aRoundBeginsWithNobodyLate() {
         late.begin();
         threeSecondsIn(10, 0, 10);
+        events.publish(new JobEvent.RoundStarted(2, 1, List.of()));
         late.begin();
         assertThat(shown.getLast()).isEmpty();
         assertThat(late.of(10)).isEmpty();

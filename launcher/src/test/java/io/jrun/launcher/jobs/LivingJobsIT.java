@@ -99,7 +99,7 @@ class LivingJobsIT extends RealJobs {
                         .endsWith("------");
             }
         }
-        for (String name : List.of("job.txt", "console.log")) {
+        for (String name : List.of("events.jsonl", "console.log")) {
             assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(logs.resolve(name))))
                     .isEqualTo("rw-------");
         }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.control.GroupWait;
 import io.jrun.comm.control.GroupWait.Lag;
+import io.jrun.launcher.event.Straggler;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -13,7 +14,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-class StragglerTest {
+class StragglerFinderTest {
     private static Map<Integer, List<GroupWait>> waits(double... seconds) {
         Map<Integer, List<GroupWait>> waits = new TreeMap<>();
         for (int rank = 0; rank < seconds.length; rank++) {
@@ -30,7 +31,7 @@ class StragglerTest {
 
     @Test
     void whoDoesNotWaitWhileTheOthersDoIsNamed() {
-        assertThat(Straggler.of(waits(10, 0.1, 10.2, 9.9), 40, 0))
+        assertThat(StragglerFinder.find(waits(10, 0.1, 10.2, 9.9), 40, 0))
                 .singleElement()
                 .satisfies(straggler -> {
                     assertThat(straggler.rank()).isEqualTo(1);
@@ -48,39 +49,39 @@ class StragglerTest {
 
     @Test
     void ofTwoRanksTheOneThatWaitsIsNotLate() {
-        assertThat(Straggler.of(waits(10, 0), 40, 0))
+        assertThat(StragglerFinder.find(waits(10, 0), 40, 0))
                 .extracting(Straggler::rank)
                 .containsExactly(1);
     }
 
     @Test
     void twoLateOnesAmongManyAreBothNamed() {
-        assertThat(Straggler.of(waits(10, 0, 10, 11, 1, 9, 10), 40, 0))
+        assertThat(StragglerFinder.find(waits(10, 0, 10, 11, 1, 9, 10), 40, 0))
                 .extracting(Straggler::rank)
                 .containsExactly(1, 4);
     }
 
     @Test
     void ranksThatWaitForEachOtherByTurnsAreNoStragglers() {
-        assertThat(Straggler.of(waits(10, 8, 12, 9, 11), 40, 0)).isEmpty();
+        assertThat(StragglerFinder.find(waits(10, 8, 12, 9, 11), 40, 0)).isEmpty();
     }
 
     @Test
     void whatCostsLittleIsNotToldOf() {
-        assertThat(Straggler.of(waits(10, 0, 10), 400, 0)).isEmpty();
-        assertThat(Straggler.of(waits(0.9, 0, 0.9), 1, 0)).isEmpty();
-        assertThat(Straggler.of(waits(100), 1, 0)).isEmpty();
-        assertThat(Straggler.of(Map.of(), 1, 0)).isEmpty();
+        assertThat(StragglerFinder.find(waits(10, 0, 10), 400, 0)).isEmpty();
+        assertThat(StragglerFinder.find(waits(0.9, 0, 0.9), 1, 0)).isEmpty();
+        assertThat(StragglerFinder.find(waits(100), 1, 0)).isEmpty();
+        assertThat(StragglerFinder.find(Map.of(), 1, 0)).isEmpty();
     }
 
     @Test
     void whatMayBeDueToReportsOfDifferentMomentsIsNoLateness() {
-        assertThat(Straggler.of(waits(10, 8, 10), 40, 0)).isEmpty();
-        assertThat(Straggler.of(waits(10, 6, 10), 40, 2))
+        assertThat(StragglerFinder.find(waits(10, 8, 10), 40, 0)).isEmpty();
+        assertThat(StragglerFinder.find(waits(10, 6, 10), 40, 2))
                 .extracting(Straggler::rank)
                 .containsExactly(1);
-        assertThat(Straggler.of(waits(10, 6, 10), 40, 3)).isEmpty();
-        assertThat(Straggler.of(waits(4, 0, 4), 10, 3.5)).isEmpty();
+        assertThat(StragglerFinder.find(waits(10, 6, 10), 40, 3)).isEmpty();
+        assertThat(StragglerFinder.find(waits(4, 0, 4), 10, 3.5)).isEmpty();
     }
 
     /** What each rank is told by is the others' median, and their deviation from it: computed plainly, for each rank anew. */
@@ -123,7 +124,7 @@ class StragglerTest {
     void manyRanksAreTakenTogether() {
         double[] seconds = new Random(2).doubles(100_000, 9, 11).toArray();
         seconds[70_000] = 0.5;
-        assertThat(Straggler.of(waits(seconds), 40, 0))
+        assertThat(StragglerFinder.find(waits(seconds), 40, 0))
                 .extracting(Straggler::rank)
                 .containsExactly(70_000);
     }

@@ -1,0 +1,41 @@
+package io.jrun.launcher.coordinator;
+
+import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEventPublisher;
+import java.util.Optional;
+
+/** Publishes each failure once: when the state of a job first has it as the cause of a stop. Confined to the coordinator's thread. */
+final class FailureEvents {
+    private final JobEventPublisher events;
+    private Optional<StopCause> last = Optional.empty();
+    private int round;
+
+    FailureEvents(JobEventPublisher events) {
+        this.events = events;
+    }
+
+    /** The job has come into {@code state}. */
+    void publish(JobState state) {
+        keepRound(state);
+        Optional<StopCause> cause = cause(state);
+        if (cause.isPresent() && !cause.equals(last)) {
+            events.publish(new JobEvent.FailureDetected(round, cause.get().failure()));
+        }
+        last = cause;
+    }
+
+    private static Optional<StopCause> cause(JobState state) {
+        return switch (state) {
+            case JobState.Gathering gathering -> gathering.cause();
+            case JobState.Running _ -> Optional.empty();
+            case JobState.Stopping stopping -> stopping.cause();
+            case JobState.Finished finished -> finished.outcome().cause();
+        };
+    }
+
+    private void keepRound(JobState state) {
+        if (state instanceof JobState.Running running) {
+            round = running.round().number();
+        }
+    }
+}

@@ -1,0 +1,196 @@
+package io.jrun.launcher.event;
+
+import io.jrun.agent.node.ProcessIdentity;
+import io.jrun.launcher.layout.Placement;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Something that happened to a job. {@link EventJson} gives each event its form in JSON, and docs/job-events.md describes the
+ * fields.
+ */
+public sealed interface JobEvent {
+    /**
+     * The launcher has begun with the job. Always the first event.
+     *
+     * @param detached the console of the job is a file in its log folder
+     * @param graceMillis between the stop signal and SIGKILL
+     * @param typed the command line of jrun, without the values of {@code --env}
+     * @param command what each worker runs, in short
+     * @param variables names of the variables given with {@code --env}; their values may be secrets
+     * @param hosts as named by the user, empty for this machine
+     */
+    record JobStarted(
+            String runId,
+            String version,
+            ProcessIdentity launcher,
+            boolean detached,
+            long graceMillis,
+            Path workdir,
+            List<String> typed,
+            List<String> command,
+            List<String> variables,
+            List<String> hosts)
+            implements JobEvent {
+        public JobStarted {
+            typed = List.copyOf(typed);
+            command = List.copyOf(command);
+            variables = List.copyOf(variables);
+            hosts = List.copyOf(hosts);
+        }
+    }
+
+    /**
+     * The agent of a node has joined the job.
+     *
+     * @param node number of the agent in the order in which the launcher called the agents
+     * @param address where ranks of other nodes reach the ranks of this node
+     * @param devices GPUs in index order
+     */
+    record NodeJoined(int node, String host, String address, int cores, List<String> devices) implements JobEvent {
+        public NodeJoined {
+            devices = List.copyOf(devices);
+        }
+    }
+
+    /**
+     * The agent of a node is gone, and its workers with it; or the agent never came.
+     *
+     * @param node as in {@link NodeJoined}
+     */
+    record NodeLost(int node, String host, String reason) implements JobEvent {}
+
+    /**
+     * A round begins: the launcher starts all workers, the first time or again.
+     *
+     * @param round 1 for the first
+     * @param restarts how often the workers were started again after a failure
+     * @param workers by rank
+     */
+    record RoundStarted(int round, int restarts, List<Placement> workers) implements JobEvent {
+        public RoundStarted {
+            workers = List.copyOf(workers);
+        }
+    }
+
+    /** All ranks of a round have joined. */
+    record RoundJoined(int round) implements JobEvent {}
+
+    /**
+     * A worker has a process.
+     *
+     * @param logFolder where its files are, below the log folder of the job
+     */
+    record WorkerStarted(int round, int rank, long pid, String logFolder) implements JobEvent {}
+
+    /**
+     * A worker takes part in no further collective of its round.
+     *
+     * @param how completes "rank 3 ...": "returned from main"
+     */
+    record WorkerLeft(int round, int rank, String how) implements JobEvent {}
+
+    /**
+     * An elastic worker has left its round and waits for the next round.
+     *
+     * @param reason the failure that the worker noticed; empty if jrun asked it to leave
+     */
+    record WorkerParked(int round, int rank, String reason) implements JobEvent {}
+
+    /**
+     * The process of a worker is gone.
+     *
+     * @param pid 0 if the process could not be started
+     * @param exitCode its own, or 128 + signal
+     * @param stopped jrun had told the worker to stop before
+     * @param oomKilled the kernel killed it because memory ran out
+     * @param seconds from start to end
+     * @param error the message of the worker's own error record, else empty
+     * @param startError why it could not be started, else empty
+     * @param artifacts paths of crash and heap dumps
+     * @param logFolder as in {@link WorkerStarted}; empty if unknown
+     */
+    record WorkerEnded(
+            int round,
+            int rank,
+            int localRank,
+            String host,
+            long pid,
+            int exitCode,
+            boolean stopped,
+            boolean oomKilled,
+            double seconds,
+            String error,
+            String startError,
+            List<String> artifacts,
+            String logFolder)
+            implements JobEvent {
+        public WorkerEnded {
+            artifacts = List.copyOf(artifacts);
+        }
+    }
+
+    /** A worker has reported values of a step with {@code World.metrics()}. */
+    record MetricReported(int round, int rank, long step, Map<String, Double> values) implements JobEvent {
+        public MetricReported {
+            values = Collections.unmodifiableMap(new LinkedHashMap<>(values));
+        }
+    }
+
+    /**
+     * Metric reports were dropped, because there were too many.
+     *
+     * @param count reports since the last event of this kind
+     * @param reason which limit was reached
+     */
+    record MetricsDropped(long count, String reason) implements JobEvent {}
+
+    /**
+     * The ranks for which others wait have changed. Replaces the last such event.
+     *
+     * @param stragglers all of them, the most expensive rank first
+     * @param atEnd the workers have ended: the event is about the whole last round
+     */
+    record StragglersChanged(List<Straggler> stragglers, boolean atEnd) implements JobEvent {
+        public StragglersChanged {
+            stragglers = List.copyOf(stragglers);
+        }
+    }
+
+    /**
+     * A round has failed, or the job before its first round.
+     *
+     * @param round 0 before the first round
+     */
+    record FailureDetected(int round, JobFailure failure) implements JobEvent {}
+
+    /** A sentence of jrun's own for the user. */
+    record Notice(String text) implements JobEvent {}
+
+    /**
+     * The job is over. Always the last event.
+     *
+     * @param exitCode of jrun
+     * @param restarts how often the workers were started again after a failure
+     * @param cause why the job stopped early; empty if all workers succeeded
+     * @param toldSeconds when each host confirmed that it knew of the failure, in seconds from the failure
+     * @param report what jrun says of the failure, in lines
+     */
+    record JobEnded(
+            int exitCode,
+            int restarts,
+            double seconds,
+            Optional<JobFailure> cause,
+            Map<String, Double> toldSeconds,
+            List<String> report)
+            implements JobEvent {
+        public JobEnded {
+            toldSeconds = Collections.unmodifiableMap(new LinkedHashMap<>(toldSeconds));
+            report = List.copyOf(report);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package io.jrun.launcher.record;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+
+/**
+ * Reads the lines of a file that grows, each line once. A line without its newline waits for the rest: its writer may be
+ * writing it, or may have been killed. Confined to one thread.
+ */
+final class GrowingFile {
+    private static final int BUFFER_BYTES = 1 << 16;
+
+    private final Path file;
+    private final ByteArrayOutputStream line = new ByteArrayOutputStream();
+    private long position;
+
+    GrowingFile(Path file) {
+        this.file = file;
+    }
+
+    /** Takes a line. */
+    @FunctionalInterface
+    interface LineReader {
+        /** @throws IOException ends the reading; no later line is read */
+        void read(String line) throws IOException;
+    }
+
+    /** Reads what has been added since the last call. */
+    void read(LineReader reader) throws IOException {
+        ByteBuffer buffer = ByteBuffer.allocate(BUFFER_BYTES);
+        try (FileChannel channel = FileChannel.open(file)) {
+            while (channel.read(buffer.clear(), position) > 0) {
+                position += buffer.position();
+                split(buffer.flip(), reader);
+            }
+        }
+    }
+
+    /** Skips the file but for its last {@code bytes}, and the line in which these begin. */
+    void skipToLast(long bytes) throws IOException {
+        try (FileChannel channel = FileChannel.open(file)) {
+            position = Math.max(0, channel.size() - bytes);
+        }
+    }
+
+    private void split(ByteBuffer bytes, LineReader reader) throws IOException {
+        while (bytes.hasRemaining()) {
+            byte next = bytes.get();
+            if (next == '\n') {
+                String text = line.toString(StandardCharsets.UTF_8);
+                line.reset();
+                reader.read(text);
+            } else {
+                line.write(next);
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package io.jrun.launcher.report;
+
+import io.jrun.launcher.files.JobFiles;
+import io.jrun.launcher.job.NodePolicy;
+import io.jrun.launcher.json.JsonLine;
+import io.jrun.launcher.layout.Placement;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** {@code --dry-run --json}: the rank map as one JSON object on one line. Stateless. */
+public final class RankMapJson {
+    private RankMapJson() {}
+
+    /**
+     * The rank map of a dry run.
+     *
+     * @param commands by rank
+     */
+    public static String of(List<Placement> placements, List<List<String>> commands) {
+        return JsonLine.of(Map.of("ranks", ranks(placements, commands)));
+    }
+
+    /**
+     * The same on hosts, with what {@link DryRun} says of them.
+     *
+     * @param standingBy hosts without ranks at the beginning
+     * @param slurm how many workers a node of the allocation has, and by which rule; empty without one
+     */
+    public static String of(
+            List<Placement> placements,
+            List<List<String>> commands,
+            NodePolicy policy,
+            List<String> standingBy,
+            Optional<String> slurm,
+            JobFiles files) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("ranks", ranks(placements, commands));
+        json.put("minNodes", policy.min());
+        json.put("maxNodes", policy.max());
+        json.put("standingBy", standingBy);
+        slurm.ifPresent(words -> json.put("slurm", words));
+        json.put("files", files.trees().stream().map(RankMapJson::files).toList());
+        return JsonLine.of(json);
+    }
+
+    private static Map<String, Object> files(JobFiles.Tree tree) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("path", tree.path().toString());
+        json.put("files", tree.entries().size());
+        json.put("bytes", tree.bytes());
+        return json;
+    }
+
+    private static List<Map<String, Object>> ranks(List<Placement> placements, List<List<String>> commands) {
+        List<Map<String, Object>> ranks = new ArrayList<>();
+        for (Placement place : placements) {
+            Map<String, Object> json = new LinkedHashMap<>();
+            json.put("rank", place.rank());
+            json.put("host", place.host());
+            json.put("nodeRank", place.nodeRank());
+            json.put("localRank", place.localRank());
+            json.put("device", place.gpu());
+            json.put("command", commands.get(place.rank()));
+            ranks.add(json);
+        }
+        return ranks;
+    }
+}

@@ -1,0 +1,254 @@
+package io.jrun.launcher.record;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.agent.node.ProcessIdentity;
+import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEvent.MetricReported;
+import io.jrun.launcher.event.Straggler;
+import io.jrun.launcher.layout.Placement;
+import io.jrun.launcher.record.JobRecord.State;
+import io.jrun.launcher.record.JobRecord.Worker;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is recorded of a job, and what is read of it. */
+class JobRecordTest {
+    private static final Straggler LATE = new Straggler(1, "my group", 12.5, 0.25, 7.25, 3, 4, 0.5, 0.625, 0.75);
+
+    private static final JobEvent.JobEnded ENDED =
+            new JobEvent.JobEnded(42, 1, 1.5, Optional.empty(), Map.of(), List.of("jrun: first failure", "  | é"));
+
+    @TempDir
+    private Path folder;
+
+    private static JobEvent.JobStarted started(ProcessIdentity launcher) {
+        return new JobEvent.JobStarted(
+                "nightly",
+                "0.1.0",
+                launcher,
+                true,
+                30_000,
+                Path.of("/data/a b"),
+                List.of("jrun", "--env=TOKEN=...", "sh"),
+                List.of("sh", "-c", "echo 'a\nb\\n'\r", ""),
+                List.of("TOKEN"),
+                List.of("h1", "h2"));
+    }
+
+    private static JobEvent round(int round, int restarts) {
+        return new JobEvent.RoundStarted(
+                round, restarts, List.of(new Placement(0, 0, 0, "h1", ""), new Placement(1, 1, 0, "h2", "3")));
+    }
+
+    private static JobEvent ended(int round, int rank, int exitCode) {
+        return new JobEvent.WorkerEnded(
+                round, rank, 0, "h1", 7, exitCode, false, false, 1.25, "", "", List.of(), "attempt-1/rank-0000");
+    }
+
+    private void write(Path logs, JobEvent... events) {
+        List<String> said = new ArrayList<>();
+        try (JobRecorder recorder = JobRecorder.begin(logs, said::add)) {
+            for (int i = 0; i < events.length; i++) {
+                recorder.on(1_000 + i, events[i]);
+            }
+        }
+        assertThat(said).isEmpty();
+    }
+
+    private Path file() {
+        return folder.resolve("events.jsonl");
+    }
+
+    @Test
+    void theLastRoundAndTheEndAreRead() throws IOException {
+        JobEvent.JobStarted started = started(ProcessIdentity.current());
+        write(
+                folder,
+                started,
+                round(1, 0),
+                new JobEvent.WorkerStarted(1, 0, 5, "attempt-0/rank-0000"),
+                ended(1, 0, 1),
+                round(2, 1),
+                new JobEvent.WorkerStarted(2, 0, 7, "attempt-1/rank-0000"),
+                new JobEvent.WorkerStarted(1, 1, 6, "of an earlier round"),
+                new JobEvent.StragglersChanged(List.of(LATE), false),
+                ended(2, 0, 42),
+                ENDED);
+        assertThat(JobRecordReader.read(folder))
+                .isEqualTo(new JobRecord(
+                        started,
+                        State.ENDED,
+                        1_000,
+                        1_009,
+                        42,
+                        1,
+                        List.of(
+                                new Worker(0, 0, 0, "h1", 7, "attempt-1/rank-0000", "", "exit 42"),
+                                new Worker(1, 1, 0, "h2", 0, "", "3", "")),
+                        List.of(LATE),
+                        ENDED.report()));
+        assertThat(folder).isDirectoryContaining(file -> file.endsWith("events.jsonl"));
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file())))
+                .isEqualTo("rw-------");
+    }
+
+    @Test
+    void aReaderReadsOnlyWhatIsNew() throws IOException {
+        write(folder, started(ProcessIdentity.current()));
+        JobRecordReader reader = new JobRecordReader(folder);
+        assertThat(reader.read().state()).isEqualTo(State.STARTING);
+        String all = Files.readString(file());
+        write(folder, started(ProcessIdentity.current()), round(1, 0), ENDED);
+        String more = Files.readString(file()).substring(all.length());
+        Files.writeString(file(), "x".repeat(all.length()) + more);
+        assertThat(reader.read().state()).isEqualTo(State.ENDED);
+    }
+
+    /** The launcher may be killed while it writes; a disk may be full. */
+    @Test
+    void aRecordThatIsCutIsReadUpToTheCut() throws IOException {
+        write(folder, started(ProcessIdentity.current()), round(1, 0), ENDED);
+        byte[] whole = Files.readAllBytes(file());
+        int second = Files.readAllLines(file()).get(0).length() + 1;
+        for (int length = second + 1; length < whole.length; length += 11) {
+            Files.write(file(), Arrays.copyOf(whole, length));
+            State state;
+            try {
+                state = JobRecordReader.read(folder).state();
+            } catch (IOException e) {
+                assertThat(e).hasMessageEndingWith("has no event yet");
+                continue;
+            }
+            assertThat(state).isIn(State.STARTING, State.RUNNING);
+        }
+        Files.write(file(), Arrays.copyOf(whole, whole.length - 1));
+        Files.writeString(file(), "\0\0\0\n", StandardOpenOption.APPEND);
+        assertThat(JobRecordReader.read(folder).state()).isEqualTo(State.RUNNING);
+    }
+
+    @Test
+    void unknownEventsAndFieldsAreIgnored() throws IOException {
+        write(folder, started(ProcessIdentity.current()), ENDED);
+        String changed = Files.readString(file())
+                .replace("\"version\":\"1.0\"", "\"version\":\"1.7\",\"new\":[{}]")
+                .replace("\"exitCode\":42", "\"new\":{\"a\":[null,1.5]},\"exitCode\":42");
+        int lastLine = changed.lastIndexOf("{\"type\"");
+        Files.writeString(
+                file(), changed.substring(0, lastLine) + "{\"type\":\"new\",\"time\":1}\n" + changed.substring(lastLine));
+        assertThat(JobRecordReader.read(folder).exitCode()).isEqualTo(42);
+    }
+
+    @Test
+    void anotherMajorVersionIsRefusedInOneLine() throws IOException {
+        write(folder, started(ProcessIdentity.current()));
+        Files.writeString(file(), Files.readString(file()).replace("\"1.0\"", "\"2.3\""));
+        JobIndex index = JobIndex.in(folder.resolve("state"));
+        index.put("later", folder);
+        assertThatThrownBy(() -> index.find("later"))
+                .hasMessage(folder.toRealPath().resolve("events.jsonl")
+                        + " has version 2.3 of the schema, and this jrun reads version 1; read it with the version of"
+                        + " jrun that wrote it");
+        assertThat(index.all()).isEmpty();
+        Files.writeString(file(), "something else\n");
+        assertThatThrownBy(() -> JobRecordReader.read(folder)).hasMessage(file() + " is not the record of a job");
+    }
+
+    @Test
+    void aJobWhoseLauncherIsGoneIsLost() throws IOException {
+        ProcessIdentity here = ProcessIdentity.current();
+        assertThat(stateOf(here)).isEqualTo(State.RUNNING);
+        assertThat(stateOf(new ProcessIdentity(here.host(), here.pid(), here.boot(), here.startTicks() - 1)))
+                .isEqualTo(State.LOST);
+        assertThat(stateOf(new ProcessIdentity(here.host() + "x", here.pid(), "other", 1)))
+                .as("this machine cannot tell")
+                .isEqualTo(State.RUNNING);
+    }
+
+    private State stateOf(ProcessIdentity launcher) throws IOException {
+        write(folder, started(launcher), round(1, 0));
+        return JobRecordReader.read(folder).state();
+    }
+
+    @Test
+    void aJobThatEndsWhileItIsReadIsNotTakenForLost() throws IOException {
+        write(folder, started(ProcessIdentity.current()), ENDED);
+        String end = Files.readAllLines(file()).getLast();
+        write(folder, started(ProcessIdentity.current()));
+        JobRecordReader reader = new JobRecordReader(folder, _ -> {
+            append(end); // The launcher records the end, and is gone.
+            return true;
+        });
+        assertThat(reader.read().state()).isEqualTo(State.ENDED);
+    }
+
+    private void append(String line) {
+        try {
+            Files.writeString(file(), line + "\n", StandardOpenOption.APPEND);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Test
+    void metricsHaveAFileOfTheirOwn() throws IOException {
+        MetricReported first = new MetricReported(1, 3, 10, Map.of("loss", 0.5));
+        MetricReported last = new MetricReported(1, 3, 11, Map.of("loss", Double.NaN));
+        try (JobRecorder recorder = JobRecorder.begin(folder, _ -> {})) {
+            recorder.on(1_000, started(ProcessIdentity.current()));
+            recorder.on(1_000, first);
+            recorder.on(1_050, new MetricReported(1, 3, 10, Map.of("loss", 0.25))); // too soon
+            recorder.on(1_100, last);
+        }
+        assertThat(Files.readAllLines(folder.resolve("metrics.jsonl")))
+                .containsExactly(
+                        "{\"schema\":\"jrun-job-events\",\"version\":\"1.0\"}",
+                        "{\"type\":\"metricReported\",\"time\":1.0,\"round\":1,\"rank\":3,\"step\":10,\"values\":{\"loss\":0.5}}",
+                        "{\"type\":\"metricReported\",\"time\":1.1,\"round\":1,\"rank\":3,\"step\":11,\"values\":{\"loss\":\"NaN\"}}");
+        assertThat(LatestMetrics.read(folder)).containsExactly(last);
+        assertThat(file()).content().doesNotContain("metricReported");
+    }
+
+    @Test
+    void metricsOfALongJobAreRecordedLessOften() {
+        MetricThinning thinning = new MetricThinning();
+        assertThat(thinning.records(0, 1_000)).isTrue();
+        assertThat(thinning.records(0, 1_099)).isFalse();
+        assertThat(thinning.records(1, 1_099)).as("another rank").isTrue();
+        assertThat(thinning.records(0, 1_100)).isTrue();
+        thinning.written(3 << 24);
+        assertThat(thinning.records(0, 1_899)).isFalse();
+        assertThat(thinning.records(0, 1_900)).isTrue();
+    }
+
+    @Test
+    void indexLeadsToJobsAndForgetsThoseThatAreGone() throws IOException {
+        JobIndex index = JobIndex.in(folder.resolve("state"));
+        assertThat(index.all()).isEmpty();
+        for (String name : List.of("first", "second")) {
+            Path logs = Files.createDirectories(folder.resolve("logs").resolve(name));
+            write(logs, started(ProcessIdentity.current()), ENDED);
+            index.put(name, logs);
+            index.put(name, logs);
+        }
+        assertThat(index.all()).extracting(JobIndex.Entry::name).containsExactlyInAnyOrder("first", "second");
+        Files.delete(folder.resolve("logs/first/events.jsonl"));
+        Files.delete(folder.resolve("logs/first"));
+        assertThat(index.all()).extracting(JobIndex.Entry::name).containsExactly("second");
+        assertThat(folder.resolve("state/jobs/first")).doesNotExist();
+        assertThat(index.find("second")).isPresent();
+        assertThat(index.find("first")).isEmpty();
+    }
+}
