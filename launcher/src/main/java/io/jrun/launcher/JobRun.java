@@ -163,8 +163,7 @@ final class JobRun implements AutoCloseable {
 
     /** The job was given up before it began. */
     private static JobEvent refused(long start, String why) {
-        return new JobEvent.JobEnded(
-                ExitCode.USAGE, 0, secondsSince(start), Optional.empty(), Map.of(), List.of(why));
+        return new JobEvent.JobEnded(ExitCode.USAGE, 0, secondsSince(start), Optional.empty(), Map.of(), List.of(why));
     }
 
     private static double secondsSince(long startNanos) {

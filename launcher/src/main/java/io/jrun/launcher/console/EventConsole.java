@@ -19,7 +19,11 @@ public final class EventConsole implements JobEventListener {
     private final Consumer<String> say;
     private final Set<Integer> named = new HashSet<>();
 
-    /** @param say takes a sentence, and does not wait */
+    /**
+     * A console of one job.
+     *
+     * @param say takes a sentence, and does not wait
+     */
     public EventConsole(Consumer<String> say) {
         this.say = say;
     }

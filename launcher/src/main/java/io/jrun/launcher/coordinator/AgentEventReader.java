@@ -13,10 +13,10 @@ import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.GroupWait;
 import io.jrun.launcher.console.LogMultiplexer;
+import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventPublisher;
 import io.jrun.launcher.layout.Node;
-import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
 import java.io.IOException;
 import java.util.Collections;
 import java.util.HashMap;
@@ -48,11 +48,7 @@ final class AgentEventReader {
     private @Nullable Membership membership;
     private int round;
 
-    AgentEventReader(
-            AgentConnections links,
-            LongSupplier nanoTime,
-            LogMultiplexer console,
-            JobEventPublisher events) {
+    AgentEventReader(AgentConnections links, LongSupplier nanoTime, LogMultiplexer console, JobEventPublisher events) {
         this.links = links;
         this.store = new JobStore(nanoTime);
         this.failureBroadcast = new FailureBroadcast(nanoTime);
@@ -67,7 +63,8 @@ final class AgentEventReader {
         membership = next;
         store.startRound(number);
         inquiries.startRound(number);
-        events.publish(new JobEvent.RoundStarted(number, restartCount, next.ranks().placements()));
+        events.publish(
+                new JobEvent.RoundStarted(number, restartCount, next.ranks().placements()));
         late.begin();
         failureBroadcast.clear();
     }
@@ -230,8 +227,7 @@ final class AgentEventReader {
     }
 
     private CoordinatorInput started(WorkerStarted message) {
-        events.publish(new JobEvent.WorkerStarted(
-                round, message.getRank(), message.getPid(), message.getLogFolder()));
+        events.publish(new JobEvent.WorkerStarted(round, message.getRank(), message.getPid(), message.getLogFolder()));
         return new CoordinatorInput.WorkerStarted(round, message.getRank(), message.getPid());
     }
 

@@ -45,8 +45,9 @@ final class StragglerFinder {
         if (byRank.size() < 2) {
             return List.of();
         }
-        WaitComparison waitComparison = new WaitComparison(
-                byRank.values().stream().mapToDouble(StragglerFinder::waitedSeconds).toArray());
+        WaitComparison waitComparison = new WaitComparison(byRank.values().stream()
+                .mapToDouble(StragglerFinder::waitedSeconds)
+                .toArray());
         Map<Integer, Lag> seen = new HashMap<>();
         byRank.values().stream()
                 .flatMap(wait -> wait.lags().stream())

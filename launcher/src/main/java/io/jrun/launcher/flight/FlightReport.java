@@ -1,7 +1,7 @@
 package io.jrun.launcher.flight;
 
-import io.jrun.launcher.report.FailureReport;
 import io.jrun.launcher.json.JsonLine;
+import io.jrun.launcher.report.FailureReport;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -165,10 +165,10 @@ public final class JobCommands {
             return JobControlRequest.say(job.logs(), line);
         } catch (IOException e) {
             JobRecord record = job.record();
-            throw new UsageException(
-                    job.name() + ": its launcher, process " + record.job().launcher().pid() + " on "
-                            + record.job().launcher().host() + ", cannot be reached from here (" + e.getMessage()
-                            + "); try it on that host.");
+            throw new UsageException(job.name() + ": its launcher, process "
+                    + record.job().launcher().pid() + " on "
+                    + record.job().launcher().host() + ", cannot be reached from here (" + e.getMessage()
+                    + "); try it on that host.");
         }
     }
 

@@ -1,11 +1,11 @@
 package io.jrun.launcher.jobs;
 
-import io.jrun.launcher.record.JobIndex.Entry;
-import io.jrun.launcher.record.JobRecord;
-import io.jrun.launcher.record.JobRecord.Worker;
 import io.jrun.launcher.event.EventJson;
 import io.jrun.launcher.event.JobEvent.MetricReported;
 import io.jrun.launcher.json.JsonLine;
+import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobRecord;
+import io.jrun.launcher.record.JobRecord.Worker;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;

@@ -25,7 +25,11 @@ final class GrowingFile {
     /** Takes a line. */
     @FunctionalInterface
     interface LineReader {
-        /** @throws IOException ends the reading; no later line is read */
+        /**
+         * Takes a line, without its newline.
+         *
+         * @throws IOException to end the reading; no later line is read
+         */
         void read(String line) throws IOException;
     }
 

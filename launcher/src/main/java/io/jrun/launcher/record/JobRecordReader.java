@@ -26,7 +26,7 @@ public final class JobRecordReader {
         this(folder, launcher -> launcher.isHere() && !launcher.isAlive());
     }
 
-    /** @param isGone whether the launcher has surely ended; false for launchers of other machines, since nobody here can tell */
+    /** @param isGone whether a launcher has surely ended; false for launchers of other machines, since nobody here can tell */
     JobRecordReader(Path folder, Predicate<ProcessIdentity> isGone) {
         this.file = folder.resolve(RecordSchema.EVENTS);
         this.isGone = isGone;

@@ -31,7 +31,8 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
     private final Path folder;
     private final Consumer<String> say;
     private final MetricThinning metrics = new MetricThinning();
-    private final Thread writer = Thread.ofPlatform().daemon().name("jrun-record").unstarted(this::write);
+    private final Thread writer =
+            Thread.ofPlatform().daemon().name("jrun-record").unstarted(this::write);
     private List<Timed> waiting = new ArrayList<>();
     private long dropped;
     private boolean closed;

@@ -47,8 +47,8 @@ public final class RecordSchema {
         }
         String version = String.valueOf(header.get("version"));
         if (!version.startsWith(MAJOR + ".")) {
-            throw new IOException(file + " has version " + version + " of the schema, and this jrun reads version " + MAJOR
-                    + "; read it with the version of jrun that wrote it");
+            throw new IOException(file + " has version " + version + " of the schema, and this jrun reads version "
+                    + MAJOR + "; read it with the version of jrun that wrote it");
         }
     }
 

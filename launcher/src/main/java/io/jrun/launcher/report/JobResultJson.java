@@ -28,6 +28,8 @@ public final class JobResultJson implements JobEventListener {
     private List<Straggler> stragglers = List.of();
 
     /**
+     * For the result of one job.
+     *
      * @param logs the log folder of the job
      * @param print takes the line, and does not wait
      */

@@ -73,7 +73,8 @@ class StragglerDetectorTest {
                 .asString()
                 .startsWith(
                         "rank 1 is late: the others of group world have waited 4.0 s for it so far (50 % of the time); ");
-        // From the eighth second on: a second, two that reports may be apart, and two reports more. Then after each tenth more.
+        // From the eighth second on: a second, two that reports may be apart, and two reports more. Then after each
+        // tenth more.
         assertThat(shown)
                 .extracting(stragglers -> stragglers.getFirst().seconds())
                 .containsExactly(4.0, 4.5, 5.0, 5.5, 6.5, 7.5, 8.5, 9.5);

@@ -68,10 +68,11 @@ class EventJsonTest {
     /** A new event needs a place above and in the document. */
     @Test
     void eachEventIsTestedAndDescribed() throws IOException {
-        String page = Files.readString(
-                Path.of(System.getProperty("jrun.root", ".."), "docs/job-events.md"));
+        String page = Files.readString(Path.of(System.getProperty("jrun.root", ".."), "docs/job-events.md"));
         assertThat(Arrays.stream(JobEvent.class.getPermittedSubclasses()).map(Class::getSimpleName))
-                .isSubsetOf(events().stream().map(event -> event.getClass().getSimpleName()).toList())
+                .isSubsetOf(events().stream()
+                        .map(event -> event.getClass().getSimpleName())
+                        .toList())
                 .allSatisfy(name -> assertThat(page)
                         .contains("`" + Character.toLowerCase(name.charAt(0)) + name.substring(1) + "`"));
     }

@@ -147,7 +147,8 @@ class JobRecordTest {
                 .replace("\"exitCode\":42", "\"new\":{\"a\":[null,1.5]},\"exitCode\":42");
         int lastLine = changed.lastIndexOf("{\"type\"");
         Files.writeString(
-                file(), changed.substring(0, lastLine) + "{\"type\":\"new\",\"time\":1}\n" + changed.substring(lastLine));
+                file(),
+                changed.substring(0, lastLine) + "{\"type\":\"new\",\"time\":1}\n" + changed.substring(lastLine));
         assertThat(JobRecordReader.read(folder).exitCode()).isEqualTo(42);
     }
 
