@@ -26,16 +26,19 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * {@code jrun agent}: serves other jrun commands until a signal ends it, and their workers with it; or, called by one jrun,
- * that one's job.
+ * {@code jrun agent}: a standing agent that serves jobs until a signal ends the agent and its workers, or an outbound
+ * agent that serves the job of one launcher.
  */
 final class AgentCommand {
-    /** The launcher listens before it calls anybody; this is for a network that stutters. */
-    private static final Duration HOME_PATIENCE = Duration.ofSeconds(10);
+    /**
+     * How long an outbound agent tries to connect. The launcher listens before it starts agents, so only a short
+     * failure of the network delays the connection.
+     */
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(10);
 
     private AgentCommand() {}
 
-    /** Serves; returns the exit code. */
+    /** Runs the agent. Returns the exit code. */
     static int run(AgentRequest request, Path home, Terminal terminal) throws IOException, InterruptedException {
         return switch (request) {
             case AgentRequest.Listen listen -> stand(listen, home, terminal);
@@ -44,20 +47,22 @@ final class AgentCommand {
     }
 
     /**
-     * Serves one job. Signals are left to the launcher: a batch system sends them to everybody at once, and workers whose agent
-     * is gone have no time to end well. The agent ends with the job, or when its connection to the launcher does.
+     * Serves one job. The agent ignores signals, because a batch system sends signals to launcher and agents at once,
+     * and the workers of an ended agent would have no grace period. The agent ends with the job, or with the connection
+     * to the launcher.
      */
     private static int goHome(AgentRequest.GoHome request, Path home, Terminal terminal)
             throws IOException, InterruptedException {
         AtomicReference<OutboundAgent> serving = new AtomicReference<>();
         SignalHandlers.install(EnumSet.allOf(StopSignal.class), signal -> {
             OutboundAgent agent = serving.get();
-            if (signal == StopSignal.USR1 && agent != null) { // from Slurm before the time limit; the launcher has none
+            if (signal == StopSignal.USR1
+                    && agent != null) { // from Slurm before the time limit; the launcher does not get this signal
                 agent.checkpointNow();
             }
         });
         AgentSecret secret = JobSecret.read(System.in);
-        OutboundAgent.Call call = new OutboundAgent.Call(request.homes(), "", request.node(), "", "", HOME_PATIENCE);
+        OutboundAgent.Call call = new OutboundAgent.Call(request.homes(), "", request.node(), "", "", CONNECT_TIMEOUT);
         OutboundAgent agent =
                 new OutboundAgent(call, secret, AgentOptions.ofHome(home, Version.TEXT), Optional.empty());
         serving.set(agent);
@@ -65,7 +70,7 @@ final class AgentCommand {
             case OutboundAgent.End.Served(String why, OptionalInt _) when why.isEmpty() -> 0;
             case OutboundAgent.End.Served(String why, OptionalInt _) ->
                 say(terminal, "the launcher was lost: " + why, ExitCode.LOST);
-            case OutboundAgent.End.Dropped _ -> 0; // the launcher has said so
+            case OutboundAgent.End.Dropped _ -> 0; // the launcher has reported the reason
             case OutboundAgent.End.Refused(String why) -> say(terminal, why, ExitCode.USAGE);
             case OutboundAgent.End.NotReached(String why) ->
                 say(terminal, "the launcher cannot be reached: " + why, ExitCode.LOST);
@@ -77,7 +82,7 @@ final class AgentCommand {
         return exitCode;
     }
 
-    /** Says on stdout where it listens. */
+    /** Runs a standing agent, which prints its address on stdout. */
     private static int stand(AgentRequest.Listen request, Path home, Terminal terminal) throws InterruptedException {
         CompletableFuture<StopSignal> end = new CompletableFuture<>();
         SignalHandlers.install(EnumSet.of(StopSignal.HUP, StopSignal.INT, StopSignal.TERM), end::complete);
@@ -114,14 +119,17 @@ final class AgentCommand {
         }
     }
 
-    /** All of 127.0.0.0/8 is, though the interface names one address of it. */
+    /**
+     * Whether the address belongs to this machine. All addresses of 127.0.0.0/8 do, although the interface has only one
+     * of them.
+     */
     private static boolean isOfThisMachine(InetAddress address) {
         try {
             return address.isAnyLocalAddress()
                     || address.isLoopbackAddress()
                     || NetworkInterface.getByInetAddress(address) != null;
         } catch (SocketException e) {
-            return true; // not known
+            return true; // the interfaces are unknown
         }
     }
 
@@ -133,7 +141,7 @@ final class AgentCommand {
                     .sorted()
                     .toList();
         } catch (SocketException e) {
-            return List.of("this machine's addresses"); // not known
+            return List.of("this machine's addresses"); // the interfaces are unknown
         }
     }
 

@@ -11,28 +11,28 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Runs a small job in the way a real one goes, with a failure and a restart, and one on a standing agent, so that the JVM can
- * archive the classes that jrun loads. The workers of the first list theirs, in the folder {@value #CLASS_LISTS}. Asked for by
- * scripts/jrun-archive.
+ * Runs a small job with a failure and a restart, and a job on a standing agent, so that the JVM can archive the classes
+ * that jrun loads. The workers of the first job write lists of their classes to the folder {@value #CLASS_LISTS}.
+ * scripts/jrun-archive starts this training.
  */
 final class ArchiveTraining {
     /** A folder for logs. If the property is set, {@link JRunCommand} runs the training jobs instead of a job. */
     static final String PROPERTY = "jrun.archive.training";
 
-    /** Below the working directory; there, since a path may have spaces. */
+    /** A folder below the working directory. A relative path is needed, because an absolute path may have spaces. */
     private static final String CLASS_LISTS = "classes";
 
-    /** In the runtime, whose classes the launcher does not see. */
+    /** A class of the runtime, which is not on the launcher's class path. */
     private static final String TRAINING = "io.jrun.train.elastic.ArchiveTrainingProgram";
 
     private ArchiveTraining() {}
 
-    /** What the worker on the standing agent does. */
+    /** The program of the worker on the standing agent. */
     public static void main(String[] args) {
         System.out.println("rank " + System.getenv("RANK"));
     }
 
-    /** Runs the jobs. The caller ends the JVM in the orderly manner that makes it write its archive. */
+    /** Runs the jobs. The caller must end the JVM by a normal exit, because only a normal exit writes the archive. */
     static void run(String logs, CommandContext commandContext) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         JRunCommand command = new JRunCommand(commandContext, new Terminal(out, out, false, false));
@@ -59,7 +59,7 @@ final class ArchiveTraining {
                     "--main-class=" + ArchiveTraining.class.getName(),
                     jar));
         } catch (IOException _) {
-            // Only the start of jobs on other hosts will be slower.
+            // Without these classes only jobs on other hosts start more slowly.
         }
     }
 }

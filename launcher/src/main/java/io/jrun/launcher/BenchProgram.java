@@ -12,7 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Asks the benchmark program of an installation about its arguments, inside this process: no rank is started. Stateless. */
+/**
+ * Calls the benchmark program of an installation inside this process, to check its arguments and to print its help.
+ * Starts no rank. Stateless.
+ */
 final class BenchProgram {
     private static final String MAIN_CLASS = "io.jrun.bench.BenchMain";
 
@@ -21,9 +24,9 @@ final class BenchProgram {
     private BenchProgram() {}
 
     /**
-     * Checks a benchmark's arguments before ranks are started, which would each complain.
+     * Checks the arguments of a benchmark before ranks start, because each rank would report the error.
      *
-     * @throws UsageException in one line, if the benchmark would refuse them
+     * @throws UsageException with one line for the user, if the benchmark refuses the arguments
      */
     static void check(JobSpec job, Path home) throws IOException {
         if (!(job.program() instanceof JavaProgram program)) {
@@ -35,12 +38,12 @@ final class BenchProgram {
         }
     }
 
-    /** The help of the benchmark that {@code args} name, or of all. */
+    /** Returns the help of the benchmark that {@code args} name, or of all benchmarks. */
     static String help(List<String> args, Path home) throws IOException {
         return ask("help", args, home);
     }
 
-    /** The names of the benchmarks and of their options; empty where no benchmark program is installed. */
+    /** Returns the names of the benchmarks and of their options; empty if no benchmark program is installed. */
     static List<String> words(Path home) throws IOException {
         return Files.isDirectory(home.resolve(FOLDER))
                 ? List.of(ask("words", List.of(), home).split(" ", -1))

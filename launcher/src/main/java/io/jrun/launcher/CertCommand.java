@@ -14,13 +14,13 @@ import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
 
-/** {@code jrun cert}: runs {@code io.jrun.launcher.cert} with the library that it needs and nothing else does. */
+/** {@code jrun cert}: runs {@code io.jrun.launcher.cert} with Bouncy Castle, which only this package needs. */
 final class CertCommand {
     private static final String AUTHORITY = "io.jrun.launcher.cert.CertificateAuthority";
 
     private CertCommand() {}
 
-    /** Makes what was asked for; says where it is. */
+    /** Makes the requested file. Returns a line with its path. */
     static String run(CertRequest request, Path home) throws IOException {
         String folder = request.folder().toString();
         if (request.names().isEmpty()) {
@@ -56,7 +56,10 @@ final class CertCommand {
         }
     }
 
-    /** This package's own jar once more, since the class that is loaded must find the library beside itself. */
+    /**
+     * The class path has the launcher's own jar too, because the loaded class must find the library in its own class
+     * loader.
+     */
     private static URL[] classPath(Path home) throws IOException {
         List<URL> jars = new ArrayList<>();
         jars.add(CertCommand.class.getProtectionDomain().getCodeSource().getLocation());

@@ -16,26 +16,26 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * {@code --detach}: starts this very command line again as a launcher in a session of its own, whose console is a file, and
- * waits until its workers have been started or it has ended.
+ * {@code --detach}: starts the same command line again as a launcher in a session of its own, with a file as its
+ * console, and waits until the workers run or the launcher has ended.
  */
 final class DetachedLaunch {
-    /** Set in the launcher that is left to itself. */
+    /** The property of the detached launcher. */
     private static final String PROPERTY = "jrun.detached";
 
-    /** Longer than agents are given to answer. */
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(120);
+    /** Longer than the time in which agents must answer. */
+    private static final long START_TIMEOUT_NANOS = TimeUnit.SECONDS.toNanos(120);
 
     private static final long POLL_MILLIS = 20;
 
     private DetachedLaunch() {}
 
-    /** Whether this process is the launcher that was left to itself. */
+    /** Whether this process is the detached launcher. */
     static boolean isHere() {
         return System.getProperty(PROPERTY) != null;
     }
 
-    /** Starts it; returns the exit code, which is the job's own where that has ended already. */
+    /** Starts the detached launcher. Returns 0, or the exit code of the job if the job has ended already. */
     static int start(JobSpec job, int arguments, Terminal terminal) throws IOException, InterruptedException {
         Path said = Files.createTempFile("jrun-detach", ".txt");
         try {
@@ -63,7 +63,7 @@ final class DetachedLaunch {
         }
     }
 
-    /** This process's own command line, with what makes it the job's launcher. */
+    /** Returns the command line of this process with the options of the detached launcher. */
     private static List<String> command(String runId, int arguments) throws IOException {
         String own = Files.readString(Path.of("/proc/self/cmdline"));
         List<String> words = Arrays.asList(own.substring(0, own.length() - 1).split("\0", -1));
@@ -77,14 +77,17 @@ final class DetachedLaunch {
         command.addAll(java.subList(0, jar));
         command.addAll(List.of("-D" + PROPERTY + "=1", "-Djrun.tty="));
         command.addAll(java.subList(jar, first));
-        command.add("--run-id=" + runId); // also where it was generated
+        command.add("--run-id=" + runId); // also a generated run id
         command.addAll(words.subList(first, words.size()));
         return command;
     }
 
-    /** The job's record once its workers have been started; empty if the launcher has ended before, or takes very long. */
+    /**
+     * Waits for the record with running workers. Returns empty if the launcher has ended before, or if the wait exceeds
+     * the timeout.
+     */
     private static Optional<JobRecord> await(Process launcher, Path logs) throws InterruptedException {
-        long deadline = System.nanoTime() + PATIENCE_NANOS;
+        long deadline = System.nanoTime() + START_TIMEOUT_NANOS;
         while (System.nanoTime() - deadline < 0) {
             boolean alive = launcher.isAlive();
             Optional<JobRecord> record =
@@ -104,7 +107,7 @@ final class DetachedLaunch {
         try {
             return Optional.of(JobRecordReader.read(logs));
         } catch (IOException e) {
-            return Optional.empty(); // not yet
+            return Optional.empty(); // the record does not exist yet
         }
     }
 }

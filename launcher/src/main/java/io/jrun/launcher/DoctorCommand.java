@@ -14,14 +14,14 @@ import java.time.Duration;
 import java.util.List;
 import java.util.OptionalInt;
 
-/** {@code jrun doctor}: this machine, and the hosts that are named. */
+/** {@code jrun doctor}: checks this machine and the named hosts. */
 final class DoctorCommand {
-    /** For a login and the start of a JVM; a standing agent may have to list GPUs. */
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    /** The time for a login and the start of a JVM, or for a standing agent that lists GPUs. */
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
     private DoctorCommand() {}
 
-    /** Prints what is found; returns the exit code. */
+    /** Prints the results. Returns the exit code. */
     static int run(DoctorRequest request, Path home, Terminal terminal) throws IOException, InterruptedException {
         if (request.cluster().isEmpty()) {
             return tell(Doctor.examine(home, Version.TEXT, List.of()), request, terminal);
@@ -42,7 +42,7 @@ final class DoctorCommand {
                 ? OptionalInt.of(standing.agentPort())
                 : OptionalInt.empty();
         Check hosts = new HostsCheck(
-                cluster.names(), agents.list().stream().map(Agent::channel).toList(), port, PATIENCE, Version.TEXT);
+                cluster.names(), agents.list().stream().map(Agent::channel).toList(), port, TIMEOUT, Version.TEXT);
         return port.isPresent()
                 ? List.of(
                         hosts, new SshCheck(cluster.names(), new SshAgentLauncher(List.of(), "jrun", home.toString())))

@@ -30,16 +30,19 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** {@code --dry-run}: what would be started where, from the same code that would start it. */
+/** {@code --dry-run}: shows which rank would run where, with the code that also starts jobs. */
 final class DryRunCommand {
     private DryRunCommand() {}
 
-    /** The rank map, as a table with short commands or as JSON with whole ones. */
+    /** Returns the rank map, as a table with short commands or as JSON with complete commands. */
     static List<String> describe(JobSpec job, Path home) {
         return job.cluster().isPresent() ? onHosts(job, job.cluster().get()) : here(job, home);
     }
 
-    /** No agent is asked, so that a map can be had before any runs; what only they know is not in it: devices and JVM options. */
+    /**
+     * Returns the rank map on hosts. A dry run asks no agent, so it works before agents run. The map lacks devices and
+     * JVM options, which only agents know.
+     */
     private static List<String> onHosts(JobSpec job, Cluster cluster) {
         List<Node> nodes = new ArrayList<>();
         int members = Math.min(cluster.hosts().size(), job.nodes().max());
@@ -109,7 +112,7 @@ final class DryRunCommand {
                 .toList();
     }
 
-    /** What is in front of a worker's command; of another host, only its agent knows the CPUs. */
+    /** Returns the words before the command of a worker. For another host only the agent knows the CPUs. */
     private static List<String> binding(JobSpec job, RankMap ranks, Placement place) {
         if (job.placement().bindTo() == BindTo.NONE) {
             return List.of();
@@ -123,7 +126,7 @@ final class DryRunCommand {
                         CpuMap.probe(Path.of("/")));
     }
 
-    /** Of the words only the program's own arguments have placeholders. */
+    /** Returns the short command. Only the arguments of the program have placeholders. */
     private static Stream<String> shortCommand(Program program, Placement place) {
         List<String> words = program.shortCommand();
         int own = words.size() - program.args().size();

@@ -10,11 +10,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** {@code jrun flight-recorder}: what the ranks of a failed job did last. */
+/** {@code jrun flight-recorder}: reports the last operations of the ranks of a failed job. */
 final class FlightRecorderCommand {
     private FlightRecorderCommand() {}
 
-    /** The report. */
+    /** Returns the report. */
     static String run(FlightRequest request, Optional<JobIndex> index) {
         try {
             FlightReport report = new FlightReport(DumpFolder.read(folder(request, index)));
@@ -24,7 +24,7 @@ final class FlightRecorderCommand {
         }
     }
 
-    /** A folder that is there goes before a job of that name. */
+    /** Returns the folder to read. An existing folder has precedence over a job of the same name. */
     private static Path folder(FlightRequest request, Optional<JobIndex> index) {
         return Files.exists(request.directory())
                 ? request.directory()

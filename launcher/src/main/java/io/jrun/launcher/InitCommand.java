@@ -12,16 +12,16 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** {@code jrun init}: writes a Maven project that is compiled against this installation's jars. */
+/** {@code jrun init}: writes a Maven project that compiles against the jars of this installation. */
 final class InitCommand {
     private static final Pattern PYTORCH_JAR = Pattern.compile("pytorch-(\\d+(?:\\.\\d+)*-\\d+(?:\\.\\d+)*)\\.jar");
 
     private InitCommand() {}
 
     /**
-     * Writes the project; returns what to do next.
+     * Writes the project. Returns the next steps.
      *
-     * @throws UsageException in one line, if the folder is in use or cannot be written
+     * @throws UsageException with one line for the user, if the folder is in use or cannot be written
      */
     static String run(InitRequest request, Path home) throws IOException {
         Path folder = request.folder();
@@ -62,14 +62,14 @@ final class InitCommand {
         }
     }
 
-    /** Maven allows letters, digits, '.', '_' and '-' in the name of an artifact. */
+    /** Makes an artifact name. Maven allows letters, digits, '.', '_' and '-'. */
     private static String artifactName(Path folder) {
         Path last = folder.getFileName();
         String name = last == null ? "" : last.toString().replaceAll("[^A-Za-z0-9._-]", "-");
         return name.matches(".*[A-Za-z0-9].*") ? name : "train";
     }
 
-    /** The version of libtorch's bindings that this installation's workers get. */
+    /** Returns the version of libtorch's bindings in this installation. */
     private static String pytorchVersion(Path home) throws IOException {
         try (Stream<Path> jars = Files.list(home.resolve("lib/runtime"))) {
             return jars.map(jar -> PYTORCH_JAR.matcher(jar.getFileName().toString()))

@@ -32,15 +32,15 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** The {@code jrun} command. scripts/jrun starts it with the properties named here. */
+/** The {@code jrun} command. scripts/jrun starts this class with the properties below. */
 public final class JRunCommand {
-    /** Where jrun is installed. */
+    /** The folder of the installation. */
     private static final String HOME_PROPERTY = "jrun.home";
 
-    /** The wrapper's own path. */
+    /** The path of scripts/jrun. */
     private static final String COMMAND_PROPERTY = "jrun.command";
 
-    /** Which of jrun's streams are terminals, as the wrapper has found: "out", "err", both, or neither. */
+    /** Which of jrun's streams are terminals, as found by scripts/jrun: "out", "err", both, or neither. */
     private static final String TERMINAL_PROPERTY = "jrun.tty";
 
     private final CommandContext commandContext;
@@ -75,13 +75,13 @@ public final class JRunCommand {
         FastExit.exit(new JRunCommand(commandContext, terminal).run(Arrays.asList(args)));
     }
 
-    /** Runs a command line; returns its exit code. */
+    /** Runs a command line. Returns its exit code. */
     int run(List<String> args) {
         try {
             return dispatch(args);
         } catch (UsageException | LayoutException e) {
             String words = String.valueOf(e.getMessage());
-            if (!words.isEmpty()) { // one of many that srun has started by mistake; another says it
+            if (!words.isEmpty()) { // srun has started many jruns by mistake; the first one prints the explanation
                 terminal.say(words);
             }
             return ExitCode.USAGE;

@@ -19,9 +19,9 @@ import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
 /**
- * A job's agents, wherever they are and however they come: one inside this process, standing ones, or some that are called.
+ * The agents of a job: one agent inside this process, standing agents, or agents that the job launches.
  *
- * @param late others, that may come while the job runs
+ * @param late further agents, which may join while the job runs
  */
 record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implements AutoCloseable {
     JobAgents(List<Agent> list, AutoCloseable end) {
@@ -32,11 +32,11 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
      * The agents of {@code job}, by node rank.
      *
      * @param home jrun's installation
-     * @param say takes sentences for the user
+     * @param say receives messages for the user
      */
     static JobAgents open(JobSpec job, Path home, Consumer<String> say) throws IOException {
         return job.cluster().isEmpty()
-                ? here(job.runId(), home)
+                ? inProcess(job.runId(), home)
                 : open(job.cluster().get(), home, say);
     }
 
@@ -46,19 +46,19 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
             case Cluster.Standing standing -> standing(cluster, standing);
             case Cluster.Slurm slurm -> {
                 say.accept(slurm.words());
-                yield called(cluster, new SrunAgentLauncher(slurm), say);
+                yield launched(cluster, new SrunAgentLauncher(slurm), say);
             }
             case Cluster.Ssh(List<String> options, String jrun) ->
-                called(cluster, new SshAgentLauncher(options, jrun, home.toString()), say);
-            case Cluster.Met _ -> throw new IllegalArgumentException("a meeting has a host, see RendezvousRun");
+                launched(cluster, new SshAgentLauncher(options, jrun, home.toString()), say);
+            case Cluster.Met _ -> throw new IllegalArgumentException("a rendezvous has a host, see RendezvousRun");
         };
     }
 
-    private static JobAgents here(String runId, Path home) throws IOException {
+    private static JobAgents inProcess(String runId, Path home) throws IOException {
         String name = "jrun-" + runId;
         AgentServer server = AgentServer.inProcess(name, AgentOptions.ofHome(home, Version.TEXT));
-        // The agent's messages come on threads of their own, never on a thread that holds a lock of the agent's:
-        // the console may block its thread, and what a message leads to may call the agent again.
+        // The agent's messages use threads of their own, never a thread that holds a lock of the agent: the console may
+        // block its thread, and the handler of a message may call the agent again.
         Channel channel = InProcessChannelBuilder.forName(name)
                 .executor(Executors.newCachedThreadPool(JobAgents::daemon))
                 .build();
@@ -75,17 +75,17 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
                 () -> {});
     }
 
-    private static JobAgents called(Cluster cluster, AgentLauncher bootstrap, Consumer<String> say) throws IOException {
-        LaunchedAgents gathering =
-                LaunchedAgents.call(cluster.names(), bootstrap, SecretFile.random(), Version.TEXT, say);
-        return new JobAgents(gathering.agents(), gathering);
+    private static JobAgents launched(Cluster cluster, AgentLauncher launcher, Consumer<String> say)
+            throws IOException {
+        LaunchedAgents agents = LaunchedAgents.call(cluster.names(), launcher, SecretFile.random(), Version.TEXT, say);
+        return new JobAgents(agents.agents(), agents);
     }
 
     private static Thread daemon(Runnable work) {
         return Thread.ofPlatform().daemon().name("jrun-from-agent").unstarted(work);
     }
 
-    /** Ends the agents that are this job's alone, and waits for them; takes some seconds at most. */
+    /** Ends the agents that serve only this job, and waits for them for some seconds at most. */
     @Override
     public void close() {
         try {

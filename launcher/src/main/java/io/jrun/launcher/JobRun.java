@@ -32,7 +32,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** One job from start to exit code. To be closed, which shows the end of what it says. */
+/** Runs one job from the start to the exit code. {@link #close} prints the remaining messages. */
 final class JobRun implements AutoCloseable {
     private final JobSpec job;
     private final List<String> typed;
@@ -43,8 +43,8 @@ final class JobRun implements AutoCloseable {
     private LogMultiplexer console;
 
     /**
-     * @param typed the command line, for the job's record
-     * @param index where the job is to be found by its name, empty if this user has none
+     * @param typed the command line, for the record of the job
+     * @param index the index of jobs by name, empty if this user has none
      */
     JobRun(JobSpec job, List<String> typed, Path home, Optional<JobIndex> index, Terminal terminal) {
         this.job = job;
@@ -56,28 +56,28 @@ final class JobRun implements AutoCloseable {
         events.subscribe(new EventConsole(text -> console.say("jrun: " + text)));
     }
 
-    /** Where the output of this job's workers is shown. */
+    /** The console of the workers of this job. */
     LogMultiplexer console() {
         return console;
     }
 
-    /** A sentence of jrun's own, on stderr; does not wait for the terminal. */
+    /** Prints a message of jrun on stderr, without waiting for the terminal. */
     void say(String text) {
         events.notice(text);
     }
 
-    /** What a job has around it: where its agents are, and where signals to stop it come from. */
-    interface Around {
-        /** The job's agents. */
+    /** The context of a job: the source of its agents and of its stop signals. */
+    interface RunContext {
+        /** Opens the agents of the job. */
         JobAgents open(Consumer<String> say) throws IOException;
 
-        /** From now on {@code coordinator} hears of signals. */
+        /** Sends all signals from now on to {@code coordinator}. */
         void signals(Consumer<StopSignal> coordinator);
     }
 
-    /** Runs the job; returns jrun's exit code. */
+    /** Runs the job. Returns jrun's exit code. */
     int run() throws IOException, InterruptedException {
-        return run(new Around() {
+        return run(new RunContext() {
             @Override
             public JobAgents open(Consumer<String> say) throws IOException {
                 return JobAgents.open(job, home, say);
@@ -90,8 +90,8 @@ final class JobRun implements AutoCloseable {
         });
     }
 
-    /** Runs the job on the agents of {@code around}; returns jrun's exit code. */
-    int run(Around around) throws IOException, InterruptedException {
+    /** Runs the job on the agents of {@code context}. Returns jrun's exit code. */
+    int run(RunContext context) throws IOException, InterruptedException {
         Path logs = job.logDirectory().resolve(job.runId());
         try (RunFolder folder = RunFolder.claim(logs, terminal::say)) {
             index.ifPresent(jobs -> enter(jobs, folder, logs));
@@ -105,7 +105,7 @@ final class JobRun implements AutoCloseable {
                     events.subscribe(new JobResultJson(job.runId(), logs, line -> console.print(terminal.out(), line)));
                 }
                 events.publish(started());
-                return run(logs, around);
+                return run(logs, context);
             }
         }
     }
@@ -136,16 +136,16 @@ final class JobRun implements AutoCloseable {
         }
     }
 
-    private int run(Path logs, Around around) throws IOException, InterruptedException {
+    private int run(Path logs, RunContext context) throws IOException, InterruptedException {
         long start = System.nanoTime();
         CoordinatorOptions options =
                 new CoordinatorOptions(Version.TEXT, ByteString.copyFrom(SecretFile.random()), files());
         Coordinator coordinator = new Coordinator(job, options, console, events);
-        around.signals(coordinator::signal);
+        context.signals(coordinator::signal);
         JobOutcome outcome;
         try (JobControlServer _ = JobControlServer.open(
                         logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask, this::say);
-                JobAgents agents = around.open(this::say)) {
+                JobAgents agents = context.open(this::say)) {
             outcome = coordinator.run(agents.list(), agents.late());
         } catch (UsageException | LayoutException e) {
             events.publish(refused(start, String.valueOf(e.getMessage())));
@@ -174,7 +174,7 @@ final class JobRun implements AutoCloseable {
         return job.cluster().isPresent() ? Optional.of(new FileServer(JobFiles.of(job), this::say)) : Optional.empty();
     }
 
-    /** Waits for the terminal; a signal ends that. */
+    /** Waits for the terminal. A signal ends the wait. */
     @Override
     public void close() {
         SignalHandlers.install(job.stop().signals(), signal -> {

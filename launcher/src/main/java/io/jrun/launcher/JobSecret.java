@@ -11,16 +11,19 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** A job's secret on its way to an agent: a line on stdin, which no other user can see. Stateless. */
+/** Reads the secret of a job in an agent: a line on stdin, which no other user can see. Stateless. */
 final class JobSecret {
-    /** Whoever starts an agent writes at once; a shell where nobody does is told. */
+    /**
+     * The time to wait for the secret. A launcher writes the secret at once. After this time the agent prints an error,
+     * for a user who started the agent in a shell.
+     */
     private static final long LIMIT_SECONDS = 60;
 
     private static final int MAX_BYTES = 4096;
 
     private JobSecret() {}
 
-    /** Reads the first line of {@code in}, waiting for it a minute at most. */
+    /** Reads the first line of {@code in}. Waits a minute at most. */
     static AgentSecret read(InputStream in) throws InterruptedException {
         CompletableFuture<String> line = new CompletableFuture<>();
         Thread.ofPlatform().daemon().name("jrun-stdin").start(() -> {
@@ -39,7 +42,7 @@ final class JobSecret {
         }
     }
 
-    /** Byte by byte: what follows the line is not ours. */
+    /** Reads byte by byte, because the bytes after the line belong to another reader. */
     private static String firstLine(InputStream in) throws IOException {
         StringBuilder line = new StringBuilder();
         for (int next = in.read(); next >= 0 && next != '\n' && line.length() < MAX_BYTES; next = in.read()) {

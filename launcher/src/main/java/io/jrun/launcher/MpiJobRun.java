@@ -11,11 +11,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A Java program whose ranks mpirun starts, since MPI's ranks find each other through whoever started them. jrun's own backend
- * and Gloo work in them too, so that a benchmark can let all take turns in the same processes.
+ * Runs a Java program whose ranks mpirun starts, because MPI's ranks find each other through mpirun. jrun's backend and
+ * Gloo work in these ranks too, so a benchmark can run all backends in turn in the same processes.
  */
 final class MpiJobRun {
-    /** What a worker that jrun starts is given too. */
+    /** The JVM options that workers of jrun have too. */
     private static final List<String> JVM_OPTIONS = List.of(
             "-XX:+UseSerialGC",
             "--add-modules=jdk.incubator.vector",
@@ -26,7 +26,7 @@ final class MpiJobRun {
 
     private MpiJobRun() {}
 
-    /** Runs the job with this process's streams; returns mpirun's exit code. */
+    /** Runs the job with the streams of this process. Returns mpirun's exit code. */
     static int run(JobSpec job, Path home, boolean asRoot) throws IOException, InterruptedException {
         ProcessBuilder builder = new ProcessBuilder(command(job, home, asRoot)).inheritIO();
         builder.environment().putAll(job.workers().environment());
@@ -41,7 +41,10 @@ final class MpiJobRun {
         return mpirun.waitFor();
     }
 
-    /** mpirun's command line. It binds no rank to a core: a JVM has more threads than the one that communicates. */
+    /**
+     * Returns mpirun's command line. No rank is bound to a core, because a JVM has more threads than the communicating
+     * thread.
+     */
     static List<String> command(JobSpec job, Path home, boolean asRoot) {
         if (!(job.program() instanceof JavaProgram program)
                 || !(job.placement().perNode() instanceof WorkerCount.Exactly(int ranks))) {
@@ -56,7 +59,7 @@ final class MpiJobRun {
         for (Map.Entry<String, String> variable : job.workers().environment().entrySet()) {
             command.addAll(List.of("-x", variable.getKey()));
         }
-        command.add("env"); // mpirun rewrites the class path of a command that is called java, and misreads it
+        command.add("env"); // mpirun damages the class path of a command with the name java
         command.add(java(program));
         command.addAll(JVM_OPTIONS);
         command.addAll(program.manifestOptions());

@@ -20,12 +20,15 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** The jrun of a meeting that hosts the job: waits for the nodes, its own among them, runs the job and tells all how it ended. */
+/**
+ * The jrun of a rendezvous that hosts the job. It waits for all nodes including its own, runs the job, and sends the
+ * result to all nodes.
+ */
 final class RendezvousHost {
-    /** How this process's own agent is called, which nobody else may take the place of. */
+    /** The name of this process's own agent. No other agent may use the name. */
     static final String OWN_NODE = "host";
 
-    /** Agents end with the job, in milliseconds. */
+    /** Milliseconds to wait for the end of the agents after the end of the job. */
     private static final long LEAVE_MILLIS = 10_000;
 
     private final JobSpec job;
@@ -34,7 +37,7 @@ final class RendezvousHost {
     private final JobRun run;
     private final List<AgentSlot> places = new ArrayList<>();
 
-    /** Arrivals and signals while the nodes gather; an arrival is empty. */
+    /** Registrations (empty) and signals while the nodes join. */
     private final BlockingQueue<Optional<StopSignal>> news = new LinkedBlockingQueue<>();
 
     private volatile boolean ownHasEnded;
@@ -48,14 +51,14 @@ final class RendezvousHost {
         this.run = run;
     }
 
-    /** Runs the job; returns its exit code, which all nodes have heard. */
+    /** Runs the job. Returns its exit code after all nodes have received the exit code. */
     int run(OutboundAgent own) throws IOException, InterruptedException {
-        SignalHandlers.install(job.stop().signals(), stops::here);
+        SignalHandlers.install(job.stop().signals(), stops::onLocalSignal);
         for (int node = 0; node < meeting.mostNodes(); node++) {
             AgentSlot place = isOwn(node)
                     ? arrivals.expect(OWN_NODE, where(node))
                     : arrivals.expectAnybody(name(node), where(node));
-            place.onSignal(stops::elsewhere);
+            place.onSignal(stops::onRemoteSignal);
             attend(place);
             places.add(place);
         }
@@ -107,14 +110,16 @@ final class RendezvousHost {
         var _ = place.arrival().left().thenRun(() -> news.add(Optional.empty()));
     }
 
-    /** Waits for the nodes; an exit code if they do not come together. */
+    /** Waits for the nodes. Returns an exit code if too few nodes join. */
     private Optional<Integer> gather() throws IOException, InterruptedException {
         long deadline = System.nanoTime() + meeting.joinTimeout().toNanos();
         long lastCall = Long.MAX_VALUE;
         while (true) {
             long now = System.nanoTime();
             if (!isHere(places.get(meeting.nodeRank().orElse(0)))) {
-                deadline = now + meeting.joinTimeout().toNanos(); // the others' time begins when this node is ready
+                deadline = now
+                        + meeting.joinTimeout()
+                                .toNanos(); // the timeout of the other nodes begins when this node is ready
             }
             if (ownHasEnded) {
                 return Optional.of(ExitCode.LOST);
@@ -178,7 +183,7 @@ final class RendezvousHost {
         if (!elastic) {
             arrivals.shut("job '" + meeting.job() + "' runs already, with " + here.size() + " nodes");
         }
-        return run.run(new JobRun.Around() {
+        return run.run(new JobRun.RunContext() {
             @Override
             public JobAgents open(Consumer<String> say) {
                 return new JobAgents(agents(here), elastic ? agents(late) : List.of(), () -> {});

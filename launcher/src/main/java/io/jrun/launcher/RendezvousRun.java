@@ -29,14 +29,17 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** One node of a job whose jruns were started one on each node: hosts the job or not, and serves it in any case. */
+/**
+ * One node of a job with one jrun on each node. This jrun may host the job. In any case it runs the workers of its
+ * node.
+ */
 final class RendezvousRun {
     private final JobSpec job;
     private final RendezvousSettings meeting;
     private final Path home;
     private final JobRun hosted;
 
-    /** @param hosted runs the job if it is this jrun's to host */
+    /** @param hosted hosted runs the job if this jrun hosts the job */
     RendezvousRun(JobSpec job, RendezvousSettings meeting, Path home, JobRun hosted) {
         this.job = job;
         this.meeting = meeting;
@@ -44,7 +47,7 @@ final class RendezvousRun {
         this.hosted = hosted;
     }
 
-    /** Meets the others and runs the job with them; returns its exit code. */
+    /** Joins the other nodes and runs the job. Returns the exit code of the job. */
     int run() throws IOException, InterruptedException {
         boolean loopback = isLoopback();
         AgentSecret secret = secret(loopback);
@@ -53,10 +56,10 @@ final class RendezvousRun {
             return join(secret);
         }
         try (AgentRegistry open = arrivals.get()) {
-            if (!meeting.isNamed() && !loopback) { // on a loopback address all nodes are this machine
+            if (!meeting.isNamed() && !loopback) { // with a loopback address all nodes are on this machine
                 open.onePerMachine();
             }
-            LauncherAddress here = new LauncherAddress(meeting.host(), open.port()); // the name that a certificate has
+            LauncherAddress here = new LauncherAddress(meeting.host(), open.port()); // the name in the certificate
             return new RendezvousHost(job, meeting, open, hosted)
                     .run(agent(here, RendezvousHost.OWN_NODE, secret, Optional.empty()));
         }
@@ -66,11 +69,11 @@ final class RendezvousRun {
         try {
             return InetAddress.getByName(meeting.host()).isLoopbackAddress();
         } catch (IOException e) {
-            return false; // a name that only others know; dialling it will say so
+            return false; // a name that this host does not know; dialling the name gives the error
         }
     }
 
-    /** On one machine nobody else has to be given it. */
+    /** Returns the secret. With a loopback address no other machine needs the file, so jrun makes the file. */
     private AgentSecret secret(boolean loopback) {
         Path file = meeting.secretFile();
         if (!loopback && !Files.exists(file)) {
@@ -82,7 +85,7 @@ final class RendezvousRun {
         return SecretFile.readOrCreate(file);
     }
 
-    /** Empty where another jrun hosts the job. */
+    /** Listens for the nodes. Returns empty if another jrun hosts the job. */
     private Optional<AgentRegistry> listen(boolean loopback, AgentSecret secret) {
         if (meeting.hosting() == Hosting.ELSEWHERE) {
             return Optional.empty();
@@ -116,7 +119,7 @@ final class RendezvousRun {
                 console);
     }
 
-    /** Serves a job that another jrun hosts, and shows what this node's workers print. */
+    /** Serves a job that another jrun hosts, and prints the output of this node's workers. */
     private int join(AgentSecret secret) throws IOException, InterruptedException {
         LogMultiplexer console = hosted.console();
         String host = NodeProbe.hostHere();

@@ -17,7 +17,7 @@ import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A job's log folder, held for this job as long as it runs: no two jobs' logs may mix under one run id. */
+/** The log folder of a job, locked while the job runs, so that the logs of two jobs never mix under one run id. */
 final class RunFolder implements AutoCloseable {
     private static final String LOCK = ".lock";
 
@@ -31,17 +31,18 @@ final class RunFolder implements AutoCloseable {
         this.kept = kept;
     }
 
-    /** Where the logs of an earlier job of the same name are now, if there was one. */
+    /** The new folder of the logs of an earlier job with the same name, if there was one. */
     Optional<Path> kept() {
         return kept;
     }
 
     /**
-     * Takes {@code folder}, which is made if it is not there, for its user alone: output may hold secrets. What an earlier job of the same name left in it is kept
-     * beside it, as {@code RUN_ID.1}, {@code RUN_ID.2} and so on.
+     * Locks {@code folder}, and makes it if it does not exist. Only its user can read the folder, because output may
+     * hold secrets. The files of an earlier job with the same name move to {@code RUN_ID.1}, {@code RUN_ID.2} and so
+     * on.
      *
-     * @param say told where the earlier job's logs are
-     * @throws UsageException if it cannot be written, or another job is writing there
+     * @param say say receives the new folder of the earlier job's logs
+     * @throws UsageException if the folder cannot be written, or another job writes there
      */
     static RunFolder claim(Path folder, Consumer<String> say) {
         try {
@@ -62,7 +63,7 @@ final class RunFolder implements AutoCloseable {
     private static FileChannel lock(Path folder) throws IOException {
         PrivateFolder.claim(folder);
         if (!Files.getPosixFilePermissions(folder).equals(OWNER_ONLY)) {
-            Files.setPosixFilePermissions(folder, OWNER_ONLY); // of an earlier version, or made by somebody's hand
+            Files.setPosixFilePermissions(folder, OWNER_ONLY); // made by an earlier version or by the user
         }
         FileChannel file = FileChannel.open(
                 folder.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
@@ -74,13 +75,16 @@ final class RunFolder implements AutoCloseable {
         return file;
     }
 
-    /** The lock stays until the channel is closed, by the kernel at the latest. */
+    /**
+     * Whether another process holds the lock. The lock ends when the channel is closed, at the latest at the end of the
+     * process.
+     */
     private static boolean isHeldElsewhere(FileChannel file) {
         try {
             @Nullable FileLock lock = file.tryLock();
             return lock == null;
         } catch (IOException e) {
-            return false; // a file system without locks: the job must run all the same
+            return false; // a file system without locks: run the job without a lock
         }
     }
 

@@ -19,21 +19,21 @@ import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Random secrets, and the file in which a standing agent and its users share one. Stateless. */
+/** Makes random secrets, and reads and writes the file with the secret of a standing agent and its users. Stateless. */
 final class SecretFile {
     private static final int SECRET_BYTES = 32;
 
     private static final Set<PosixFilePermission> OWNER_ONLY = PosixFilePermissions.fromString("rwx------");
     private static final Set<PosixFilePermission> OTHERS = PosixFilePermissions.fromString("---rwxrwx");
 
-    /** How a file of {@code jrun cert} begins. */
+    /** The first words of a file of {@code jrun cert}. */
     private static final String PEM = "-----BEGIN ";
 
     private static final Pattern PEM_LINE = Pattern.compile("-{4,5}\\s?(BEGIN|END)\\b");
 
     private SecretFile() {}
 
-    /** New random bytes from the kernel: SecureRandom's providers take 20 ms to load. */
+    /** Returns new random bytes from the kernel, because SecureRandom's providers take 20 ms to load. */
     static byte[] random() {
         try (InputStream in = Files.newInputStream(Path.of("/dev/urandom"))) {
             return in.readNBytes(SECRET_BYTES);
@@ -42,7 +42,10 @@ final class SecretFile {
         }
     }
 
-    /** The secret in {@code file}, which nobody else may be able to read: whoever has it runs programs as this user. */
+    /**
+     * Reads the secret in {@code file}. No other user may be able to read the file, because the secret allows its
+     * holder to run programs as this user.
+     */
     static AgentSecret read(Path file) {
         String text = TextFile.read("--secret-file: " + file, file);
         try {
@@ -63,7 +66,7 @@ final class SecretFile {
         }
     }
 
-    /** Refuses what would count as a secret, and be another one as soon as an editor or a copy has changed it. */
+    /** Refuses text that an editor or a copy could change invisibly, because the secret would then be another one. */
     private static void checkText(String text, Path file) {
         if (TextFile.hasByteOrderMark(text)) {
             throw refused(file, 0, text, "a byte-order mark, which no editor shows. Save the file as UTF-8 without it");
@@ -98,7 +101,7 @@ final class SecretFile {
         return new UsageException("--secret-file: " + file + ", line " + line + ": " + why + ".");
     }
 
-    /** The secret in {@code file}, which is made with mode 0600 if it is not there. */
+    /** Reads the secret in {@code file}, and makes the file with mode 0600 if the file does not exist. */
     static AgentSecret readOrCreate(Path file) {
         if (!Files.exists(file)) {
             create(file);
@@ -106,10 +109,13 @@ final class SecretFile {
         return read(file);
     }
 
-    /** Whole at once: another jrun that starts at the same moment reads all of it, or makes its own in vain. */
+    /**
+     * Makes the complete file in one step. Another jrun that starts at the same time reads the complete file, or
+     * discards its own secret.
+     */
     private static void create(Path file) {
-        Path unfinished = file.resolveSibling(
-                file.getFileName() + "." + UUID.randomUUID()); // hosts may share the folder, and their pids
+        Path unfinished = file.resolveSibling(file.getFileName() + "."
+                + UUID.randomUUID()); // hosts may share the folder, and pids of hosts may be equal
         try {
             if (file.getParent() != null) {
                 Files.createDirectories(file.getParent(), PosixFilePermissions.asFileAttribute(OWNER_ONLY));
@@ -118,7 +124,7 @@ final class SecretFile {
             try {
                 Files.createLink(file, unfinished);
             } catch (FileAlreadyExistsException e) {
-                // somebody was faster, and that one counts
+                // another process made the file first, and its secret is used
             } finally {
                 Files.delete(unfinished);
             }

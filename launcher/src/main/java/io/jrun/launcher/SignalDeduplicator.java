@@ -4,8 +4,8 @@ import io.jrun.launcher.job.StopSignal;
 import java.util.function.Consumer;
 
 /**
- * Passes on the signals of this process and those of other nodes' as one: a scheduler that stops a job tells all nodes at
- * once, which must not be taken for a user who is in a hurry. Thread-safe.
+ * Forwards the signals of this process and of other nodes once. A scheduler that stops a job signals all nodes at the
+ * same time, and these signals must not count as a second signal of the user. Thread-safe.
  */
 final class SignalDeduplicator {
     private final Consumer<StopSignal> receiver;
@@ -16,22 +16,22 @@ final class SignalDeduplicator {
         this.receiver = receiver;
     }
 
-    /** This process got a signal; from the second one on that ends jobs, each counts. */
-    void here(StopSignal signal) {
+    /** Handles a signal of this process. From the second stop signal on, each signal counts. */
+    void onLocalSignal(StopSignal signal) {
         boolean first;
         synchronized (this) {
             first = !own && signal.endsJob();
             own |= signal.endsJob();
         }
         if (first) {
-            elsewhere(signal);
+            onRemoteSignal(signal);
         } else {
             receiver.accept(signal);
         }
     }
 
-    /** Another node's jrun got a signal; counts unless the job is being stopped already. */
-    void elsewhere(StopSignal signal) {
+    /** Handles a signal of another node. The signal counts unless the job is already stopping. */
+    void onRemoteSignal(StopSignal signal) {
         synchronized (this) {
             if (passed) {
                 return;

@@ -6,11 +6,11 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 
-/** {@code jrun submit}: hands a job to Slurm. */
+/** {@code jrun submit}: submits a job to Slurm. */
 final class SubmitCommand {
     private SubmitCommand() {}
 
-    /** Runs sbatch with the script, and this process's streams; returns its exit code. */
+    /** Runs sbatch with the script and the streams of this process. Returns the exit code of sbatch. */
     static int run(SubmitRequest request, Terminal terminal) throws IOException, InterruptedException {
         if (request.print()) {
             terminal.print(request.script().text());
@@ -34,7 +34,7 @@ final class SubmitCommand {
             if (exitCode == 0) {
                 throw e;
             }
-            return exitCode; // sbatch has refused the job without reading the script, and has said why
+            return exitCode; // sbatch has refused the job without reading the script, and has printed the reason
         }
         return sbatch.waitFor();
     }

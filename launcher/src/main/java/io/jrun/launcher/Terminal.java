@@ -14,12 +14,12 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 
 /**
- * jrun's own stdout and stderr, unbuffered. Thread-safe as the streams are: each line is one write.
+ * jrun's own stdout and stderr, unbuffered. Each line is one write, so the type is as thread-safe as the streams.
  *
- * @param outColoured whether colours may be used on stdout
+ * @param outColoured whether stdout may have colours
  */
 record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean errColoured) {
-    /** Both streams into {@code file}, which is emptied, and its user's alone. */
+    /** Writes both streams to {@code file}. The file is emptied, and only its user can read the file. */
     static Terminal toFile(Path file) throws IOException {
         OutputStream stream = Channels.newOutputStream(Files.newByteChannel(
                 file,
@@ -28,22 +28,25 @@ record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean
         return new Terminal(stream, stream, false, false);
     }
 
-    /** A sentence of jrun's own, on stderr. */
+    /** Prints a message of jrun on stderr. */
     void say(String text) {
         error("jrun: " + text);
     }
 
-    /** A line on stderr. */
+    /** Prints a line on stderr. */
     void error(String line) {
         write(err, line);
     }
 
-    /** A line on stdout: a result. */
+    /** Prints a result line on stdout. */
     void print(String line) {
         write(out, line);
     }
 
-    /** Where the output of a job's workers is shown. With --json, stdout is the machine's: what workers print goes to stderr. */
+    /**
+     * Returns the console of the workers of a job. With --json stdout is for the JSON, so the output of workers goes to
+     * stderr.
+     */
     LogMultiplexer console(JobSpec job) {
         return new LogMultiplexer(
                 job.json() ? err : out,
@@ -57,7 +60,7 @@ record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean
             stream.write((line.endsWith("\n") ? line : line + "\n").getBytes(StandardCharsets.UTF_8));
             stream.flush();
         } catch (IOException e) {
-            // Nobody is left to be told: this stream is how one would tell.
+            // The stream for error messages has failed, so the error cannot be printed.
         }
     }
 }

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 
-/** jrun's version, which the build writes beside this class. */
+/** The version of jrun. The build writes a file with the version beside this class. */
 final class Version {
     static final String TEXT = read();
 

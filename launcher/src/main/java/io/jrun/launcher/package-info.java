@@ -1,5 +1,5 @@
 /**
- * The {@code jrun} command: reads what is wanted, lays ranks out on nodes, and sees the job through. Entry class: {@link
+ * The {@code jrun} command: reads the command line, places ranks on nodes, and runs the job. Entry class: {@link
  * io.jrun.launcher.JRunCommand}.
  */
 @NullMarked

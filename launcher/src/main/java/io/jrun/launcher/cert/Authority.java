@@ -10,9 +10,9 @@ import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.List;
 import org.bouncycastle.cert.X509CertificateHolder;
 
-/** What the authority's file holds. */
+/** The content of the file of an authority. */
 record Authority(PrivateKey key, X509CertificateHolder certificate, Pem.Block secret) {
-    /** @throws IOException if the file is none of an authority */
+    /** @throws IOException if the file is not the file of an authority */
     static Authority read(Path file) throws IOException, GeneralSecurityException {
         List<Pem.Block> blocks;
         try {

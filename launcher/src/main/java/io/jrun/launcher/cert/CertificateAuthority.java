@@ -34,16 +34,17 @@ import org.bouncycastle.operator.OperatorCreationException;
 import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
 
 /**
- * A cluster's own authority: one file with its key, its certificate and the cluster's secret, kept by whoever admits nodes and
- * users, and a file made from it for each of them. P-256 and ECDSA with SHA-256 throughout. Stateless.
+ * The certificate authority of a cluster. Its file has its key, its certificate and the secret of the cluster. The
+ * administrator keeps this file, and makes from it one file for each node and user. All keys are P-256, all signatures
+ * ECDSA with SHA-256. Stateless.
  */
 public final class CertificateAuthority {
-    /** In the authority's folder. */
+    /** The name of the authority's file. */
     private static final String FILE = "ca.pem";
 
     private static final Duration LIFE = Duration.ofDays(3650);
 
-    /** A clock that is a little behind must not refuse what was made just now. */
+    /** Certificates begin this much earlier, so that hosts with a slow clock accept a new certificate. */
     private static final Duration SKEW = Duration.ofMinutes(10);
 
     private static final int SERIAL_BITS = 127;
@@ -53,9 +54,9 @@ public final class CertificateAuthority {
     private CertificateAuthority() {}
 
     /**
-     * Makes an authority in {@code folder}; returns its file.
+     * Makes an authority in {@code folder}. Returns its file.
      *
-     * @throws UncheckedIOException if there is one already, or it cannot be written
+     * @throws UncheckedIOException if the file exists already or cannot be written
      */
     public static String init(String folder) {
         Path file = Path.of(folder).resolve(FILE);
@@ -86,11 +87,11 @@ public final class CertificateAuthority {
     }
 
     /**
-     * Makes the file of a node or user with the authority in {@code folder}; returns it.
+     * Makes the file of a node or user with the authority in {@code folder}. Returns the file.
      *
-     * @param names what others call a node, names or numeric addresses; the first names the file
-     * @param days how long it is good for
-     * @throws UncheckedIOException if there is no such authority, or the file is there already
+     * @param names the names or numeric addresses of a node; the first name is the name of the file
+     * @param days the validity of the certificate, in days
+     * @throws UncheckedIOException if the authority is missing, or the file exists already
      */
     public static String node(String folder, List<String> names, int days) {
         Path file = Path.of(folder).resolve(names.getFirst() + ".pem");

@@ -16,12 +16,16 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Files of base64 blocks with a heading each, readable by their user alone. Source: RFC 7468. Stateless. */
+/**
+ * Reads and writes files of base64 blocks with headings, which only their user can read. Source: RFC 7468. Stateless.
+ */
 final class Pem {
     static final String KEY = "PRIVATE KEY";
     static final String CERTIFICATE = "CERTIFICATE";
 
-    /** What all nodes and users of one authority know, see {@code io.jrun.agent.tls.PeerIdentity}. */
+    /**
+     * The block with the secret of all nodes and users of one authority, see {@code io.jrun.agent.tls.PeerIdentity}.
+     */
     static final String SECRET = "JRUN SECRET";
 
     private static final int LINE_CHARS = 64;
@@ -50,7 +54,7 @@ final class Pem {
         return blocks;
     }
 
-    /** @throws IOException also where the file is there already: a key is never replaced */
+    /** @throws IOException also if the file exists already, because a key is never replaced */
     static void write(Path file, List<Block> blocks) throws IOException {
         Files.createDirectories(
                 file.getParent(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));

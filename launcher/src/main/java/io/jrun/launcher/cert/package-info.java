@@ -1,7 +1,7 @@
 /**
- * Makes certificates, the only place that needs Bouncy Castle. Its jars lie in {@code lib/cert}, on the class path of neither
- * launcher nor workers; {@code io.jrun.launcher.CertCommand} loads this package together with them. Entry class: {@link
- * io.jrun.launcher.cert.CertificateAuthority}.
+ * Makes certificates. Only this package needs Bouncy Castle. Bouncy Castle's jars lie in {@code lib/cert}, and are on
+ * the class path of neither launcher nor workers. {@code io.jrun.launcher.CertCommand} loads this package together with
+ * the jars. Entry class: {@link io.jrun.launcher.cert.CertificateAuthority}.
  */
 @NullMarked
 package io.jrun.launcher.cert;

@@ -138,11 +138,11 @@ final class AgentConnection {
         opened.start(credits, job);
     }
 
-    /** Lets the agent ask {@code jobControlServer} for files, until it has all that it needs. */
-    void sendFiles(FileServer jobControlServer, JobClaim job) {
-        FileServer.Visitor visitor = jobControlServer.visitor();
-        StreamObserver<FileChunk> _ = stub.files(visitor);
-        visitor.begin(job);
+    /** Sends the agent the files that the agent requests from {@code fileServer}. */
+    void sendFiles(FileServer fileServer, JobClaim job) {
+        FileServer.AgentTransfer transfer = fileServer.beginTransfer();
+        StreamObserver<FileChunk> _ = stub.files(transfer);
+        transfer.begin(job);
     }
 
     /** Ends both streams; the agent kills what still runs. */

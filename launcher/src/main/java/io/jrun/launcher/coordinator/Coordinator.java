@@ -172,7 +172,7 @@ public final class Coordinator {
                     AgentConnection link = links.get(id);
                     JobClaim claim = AgentMessages.claim(job, options.secret());
                     output.follow(id, link, claim, message.getJobOpened().getHost());
-                    options.files().ifPresent(jobControlServer -> link.sendFiles(jobControlServer, claim));
+                    options.files().ifPresent(files -> link.sendFiles(files, claim));
                 }
                 yield news.read(id, message);
             }

@@ -8,22 +8,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Which backends a worker of this installation can use: asks a JVM with a worker's class path. */
+/** Checks which backends a worker of this installation can use, with a JVM that has a worker's class path. */
 final class BackendsCheck implements Check {
-    /** Loading libtorch for the first time unpacks 450 MB. */
+    /** The deadline in seconds. The first load of libtorch unpacks 450 MB. */
     private static final long DEADLINE_SECONDS = 120;
 
     private static final String PROGRAM = "io.jrun.comm.group.BackendCheck";
 
     private final Path home;
 
-    /** @param home where jrun is installed */
+    /** @param home home the folder of the installation */
     BackendsCheck(Path home) {
         this.home = home;
     }
 
     @Override
-    public List<CheckResult> look() throws IOException, InterruptedException {
+    public List<CheckResult> run() throws IOException, InterruptedException {
         List<CheckResult> findings = new ArrayList<>();
         findings.add(CheckResult.ok("backend jrun", "shared memory on one node, TCP between nodes"));
         Path said = Files.createTempFile("jrun-doctor", ".txt");

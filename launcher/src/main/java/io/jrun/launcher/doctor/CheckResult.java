@@ -6,27 +6,27 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * What a check has found.
+ * The result of a check.
  *
- * @param what was looked at: {@code jdk}, {@code backend gloo}
- * @param text what there is, or what is missing and what to do
- * @param values what the text was made of, for machines: texts, numbers and lists by name
+ * @param what the checked thing: {@code jdk}, {@code backend gloo}
+ * @param text what exists, or what is missing and what to do
+ * @param values the values in the text, for programs: texts, numbers and lists by name
  */
 public record CheckResult(String what, State state, String text, Map<String, Object> values) {
     public CheckResult {
         values = Collections.unmodifiableMap(new LinkedHashMap<>(values));
     }
 
-    /** How it stands. */
+    /** The state of the checked thing. */
     public enum State {
-        /** As it should be. */
+        /** Jobs can use the thing. */
         OK,
-        /** Not there; jobs that do not ask for it run without it. */
+        /** The thing is missing. Jobs that do not request it run without it. */
         ABSENT,
-        /** Jobs will fail or be much slower than they could. */
+        /** Jobs will fail or run much slower than possible. */
         PROBLEM;
 
-        /** The word in both forms of the report. */
+        /** The word for this state in the report and in its JSON. */
         public String word() {
             return name().toLowerCase(Locale.ROOT);
         }
@@ -44,14 +44,14 @@ public record CheckResult(String what, State state, String text, Map<String, Obj
         return new CheckResult(what, State.PROBLEM, text, Map.of());
     }
 
-    /** The same with one more value. */
+    /** The same result with one more value. */
     CheckResult with(String name, Object value) {
         Map<String, Object> more = new LinkedHashMap<>(values);
         more.put(name, value);
         return new CheckResult(what, state, text, more);
     }
 
-    /** The same about {@code host}; without one, about this machine. */
+    /** The same result, about {@code host}. A result without a host is about this machine. */
     CheckResult on(String host) {
         return host.isEmpty() ? this : new CheckResult(host + " " + what, state, text, values).with("host", host);
     }

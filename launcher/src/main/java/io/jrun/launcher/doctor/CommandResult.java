@@ -11,15 +11,15 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What a program of this machine has answered.
+ * The result of a program on this machine.
  *
- * @param exitCode 124 where it had no answer in time
- * @param lines of both streams, without empty ones
+ * @param exitCode 124 if the program did not end in time
+ * @param lines the lines of both streams, without empty lines
  */
 record CommandResult(int exitCode, List<String> lines) {
     private static final int NO_ANSWER = 124;
 
-    /** Runs a command, which has nobody to ask, to its end or for {@code seconds}. */
+    /** Runs a command without stdin until it ends, or for {@code seconds}. */
     static CommandResult of(List<String> command, long seconds) throws IOException, InterruptedException {
         Path output = Files.createTempFile("jrun-doctor", ".txt");
         try {
@@ -50,12 +50,12 @@ record CommandResult(int exitCode, List<String> lines) {
         return exitCode == 0;
     }
 
-    /** The last line, empty without any. */
+    /** The last line, empty without output. */
     String lastLine() {
         return lines.isEmpty() ? "" : lines.getLast();
     }
 
-    /** Where a program of the PATH is. */
+    /** Returns the path of a program on the PATH. */
     static Optional<Path> find(String program, Map<String, String> environment) {
         return Arrays.stream(environment.getOrDefault("PATH", "").split(":", -1))
                 .filter(folder -> !folder.isEmpty())

@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Runs the checks one after another and tells what they found. */
+/** Runs the checks one after another and reports the results. */
 public final class Doctor {
     private final List<CheckResult> findings;
 
@@ -16,7 +16,7 @@ public final class Doctor {
         this.findings = List.copyOf(findings);
     }
 
-    /** Looks at this machine, and at the hosts, or without any at the installation in {@code home}. */
+    /** Checks this machine and the hosts. Without hosts, checks the installation in {@code home} too. */
     public static Doctor examine(Path home, String version, List<? extends Check> hosts) throws InterruptedException {
         List<Check> checks = new ArrayList<>();
         checks.add(() -> MachineChecks.jrun(version, home));
@@ -35,9 +35,9 @@ public final class Doctor {
         List<CheckResult> findings = new ArrayList<>();
         for (Check check : checks) {
             try {
-                findings.addAll(check.look());
+                findings.addAll(check.run());
             } catch (IOException e) {
-                findings.add(CheckResult.problem("check", "cannot look: " + e));
+                findings.add(CheckResult.problem("check", "the check failed: " + e));
             }
         }
         return new Doctor(findings);
@@ -48,7 +48,7 @@ public final class Doctor {
         return findings.stream().anyMatch(finding -> finding.state() == CheckResult.State.PROBLEM) ? 1 : 0;
     }
 
-    /** A line for each finding. */
+    /** One line for each result. */
     public List<String> lines() {
         int width =
                 findings.stream().mapToInt(finding -> finding.what().length()).reduce(14, Math::max);
@@ -58,7 +58,7 @@ public final class Doctor {
                 .toList();
     }
 
-    /** The same as one JSON object on one line. */
+    /** The results as one JSON object on one line. */
     public String json() {
         List<Map<String, Object>> checks = new ArrayList<>();
         for (CheckResult finding : findings) {

@@ -13,12 +13,15 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import javax.net.ssl.SSLException;
 
-/** Judges what agents tell of their hosts, and why others tell nothing. Immutable. */
+/** Judges the facts that agents report about their hosts, and the errors of agents that report nothing. Immutable. */
 final class HostAssessment {
-    /** Log files of several hosts are read side by side, and certificates have dates. */
+    /**
+     * The limit for the difference of clocks. Users compare the log files of several hosts, and certificates have
+     * dates.
+     */
     private static final double MOST_CLOCK_SECONDS = 1;
 
-    /** A way that much slower than the middle one holds up every collective. */
+    /** The factor below the median at which a connection counts as slow. A slow connection delays every collective. */
     private static final double MUCH_SLOWER = 4;
 
     private static final double NANOS_PER_MILLI = 1e6;
@@ -27,8 +30,8 @@ final class HostAssessment {
     private final OptionalInt port;
 
     /**
-     * @param version of jrun here
-     * @param port at which agents stand; empty where they are called
+     * @param version version of this jrun
+     * @param port port of the standing agents; empty if jrun starts the agents
      */
     HostAssessment(String version, OptionalInt port) {
         this.version = version;
@@ -36,13 +39,13 @@ final class HostAssessment {
     }
 
     /**
-     * A way from one host to another, as the first one's agent has measured it.
+     * A connection from one host to another, measured by the agent of the first host.
      *
-     * @param ports to which workers there could listen
+     * @param ports the range of ports on which workers of the second host listen
      */
-    record Way(String from, String to, String ports, Measurement measured) {}
+    record HostConnection(String from, String to, String ports, Measurement measured) {}
 
-    /** An agent that has told nothing. */
+    /** The result for an agent that has reported nothing. */
     CheckResult unreachable(String host, Status status) {
         return CheckResult.problem("agent", why(status)).on(host);
     }
@@ -53,11 +56,11 @@ final class HostAssessment {
         }
         Optional<UnknownPeerException> stranger = ErrorCauses.find(status, UnknownPeerException.class);
         if (stranger.isPresent()) {
-            return "is there, but refuses this jrun: " + stranger.get().getMessage();
+            return "is running, but refuses this jrun: " + stranger.get().getMessage();
         }
         String words = ErrorCauses.first(status);
         if (status.getCode() == Status.Code.FAILED_PRECONDITION || status.getCode() == Status.Code.UNAUTHENTICATED) {
-            return "is there, but refuses: " + words;
+            return "is running, but refuses: " + words;
         }
         if (ErrorCauses.find(status, UnknownHostException.class).isPresent()) {
             return words + "; is its name right?";
@@ -72,7 +75,7 @@ final class HostAssessment {
         return words + "; is 'jrun agent --listen 0.0.0.0' running there, and port " + port.getAsInt() + " open?";
     }
 
-    /** A line for each thing. */
+    /** One result for each fact. */
     List<CheckResult> of(String host, Examination facts, Clock clock) {
         List<CheckResult> found = new ArrayList<>();
         found.add(agent(facts).on(host));
@@ -95,10 +98,11 @@ final class HostAssessment {
     }
 
     /**
-     * A host's clock.
+     * The clock of a host.
      *
-     * @param ahead of this one's, in seconds, if the answer was given in the middle of the time that it took
-     * @param roundTrip how long that was, in seconds; the clock is within half of it
+     * @param ahead the difference to this host's clock, in seconds, if the agent answered in the middle of the round
+     *     trip
+     * @param roundTrip the round trip, in seconds; the error of the difference is at most half of it
      */
     record Clock(double ahead, double roundTrip) {
         private CheckResult finding() {
@@ -111,36 +115,37 @@ final class HostAssessment {
         }
     }
 
-    /** A line for each way. */
-    static List<CheckResult> ways(List<Way> ways) {
-        double[] speeds = ways.stream()
-                .map(Way::measured)
+    /** One result for each connection. */
+    static List<CheckResult> connections(List<HostConnection> connections) {
+        double[] speeds = connections.stream()
+                .map(HostConnection::measured)
                 .filter(measured -> measured.getError().isEmpty())
                 .mapToDouble(Measurement::getBytesPerSecond)
                 .sorted()
                 .toArray();
         double middle = speeds.length == 0 ? 0 : speeds[speeds.length / 2];
-        return ways.stream()
-                .map(way -> way(way, middle).with("from", way.from()).with("to", way.to()))
+        return connections.stream()
+                .map(connection -> connection(connection, middle)
+                        .with("from", connection.from())
+                        .with("to", connection.to()))
                 .toList();
     }
 
-    private static CheckResult way(Way way, double middle) {
-        String what = way.from() + " to " + way.to();
-        Measurement measured = way.measured();
+    private static CheckResult connection(HostConnection connection, double middle) {
+        String what = connection.from() + " to " + connection.to();
+        Measurement measured = connection.measured();
         if (!measured.getError().isEmpty()) {
             return CheckResult.problem(
                     what,
                     measured.getError() + "; a firewall, or no route? Workers connect at any port between hosts, here "
-                            + way.ports() + " (net.ipv4.ip_local_port_range)");
+                            + connection.ports() + " (net.ipv4.ip_local_port_range)");
         }
         double milliseconds = measured.getRoundTripNanos() / NANOS_PER_MILLI;
         double gigabits = measured.getBytesPerSecond() * 8 / 1e9;
         String text =
                 String.format(Locale.ROOT, "%.2f ms there and back, %.2f Gbit/s over TLS", milliseconds, gigabits);
         CheckResult found = measured.getBytesPerSecond() * MUCH_SLOWER < middle
-                ? CheckResult.problem(
-                        what, text + ", less than a quarter of the middle one: look at its link and its load")
+                ? CheckResult.problem(what, text + ", less than a quarter of the median: check the link and the load")
                 : CheckResult.ok(what, text);
         return found.with("round_trip_ms", milliseconds).with("gbit_per_s", gigabits);
     }

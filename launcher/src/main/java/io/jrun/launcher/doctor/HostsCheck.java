@@ -30,40 +30,45 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Asks the agents of several hosts what their hosts are like, and has them measure their ways to each other. */
+/**
+ * Requests the facts of several hosts from their agents, and lets the agents measure their connections to each other.
+ */
 public final class HostsCheck implements Check {
-    /** A clock is known to within half a round trip; one of several meets no pause of either process. */
+    /**
+     * The number of clock requests. The error is half a round trip, and the fastest of several requests meets no pause
+     * of a process.
+     */
     private static final int CLOCK_QUESTIONS = 8;
 
-    /** For an agent that is there; one that must list GPUs takes up to 10 s for it. */
+    /** The deadline of an agent that has already answered. Listing GPUs takes up to 10 s. */
     private static final Duration ANSWER = Duration.ofSeconds(20);
 
     private final List<String> hosts;
     private final List<Channel> agents;
-    private final Duration timeoutOrder;
+    private final Duration firstAnswerTimeout;
     private final HostAssessment findings;
 
     /**
-     * A check of these hosts.
+     * Checks these hosts.
      *
-     * @param agents of the hosts, in the same order
-     * @param port at which they stand; empty where they are called
-     * @param timeoutOrder until an agent first answers
-     * @param version of jrun here
+     * @param agents the agents of the hosts, in the same order
+     * @param port port of the standing agents; empty if jrun starts the agents
+     * @param firstAnswerTimeout longest time until the first answer of an agent
+     * @param version version of this jrun
      */
     public HostsCheck(
-            List<String> hosts, List<Channel> agents, OptionalInt port, Duration timeoutOrder, String version) {
+            List<String> hosts, List<Channel> agents, OptionalInt port, Duration firstAnswerTimeout, String version) {
         this.hosts = List.copyOf(hosts);
         this.agents = List.copyOf(agents);
-        this.timeoutOrder = timeoutOrder;
+        this.firstAnswerTimeout = firstAnswerTimeout;
         this.findings = new HostAssessment(version, port);
     }
 
-    /** An agent that has answered, and listens for the others. */
+    /** An agent that has answered and listens for the other agents. */
     private record Answer(DoctorBlockingStub agent, Examination facts, int port) {}
 
     @Override
-    public List<CheckResult> look() throws InterruptedException {
+    public List<CheckResult> run() throws InterruptedException {
         List<CheckResult> found = new ArrayList<>();
         Map<Integer, Answer> answers = new TreeMap<>();
         Context.CancellableContext listening = Context.current().withCancellation();
@@ -75,17 +80,19 @@ public final class HostsCheck implements Check {
             }
             found.addAll(gather(examinations));
             List<Integer> there = List.copyOf(answers.keySet());
-            List<HostAssessment.Way> ways = new ArrayList<>();
+            List<HostAssessment.HostConnection> connections = new ArrayList<>();
             for (List<RoundRobinPairs.Pair> round : RoundRobinPairs.rounds(there.size())) {
-                List<Callable<List<HostAssessment.Way>>> measurements = new ArrayList<>();
+                List<Callable<List<HostAssessment.HostConnection>>> measurements = new ArrayList<>();
                 for (RoundRobinPairs.Pair pair : round) {
                     int first = there.get(pair.first());
                     int second = there.get(pair.second());
-                    measurements.add(() -> List.of(way(first, second, answers), way(second, first, answers)));
+                    measurements.add(
+                            () -> List.of(connection(first, second, answers), connection(second, first, answers)));
                 }
-                ways.addAll(gather(measurements.stream().map(threads::submit).toList()));
+                connections.addAll(
+                        gather(measurements.stream().map(threads::submit).toList()));
             }
-            found.addAll(HostAssessment.ways(ways));
+            found.addAll(HostAssessment.connections(connections));
         } finally {
             listening.cancel(null);
         }
@@ -98,7 +105,7 @@ public final class HostsCheck implements Check {
         Channel channel = agents.get(number);
         DoctorBlockingStub agent = DoctorGrpc.newBlockingStub(channel);
         try {
-            Examination facts = agent.withDeadlineAfter(timeoutOrder.toSeconds(), TimeUnit.SECONDS)
+            Examination facts = agent.withDeadlineAfter(firstAnswerTimeout.toSeconds(), TimeUnit.SECONDS)
                     .examine(ExamineRequest.newBuilder().addAllNames(hosts).build());
             Clock clock = clock(agent);
             int port = listening.wrap(() -> listen(channel)).call();
@@ -115,7 +122,7 @@ public final class HostsCheck implements Check {
         }
     }
 
-    /** The answer that came back soonest tells most: the others were held up, on one of the two ways. */
+    /** Measures the clock by the answer with the shortest round trip, which is the most exact. */
     private static Clock clock(DoctorBlockingStub agent) {
         Clock best = new Clock(0, Double.MAX_VALUE);
         for (int i = 0; i < CLOCK_QUESTIONS; i++) {
@@ -130,7 +137,7 @@ public final class HostsCheck implements Check {
         return best;
     }
 
-    /** Has the agent listen until the current context ends; returns the port. */
+    /** Lets the agent listen until the current context ends. Returns the port. */
     private static int listen(Channel agent) throws InterruptedException {
         CompletableFuture<Integer> port = new CompletableFuture<>();
         DoctorGrpc.newStub(agent).listen(ListenRequest.getDefaultInstance(), new StreamObserver<Listening>() {
@@ -160,8 +167,11 @@ public final class HostsCheck implements Check {
         }
     }
 
-    /** As workers go: to the address at which jrun reaches the host, and a port that the kernel has chosen. */
-    private HostAssessment.Way way(int from, int to, Map<Integer, Answer> answers) {
+    /**
+     * Measures a connection as workers use it: to the address at which jrun reaches the host, and to a port that the
+     * kernel has chosen.
+     */
+    private HostAssessment.HostConnection connection(int from, int to, Map<Integer, Answer> answers) {
         Answer other = Objects.requireNonNull(answers.get(to));
         Measurement measured;
         try {
@@ -175,7 +185,7 @@ public final class HostsCheck implements Check {
                     .setError(String.valueOf(Status.fromThrowable(e).getDescription()))
                     .build();
         }
-        return new HostAssessment.Way(
+        return new HostAssessment.HostConnection(
                 hosts.get(from), hosts.get(to), other.facts().getPortRange(), measured);
     }
 

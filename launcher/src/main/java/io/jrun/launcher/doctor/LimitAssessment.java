@@ -6,15 +6,18 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Judges the limits (ulimit) of the process that starts workers, which they inherit. Stateless. */
+/** Judges the limits (ulimit) of the process that starts workers. Workers inherit these limits. Stateless. */
 final class LimitAssessment {
-    /** A rank has a connection to each other rank, and each class path entry is a file. */
+    /** The needed open files: a rank has a connection to each other rank, and each class path entry is a file. */
     private static final long FILES = 1024;
 
-    /** A worker that trains has some 60 threads besides those that come with cores; there are eight of them, and the user. */
+    /**
+     * The needed threads: eight workers with about 60 threads each besides the threads for each core, and other
+     * programs of the user.
+     */
     private static final long THREADS = 1024;
 
-    /** Of each JVM's collector and compiler, and of libtorch's pools. */
+    /** The needed threads for each core: collector and compiler of each JVM, and libtorch's pools. */
     private static final long THREADS_PER_CORE = 8;
 
     private static final String UNLIMITED = "unlimited";
@@ -50,7 +53,7 @@ final class LimitAssessment {
                         limit);
     }
 
-    /** Hardware that reads memory by itself needs it locked; jrun's shared memory does not. */
+    /** Hardware that reads memory itself needs locked memory. jrun's shared memory does not. */
     private static CheckResult lockedMemory(Limit limit, List<String> devices) {
         String what = "locked memory";
         boolean unlimited = limit.getSoft().equals(UNLIMITED);
@@ -92,7 +95,7 @@ final class LimitAssessment {
                 limit);
     }
 
-    /** @param raisable whether the user may raise it so far */
+    /** @param raisable raisable whether the hard limit allows the user to raise the limit */
     private static String advice(Limit limit, String option, boolean raisable) {
         return raisable
                 ? "raise it: ulimit " + option

@@ -5,7 +5,7 @@ import io.jrun.agent.node.NodeProbe;
 import java.nio.file.Path;
 import java.util.List;
 
-/** This machine itself. */
+/** The checks of this machine. */
 final class MachineChecks {
     private static final int NEWEST_NEEDED = 25;
 
@@ -26,7 +26,7 @@ final class MachineChecks {
         return List.of(found.with("version", Runtime.version().toString()));
     }
 
-    /** What other hosts are asked too. */
+    /** The checks that other hosts get too. */
     static List<CheckResult> node(String version) throws InterruptedException {
         return NodeAssessment.of(HostInspection.here(version, List.of(NodeProbe.hostHere()), ""));
     }

@@ -4,14 +4,17 @@ import io.jrun.agent.proto.Examination;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Judges what a machine, this one or a host's agent, tells of itself. Stateless. */
+/** Judges the facts of a machine: of this machine, or of a host as reported by its agent. Stateless. */
 final class NodeAssessment {
-    /** Registered memory lives there: a few hundred megabytes of gradients for each of some ranks. */
+    /**
+     * The needed room in /dev/shm for registered memory: a few hundred megabytes of gradients for each of several
+     * ranks.
+     */
     private static final long SHARED_MEMORY_BYTES = 1L << 30;
 
     private NodeAssessment() {}
 
-    /** A line for each thing. */
+    /** One result for each fact. */
     static List<CheckResult> of(Examination facts) {
         List<CheckResult> found = new ArrayList<>();
         found.add(startTools(facts));
@@ -28,7 +31,7 @@ final class NodeAssessment {
         return found;
     }
 
-    /** What each worker is started through. */
+    /** Checks the tools that start workers. */
     private static CheckResult startTools(Examination facts) {
         return facts.getMissingTools().isEmpty()
                 ? CheckResult.ok("tools", facts.getTools())

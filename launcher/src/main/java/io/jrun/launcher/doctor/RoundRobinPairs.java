@@ -4,17 +4,17 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Every pair of n, in rounds in which nobody is in two: a round-robin tournament by the circle method, n - 1 rounds, n where n is
- * odd.
+ * All pairs of n hosts, in rounds in which each host is in at most one pair: a round-robin tournament by the circle
+ * method. There are n - 1 rounds, or n if n is odd.
  */
 final class RoundRobinPairs {
     private RoundRobinPairs() {}
 
-    /** Two of them, by number. */
+    /** A pair of hosts, by number. */
     record Pair(int first, int second) {}
 
     static List<List<Pair>> rounds(int count) {
-        int even = count + count % 2; // where one is too many, who meets it has a break
+        int even = count + count % 2; // with an odd count, the partner of the additional number has a pause
         List<List<Pair>> rounds = new ArrayList<>();
         for (int round = 0; round < even - 1; round++) {
             List<Pair> pairs = new ArrayList<>();

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 
-/** Whether jobs can be submitted to Slurm from here, or run in the allocation that this process is in. */
+/** Checks whether this machine can submit jobs to Slurm, or run jobs in the allocation of this process. */
 final class SlurmCheck implements Check {
     private static final long LIMIT_SECONDS = 10;
 
@@ -15,7 +15,7 @@ final class SlurmCheck implements Check {
     }
 
     @Override
-    public List<CheckResult> look() throws IOException, InterruptedException {
+    public List<CheckResult> run() throws IOException, InterruptedException {
         String job = environment.getOrDefault("SLURM_JOB_ID", "");
         if (CommandResult.find("srun", environment).isEmpty()) {
             return List.of(

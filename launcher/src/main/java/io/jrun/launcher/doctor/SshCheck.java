@@ -11,7 +11,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** Whether ssh logs in to each host without a question, so that {@code --launch ssh} could start agents there. */
+/** Checks whether ssh logs in to each host without a question, as {@code --launch ssh} needs. */
 public final class SshCheck implements Check {
     private static final int AT_A_TIME = 32;
     private static final long LIMIT_SECONDS = 20;
@@ -19,13 +19,13 @@ public final class SshCheck implements Check {
     private final List<String> hosts;
     private final SshAgentLauncher ssh;
 
-    /** A check of the way that {@code ssh} would take to each of {@code hosts}. */
+    /** Checks the login of {@code ssh} to each of {@code hosts}. */
     public SshCheck(List<String> hosts, SshAgentLauncher ssh) {
         this.hosts = List.copyOf(hosts);
         this.ssh = ssh;
     }
 
-    /** What starts agents on other hosts, where none are named. */
+    /** Checks the ssh program of this machine, for a doctor without hosts. */
     static List<CheckResult> here(Map<String, String> environment) throws IOException, InterruptedException {
         if (CommandResult.find("ssh", environment).isEmpty()) {
             return List.of(CheckResult.absent("ssh", "no 'ssh' on the PATH"));
@@ -35,7 +35,7 @@ public final class SshCheck implements Check {
     }
 
     @Override
-    public List<CheckResult> look() throws IOException, InterruptedException {
+    public List<CheckResult> run() throws IOException, InterruptedException {
         if (CommandResult.find("ssh", System.getenv()).isEmpty()) {
             return List.of();
         }
@@ -52,7 +52,7 @@ public final class SshCheck implements Check {
         }
     }
 
-    /** The agents stand, so jobs need no ssh. */
+    /** With standing agents jobs need no ssh, so a failed login is no problem. */
     private CheckResult login(String host) throws IOException, InterruptedException {
         CommandResult answer = CommandResult.of(ssh.login(host), LIMIT_SECONDS);
         return answer.isWell()

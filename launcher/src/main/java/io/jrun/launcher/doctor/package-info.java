@@ -1,6 +1,6 @@
 /**
- * {@code jrun doctor}: whether this machine has what jobs need, one {@code Check} for each thing. Entry
- * class: {@code Doctor}.
+ * {@code jrun doctor}: checks that this machine and other hosts have what jobs need, with one {@code Check} for each
+ * thing. Entry class: {@code Doctor}.
  */
 @NullMarked
 package io.jrun.launcher.doctor;

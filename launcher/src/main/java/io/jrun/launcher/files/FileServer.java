@@ -23,17 +23,18 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Answers agents that lack files of the job; of no other files, since they ask by number. Each file is hashed once, when the
- * first agent asks; its pieces come from the kernel's cache for all agents but the first. Thread-safe.
+ * Sends files of the job to agents that lack these files. Agents request files by number, so no other file can be
+ * requested. Each file is hashed once, at the first request. All agents except the first get the pieces from the
+ * kernel's page cache. Thread-safe.
  */
 public final class FileServer {
-    /** Agents ask for a quarter of it. */
+    /** The limit of bytes in a piece. Agents request a quarter of this. */
     static final int MAX_PIECE_BYTES = 1 << 20;
 
-    /** Agents ask for 4 pieces ahead. */
+    /** The limit of pending requests of an agent. Agents request 4 pieces ahead. */
     private static final int MAX_REQUESTS = 64;
 
-    /** At most 64 MiB of files are in memory for all agents together, a quarter of the launcher's heap of 256 MiB. */
+    /** The number of pieces in memory for all agents together: 64 MiB, a quarter of the launcher's heap of 256 MiB. */
     private static final int SLOTS = 64;
 
     private final JobFiles files;
@@ -42,12 +43,12 @@ public final class FileServer {
     private final StagingProgress progress;
     private final SendSlots slots;
 
-    /** A desk with the job's {@code files}; {@code say} hears how long transfers get on. */
+    /** Serves the {@code files} of a job. {@code say} receives progress messages of long transfers. */
     public FileServer(JobFiles files, Consumer<String> say) {
         this(files, say, new SendSlots(SLOTS));
     }
 
-    /** @param slots for the pieces of all agents */
+    /** @param slots slots for the pieces of all agents */
     FileServer(JobFiles files, Consumer<String> say, SendSlots slots) {
         this.slots = slots;
         this.files = files;
@@ -55,21 +56,21 @@ public final class FileServer {
         this.progress = new StagingProgress(say, System::nanoTime);
     }
 
-    /** What there is. */
+    /** The files of the job. */
     public JobFiles files() {
         return files;
     }
 
-    /** Serves one agent: what its stream of requests goes to. */
-    public Visitor visitor() {
-        return new Visitor();
+    /** Begins the transfer to one agent: the receiver of the agent's stream of requests. */
+    public AgentTransfer beginTransfer() {
+        return new AgentTransfer();
     }
 
     private ByteString sha256(int number) throws IOException {
         return hashes.computeIfAbsent(number, _ -> new Hashed()).get(byNumber.get(number));
     }
 
-    /** A hash that is computed once, while others wait. */
+    /** A hash that one thread computes while other threads wait. */
     private static final class Hashed {
         private @Nullable ByteString hash;
 
@@ -82,11 +83,12 @@ public final class FileServer {
     }
 
     /**
-     * One agent at the desk. It sends a piece only when the piece before it has left for the network: a slow agent has one piece in
-     * memory. Requests are read as they come, since the end of a stream is heard only behind them. gRPC calls it from one thread at a time, which it may block for a disk; the thread of
-     * another agent calls it when a slot is free.
+     * The transfer to one agent. The transfer sends a piece only when the previous piece has left for the network, so a
+     * slow agent has one piece in memory. The transfer reads requests as they arrive, because the end of a stream comes
+     * behind the requests. gRPC calls the transfer from one thread at a time, and the disk may block this thread. The
+     * thread of another agent calls the transfer when a slot is free.
      */
-    public final class Visitor implements ClientResponseObserver<FileChunk, FileRequest> {
+    public final class AgentTransfer implements ClientResponseObserver<FileChunk, FileRequest> {
         private @Nullable ClientCallStreamObserver<FileChunk> answers;
         private final Queue<FileRequest> requests = new ArrayDeque<>();
         private boolean waitsForSlot;
@@ -96,15 +98,15 @@ public final class FileServer {
         private int openNumber = -1;
         private boolean wasSent;
 
-        private Visitor() {}
+        private AgentTransfer() {}
 
         @Override
         public void beforeStart(ClientCallStreamObserver<FileChunk> stream) {
             answers = stream;
-            stream.setOnReadyHandler(this::goOn);
+            stream.setOnReadyHandler(this::advance);
         }
 
-        /** Begins with the claim of the job. */
+        /** Sends the claim of the job, which authorises the transfer. */
         public void begin(JobClaim job) {
             stream().onNext(FileChunk.newBuilder().setJob(job).build());
         }
@@ -117,26 +119,26 @@ public final class FileServer {
         public void onNext(FileRequest next) {
             synchronized (this) {
                 if (requests.size() == MAX_REQUESTS) {
-                    stream().cancel("the agent asks for more than " + MAX_REQUESTS + " pieces at once", null);
+                    stream().cancel("the agent requests more than " + MAX_REQUESTS + " pieces at once", null);
                     return;
                 }
                 requests.add(next);
             }
-            goOn();
+            advance();
         }
 
-        /** To be called whenever something has changed: a request has come, a piece has left. */
-        private void goOn() {
+        /** Continues the transfer. Called after each change: a new request, or a piece that has left. */
+        private void advance() {
             if (hasLeft()) {
-                slots.giveBack();
+                slots.release();
             }
             sendDigests();
             if (needsSlot()) {
-                slots.take(this::send);
+                slots.acquire(this::send);
             }
         }
 
-        /** Digests are small. They take long to compute, for which no slot is held up. */
+        /** Sends digests without a slot: digests are small and take long to compute. */
         private synchronized void sendDigests() {
             while (!hasEnded
                     && !isSending
@@ -163,7 +165,7 @@ public final class FileServer {
             return needs;
         }
 
-        /** Has a slot. */
+        /** Sends one piece. The caller has a slot. */
         private void send() {
             synchronized (this) {
                 waitsForSlot = false;
@@ -172,7 +174,7 @@ public final class FileServer {
                     stream().onNext(answer(requests.remove()));
                 }
             }
-            goOn();
+            advance();
         }
 
         private FileChunk answer(FileRequest request) {
@@ -211,7 +213,7 @@ public final class FileServer {
             }
             ByteBuffer piece = ByteBuffer.allocate(bytes);
             while (piece.hasRemaining() && open.read(piece, offset + piece.position()) >= 0) {
-                // a short read is continued, the end of a shortened file is found out by its attributes
+                // continue a short read; isUnchanged() detects a shortened file
             }
             progress.sent(piece.position());
             return UnsafeByteOperations.unsafeWrap(piece.flip());
@@ -240,10 +242,10 @@ public final class FileServer {
                 try {
                     close();
                 } catch (IOException e) {
-                    // it was open for reading
+                    // the file was open only for reading
                 }
             }
-            goOn();
+            advance();
             if (wasSent) {
                 progress.done();
             }

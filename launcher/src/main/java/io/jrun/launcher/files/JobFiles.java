@@ -16,16 +16,16 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The files that a job's workers need: the jars and folders of their class path, an executable of the user's own, and what the
- * user has named besides. Listed, not read.
+ * The files that the workers of a job need: the jars and folders of the class path, an executable of the user, and the
+ * files of {@code --stage}. The files are listed, not read.
  *
- * @param trees what agents hear of, in order; the files are numbered through all of them
+ * @param trees the trees that agents know, in order; file numbers continue through all trees
  */
 public record JobFiles(List<Tree> trees) {
-    /** Of a job on this machine. */
+    /** The files of a job on this machine: none are sent. */
     public static final JobFiles NONE = new JobFiles(List.of());
 
-    /** More than that were better packed: each must be looked for on every node. */
+    /** The limit of files. Every node must look for each file, so more files should be packed into one. */
     private static final int MAX_FILES = 100_000;
 
     private static final String ALL_JARS = "/*";
@@ -33,23 +33,23 @@ public record JobFiles(List<Tree> trees) {
     /**
      * A file, or all files of a folder.
      *
-     * @param place where workers look for it, below their working directory; empty if they know it by its whole path
+     * @param place the path below the working directory of the workers; empty if the workers use the absolute path
      */
     public record Tree(Path path, String place, List<Entry> entries) {
         public Tree {
             entries = List.copyOf(entries);
         }
 
-        /** Of all its files. */
+        /** The size of all files of the tree. */
         public long bytes() {
             return entries.stream().mapToLong(Entry::size).sum();
         }
     }
 
     /**
-     * One file as it was when the job began.
+     * One file, with its state when the job began.
      *
-     * @param name below the tree, empty if that is the file
+     * @param name path below the tree, empty if the tree is the file
      */
     public record Entry(Path path, String name, long size, long modifiedMillis, boolean executable) {
         static Entry of(Path path, String name) throws IOException {
@@ -57,7 +57,7 @@ public record JobFiles(List<Tree> trees) {
             return new Entry(path, name, found.size(), found.lastModifiedTime().toMillis(), Files.isExecutable(path));
         }
 
-        /** Whether it is as it was. */
+        /** Whether the file has the same state as when the job began. */
         boolean isUnchanged() throws IOException {
             return equals(of(path, name));
         }
@@ -68,9 +68,9 @@ public record JobFiles(List<Tree> trees) {
     }
 
     /**
-     * Looks for the files of {@code job}.
+     * Lists the files of {@code job}.
      *
-     * @throws UsageException if a folder cannot be read or holds too many files
+     * @throws UsageException if a folder is unreadable or holds too many files
      */
     public static JobFiles of(JobSpec job) {
         try {
@@ -93,7 +93,7 @@ public record JobFiles(List<Tree> trees) {
             }
             case Program.Executable executable -> {
                 Path path = Path.of(executable.path());
-                if (path.startsWith(workingDir)) { // others, as python3, are each node's own
+                if (path.startsWith(workingDir)) { // other programs, such as python3, come from each node
                     add(trees, path, "", false);
                 }
             }
@@ -105,7 +105,7 @@ public record JobFiles(List<Tree> trees) {
         return new JobFiles(trees);
     }
 
-    /** The files by number. */
+    /** All files, by number. */
     public List<Entry> files() {
         return trees.stream().flatMap(tree -> tree.entries().stream()).toList();
     }
@@ -121,7 +121,7 @@ public record JobFiles(List<Tree> trees) {
             trees.add(new Tree(path, place, List.of(Entry.of(path, ""))));
         } else if (Files.isDirectory(path)) {
             trees.add(new Tree(path, place, entries(path, jarsOnly)));
-        } // else a manifest names it in vain, as it may
+        } // else the file does not exist; a manifest may name missing jars
     }
 
     private static List<Entry> entries(Path folder, boolean jarsOnly) throws IOException {

@@ -4,7 +4,10 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import org.jspecify.annotations.Nullable;
 
-/** How many pieces of files may be in memory at once, on their way to all agents. Whoever finds no slot waits in turn. Thread-safe. */
+/**
+ * Limits the number of file pieces in memory that travel to agents. Transfers without a slot wait in a queue.
+ * Thread-safe.
+ */
 final class SendSlots {
     private final Queue<Runnable> waiting = new ArrayDeque<>();
     private final int total;
@@ -15,8 +18,8 @@ final class SendSlots {
         this.total = total;
     }
 
-    /** Calls {@code owner}, which then has a slot: on this thread, or later on the thread of whoever gives one back. */
-    void take(Runnable owner) {
+    /** Calls {@code owner} when it has a slot: on this thread at once, or later on the thread that releases a slot. */
+    void acquire(Runnable owner) {
         synchronized (this) {
             if (taken == total) {
                 waiting.add(owner);
@@ -27,19 +30,19 @@ final class SendSlots {
         owner.run();
     }
 
-    /** Gives a slot back. */
-    void giveBack() {
+    /** Releases a slot. */
+    void release() {
         synchronized (this) {
             taken--;
         }
         for (Runnable next = next(true); next != null; next = next(false)) {
-            next.run(); // may give its slot back at once: calls follow each other instead of nesting
+            next.run(); // the owner may release its slot at once; the loop prevents nested calls
         }
     }
 
     private synchronized @Nullable Runnable next(boolean first) {
         if (first && calling) {
-            return null; // another call of giveBack() sees to it, perhaps further down this stack
+            return null; // another call of release() serves the queue, perhaps further down this stack
         }
         calling = taken < total && !waiting.isEmpty();
         if (!calling) {
@@ -49,12 +52,12 @@ final class SendSlots {
         return waiting.remove();
     }
 
-    /** How many owners wait now. */
+    /** The number of waiting owners. */
     synchronized int waiting() {
         return waiting.size();
     }
 
-    /** How many slots are taken now. */
+    /** The number of used slots. */
     synchronized int taken() {
         return taken;
     }

@@ -4,9 +4,9 @@ import java.util.Locale;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
-/** Says how the sending of files gets on, where it takes long. Thread-safe. */
+/** Prints the progress of transfers that take long. Thread-safe. */
 final class StagingProgress {
-    private static final long PATIENCE_NANOS = 5_000_000_000L;
+    private static final long REPORT_INTERVAL_NANOS = 5_000_000_000L;
     private static final double MEGABYTE = 1e6;
 
     private final Consumer<String> say;
@@ -24,7 +24,7 @@ final class StagingProgress {
         this.nanoTime = nanoTime;
     }
 
-    /** A node has asked for a file of so many bytes; its first, or not. */
+    /** A node has requested a file of {@code size} bytes. {@code isFirst}: this is the first file of the node. */
     synchronized void begin(long size, boolean isFirst) {
         if (nodes == 0) {
             beganAt = nanoTime.getAsLong();
@@ -37,15 +37,15 @@ final class StagingProgress {
     synchronized void sent(int bytes) {
         sent += bytes;
         long now = nanoTime.getAsLong();
-        if (now - saidAt >= PATIENCE_NANOS) {
+        if (now - saidAt >= REPORT_INTERVAL_NANOS) {
             saidAt = now;
             said = true;
             say.accept("sending files to " + nodes() + ": " + megabytes(sent) + " of " + megabytes(total)
-                    + " MB that they have asked for so far");
+                    + " MB requested so far");
         }
     }
 
-    /** A node has all it needs. */
+    /** A node has all its files. */
     synchronized void done() {
         nodesDone++;
         if (said && nodesDone == nodes) {

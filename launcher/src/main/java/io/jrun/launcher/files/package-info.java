@@ -1,6 +1,6 @@
 /**
- * The files that a job's workers need, as this machine has them, and their way to agents that lack some. Entry:
- * {@code JobFiles}.
+ * Lists the files that the workers of a job need, and sends them to agents that lack them. Entry class: {@code
+ * JobFiles}.
  */
 @NullMarked
 package io.jrun.launcher.files;

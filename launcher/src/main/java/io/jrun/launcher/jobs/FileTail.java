@@ -7,7 +7,9 @@ import java.nio.channels.FileChannel;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
-/** Reads a file that grows, from its beginning, each time what has been added. Confined to one thread. */
+/**
+ * Reads a growing file from its beginning: each call reads what was added since the last call. Confined to one thread.
+ */
 final class FileTail {
     private static final int BUFFER_BYTES = 1 << 16;
 
@@ -19,7 +21,7 @@ final class FileTail {
         this.file = file;
     }
 
-    /** Copies what is there by now. */
+    /** Copies what was added since the last call. */
     void copyTo(OutputStream out) throws IOException {
         try (FileChannel channel = FileChannel.open(file)) {
             while (channel.read(buffer.clear(), position) > 0) {
@@ -28,7 +30,7 @@ final class FileTail {
             }
             out.flush();
         } catch (NoSuchFileException e) {
-            // not yet written
+            // the file does not exist yet
         }
     }
 }

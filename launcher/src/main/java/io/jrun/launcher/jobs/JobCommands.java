@@ -25,12 +25,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
-/** Runs one of them. Confined to one thread. */
+/** Runs one command about jobs. Confined to one thread. */
 public final class JobCommands {
-    /** An ended job's exit code, where its launcher was killed and left none. */
+    /** Milliseconds between two polls of the record. */
     private static final long POLL_MILLIS = 50;
 
-    /** A launcher's own affairs after the last worker's end: draining a slow console, its report. */
+    /** The time that a launcher has after the end of the last worker, to finish a slow console and its report. */
     private static final long END_MILLIS = 30_000;
 
     private final CommandContext commandContext;
@@ -38,10 +38,10 @@ public final class JobCommands {
     private final Consumer<String> say;
 
     /**
-     * Commands of a user.
+     * Runs commands of a user.
      *
-     * @param out what was asked for
-     * @param say remarks for people
+     * @param out receives the result
+     * @param say receives notices for the user
      */
     public JobCommands(CommandContext commandContext, OutputStream out, Consumer<String> say) {
         this.commandContext = commandContext;
@@ -50,9 +50,9 @@ public final class JobCommands {
     }
 
     /**
-     * Does what was asked for; returns the exit code.
+     * Runs the command. Returns the exit code.
      *
-     * @throws UsageException in one line, if it cannot be done
+     * @throws UsageException with one line for the user, if the command is impossible
      */
     public int run(JobsRequest request) throws IOException, InterruptedException {
         return switch (request.command()) {
@@ -131,14 +131,14 @@ public final class JobCommands {
             return 0;
         }
         ask(job, now ? "kill" : "cancel");
-        long timeoutOrder = job.record().job().graceMillis() + END_MILLIS;
-        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutOrder);
+        long timeoutMillis = job.record().job().graceMillis() + END_MILLIS;
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
         JobRecordReader reader = new JobRecordReader(job.logs());
         JobRecord record = reader.read();
         while (!record.isOver()) {
             if (System.nanoTime() - deadline >= 0) {
                 throw new UsageException("cancel: " + job.name() + " was told to stop and has not done so within "
-                        + timeoutOrder / 1000 + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
+                        + timeoutMillis / 1000 + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
             }
             TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
             record = reader.read();

@@ -7,7 +7,7 @@ import io.jrun.launcher.report.DryRun;
 import java.util.ArrayList;
 import java.util.List;
 
-/** {@code jrun describe}: all that is known of a job, for people. Stateless. */
+/** {@code jrun describe}: all known facts of a job, for users. Stateless. */
 final class JobDescription {
     static final String LOST = "its launcher is gone and has left no word: killed, or the machine went down";
 

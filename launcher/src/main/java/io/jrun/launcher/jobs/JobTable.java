@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** {@code jrun ps}: a line for each job. Stateless. */
+/** {@code jrun ps}: one line for each job. Stateless. */
 final class JobTable {
     private static final int COMMAND_CHARS = 60;
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss", Locale.ROOT);
@@ -39,19 +39,19 @@ final class JobTable {
         return lines;
     }
 
-    /** A word or two: "running", "exit 0", "SIGTERM (143)", "lost". */
+    /** The state in one or two words: "running", "exit 0", "SIGTERM (143)", "lost". */
     static String state(JobRecord record) {
         return record.state() == JobRecord.State.ENDED
                 ? ExitCodeDescription.brief(record.exitCode())
                 : record.state().name().toLowerCase(Locale.ROOT);
     }
 
-    /** In this machine's zone. */
+    /** A time in the time zone of this machine. */
     static String time(long millis) {
         return TIME.format(Instant.ofEpochMilli(millis).atZone(ZoneId.systemDefault()));
     }
 
-    /** "1:02:03". */
+    /** A duration such as "1:02:03". */
     static String duration(long millis) {
         long seconds = Math.max(0, millis) / 1000;
         return "%d:%02d:%02d".formatted(seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Jobs for machines, on one line. Stateless. */
+/** Jobs as JSON on one line, for programs. Stateless. */
 final class JobsJson {
     private JobsJson() {}
 

@@ -22,7 +22,7 @@ import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** Shows the log files of a job's workers in whole lines, each with its rank and host. Confined to one thread. */
+/** Prints the log files of a job's workers in whole lines, each with its rank and host. Confined to one thread. */
 final class LogReader {
     private static final long POLL_MILLIS = 50;
 
@@ -32,7 +32,7 @@ final class LogReader {
     private final Consumer<String> say;
     private final Map<Path, Lines> files = new LinkedHashMap<>();
 
-    /** @param ranks those to show, empty for all; the lines of a single one are shown as they are */
+    /** @param ranks the ranks to print, empty for all; the lines of a single rank have no prefix */
     LogReader(Entry job, Optional<Set<Integer>> ranks, OutputStream out, Consumer<String> say) {
         this.job = job;
         this.ranks = ranks;
@@ -45,8 +45,8 @@ final class LogReader {
     }
 
     /**
-     * Shows the workers of the last round, all of one rank after the other, each from its process's beginning; with
-     * {@code follow} also what comes, until the job's end.
+     * Prints the output of the last round's workers, rank after rank, each from the beginning of its process. With
+     * {@code follow} also prints new output until the end of the job.
      */
     void read(boolean follow) throws IOException, InterruptedException {
         boolean goOn = follow;
@@ -60,7 +60,7 @@ final class LogReader {
                 lines.show(last);
             }
             if (first) {
-                tellMissing(record);
+                reportMissing(record);
                 first = false;
             }
             if (last) {
@@ -91,8 +91,11 @@ final class LogReader {
         return job.logs().resolve(worker.logFolder());
     }
 
-    /** Each node writes its own ranks' files, and the folder may be shared or not. */
-    private void tellMissing(JobRecord record) {
+    /**
+     * Names the files that are on other hosts: each node writes the files of its own ranks, and the folder need not be
+     * shared.
+     */
+    private void reportMissing(JobRecord record) {
         TreeSet<Integer> missing = new TreeSet<>();
         TreeSet<String> hosts = new TreeSet<>();
         for (Worker worker : record.workers()) {
@@ -107,7 +110,7 @@ final class LogReader {
         }
     }
 
-    /** One file; what comes after its last newline waits for the rest of the line. */
+    /** One file. Text after the last newline waits for the rest of its line. */
     private final class Lines {
         private static final int LONGEST = 1 << 20;
 

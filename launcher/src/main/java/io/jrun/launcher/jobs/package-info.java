@@ -1,5 +1,5 @@
 /**
- * The commands about jobs that run or have run: {@code jrun ps}, {@code describe}, {@code logs}, {@code attach}, {@code
+ * The commands about running and ended jobs: {@code jrun ps}, {@code describe}, {@code logs}, {@code attach}, {@code
  * cancel} and {@code stack}. Entry class: {@code JobCommands}.
  */
 @NullMarked

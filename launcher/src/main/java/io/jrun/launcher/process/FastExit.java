@@ -5,9 +5,9 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
-/** Ends this process at once. */
+/** Ends this process at once, without HotSpot's delay. */
 public final class FastExit {
-    /** Made when first needed: by {@link Prewarm}, or else at the end. */
+    /** Initialised at the first use: by {@link Prewarm}, or else at the end of the process. */
     private static final class Native {
         private static final Linker LINKER = Linker.nativeLinker();
 
@@ -19,7 +19,8 @@ public final class FastExit {
 
     /**
      * Flushes stdout and stderr and ends the process by {@code _exit(2)}. HotSpot's own exit waits up to 300 ms while a
-     * Java thread sits in native code (epoll, accept, waitpid), which a launcher's threads do. Shutdown hooks do not run.
+     * Java thread is in native code (epoll, accept, waitpid), as threads of the launcher are. Shutdown hooks do not
+     * run.
      */
     public static void exit(int code) {
         System.out.flush();
@@ -27,12 +28,12 @@ public final class FastExit {
         try {
             Native.EXIT.invokeExact(code);
         } catch (Throwable e) {
-            // No native access: end the slow way.
+            // Without native access: use the slow exit.
             Runtime.getRuntime().halt(code);
         }
     }
 
-    /** Makes the handle of {@code _exit}, which takes some 15 ms, before it is needed. */
+    /** Makes the handle of {@code _exit} in advance, which takes about 15 ms. */
     static void prepare() {
         var _ = Native.EXIT.type();
     }

@@ -5,19 +5,19 @@ import java.net.StandardProtocolFamily;
 import java.nio.channels.ServerSocketChannel;
 
 /**
- * Does on a second core, while the command line is read, what every job needs a moment later and what takes milliseconds
- * the first time. Nobody waits for it: whoever needs a thing first makes it.
+ * Initialises on a second core what every job needs soon and what takes milliseconds the first time, while the launcher
+ * reads the command line. No thread waits for the prewarming: the thread that first needs a thing makes it.
  */
 public final class Prewarm {
     private Prewarm() {}
 
-    /** Begins, in the background. */
+    /** Begins the prewarming in the background. */
     public static void begin() {
         Thread.ofPlatform().daemon().name("jrun-head-start").start(Prewarm::run);
     }
 
     private static void run() {
-        var _ = ClassLoader.getSystemResource("in-no-jar"); // opens all of them, as gRPC's and protobuf's searches do
+        var _ = ClassLoader.getSystemResource("in-no-jar"); // opens all jars, as the searches of gRPC and protobuf do
         var _ = "%d".formatted(0); // protobuf formats its version
         openSocket();
         FastExit.prepare();
@@ -28,7 +28,7 @@ public final class Prewarm {
         try {
             ServerSocketChannel.open(StandardProtocolFamily.UNIX).close();
         } catch (IOException e) {
-            // Whoever needs one says so.
+            // The code that needs a socket reports the error.
         }
     }
 }

@@ -6,14 +6,15 @@ import java.util.function.Consumer;
 import sun.misc.Signal;
 import sun.misc.SignalHandler;
 
-/** Takes the signals of {@link StopSignal} for the job. The JDK has no other API for them than sun.misc's. */
+/** Handles the signals of {@link StopSignal} for the job. The JDK's only API for signals is sun.misc. */
 public final class SignalHandlers {
     private SignalHandlers() {}
 
     /**
-     * From now on each signal in {@code signals} goes to {@code receiver}, on a thread of the JVM's; the others of {@link
-     * StopSignal} are ignored. Ctrl-Z and its kin keep their meaning: they stop jrun, and its job goes on. HUP, INT and
-     * TERM that were ignored when jrun started (nohup, a shell's background job) stay so: HotSpot takes no handler then.
+     * Sends each signal in {@code signals} to {@code receiver}, on a thread of the JVM. The other signals of {@link
+     * StopSignal} are ignored. Ctrl-Z and other job control signals keep their effect: they stop jrun, and the job
+     * continues. HUP, INT and TERM that were ignored when jrun started (nohup, a background job of a shell) stay
+     * ignored, because HotSpot then installs no handler.
      */
     public static void install(Set<StopSignal> signals, Consumer<StopSignal> receiver) {
         for (StopSignal signal : StopSignal.values()) {

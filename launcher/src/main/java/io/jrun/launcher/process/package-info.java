@@ -1,7 +1,6 @@
 /**
- * jrun's own process: how it starts, the signals it takes and how it ends. Entry classes: {@link
- * io.jrun.launcher.process.Prewarm}, {@code SignalHandlers} and {@link
- * io.jrun.launcher.process.FastExit}.
+ * The start, the signals and the end of jrun's own process. Entry classes: {@link io.jrun.launcher.process.Prewarm},
+ * {@code SignalHandlers} and {@link io.jrun.launcher.process.FastExit}.
  */
 @NullMarked
 package io.jrun.launcher.process;

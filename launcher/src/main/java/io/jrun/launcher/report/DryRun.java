@@ -6,14 +6,14 @@ import io.jrun.launcher.layout.Placement;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The rank map as a table for people. Stateless. */
+/** Prints the rank map as a table. Stateless. */
 public final class DryRun {
     private DryRun() {}
 
     /**
-     * A line for each rank under a line of headings.
+     * Returns a line of headings and one line for each rank.
      *
-     * @param commands by rank
+     * @param commands the commands, by rank
      */
     public static List<String> table(List<Placement> placements, List<List<String>> commands) {
         int hostWidth = width("NODE", placements.stream().map(Placement::host).toList());
@@ -30,9 +30,9 @@ public final class DryRun {
     }
 
     /**
-     * How the nodes may come and go, if they may.
+     * Returns how many nodes the job may have, if the number may change.
      *
-     * @param standingBy hosts without ranks at the beginning
+     * @param standingBy hosts without ranks at the start
      */
     public static List<String> nodes(NodePolicy policy, List<String> standingBy) {
         List<String> lines = new ArrayList<>();
@@ -46,7 +46,7 @@ public final class DryRun {
         return lines;
     }
 
-    /** What nodes that lack it would be sent, a line for each file or folder. */
+    /** Returns one line for each file or folder that jrun sends to nodes that lack it. */
     public static List<String> files(JobFiles files) {
         List<String> lines = new ArrayList<>();
         for (JobFiles.Tree tree : files.trees()) {
@@ -65,7 +65,7 @@ public final class DryRun {
         return texts.stream().mapToInt(String::length).reduce(heading.length(), Math::max);
     }
 
-    /** A command as one could type it. */
+    /** Returns a command as a user types it in a shell. */
     public static String quoted(List<String> command) {
         return String.join(" ", command.stream().map(DryRun::quoted).toList());
     }

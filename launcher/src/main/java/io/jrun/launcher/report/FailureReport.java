@@ -16,11 +16,11 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 
-/** What the user reads on stderr when a job did not succeed: the first failure, told once, and where to read on. */
+/** The report of a failed job on stderr: the first failure, once, and where to find more. */
 public final class FailureReport {
     private static final int MAX_STACK_LINES = 40;
 
-    /** The state of one rank mostly explains that of the others. */
+    /** The limit of listed ranks that have not joined. The state of one rank usually explains the others. */
     private static final int MAX_NOT_JOINED = 16;
 
     private static final int KILLED = 128 + 9;
@@ -38,15 +38,18 @@ public final class FailureReport {
     }
 
     /**
-     * The lines of the report, empty if the job succeeded.
+     * Returns the lines of the report, empty if the job succeeded.
      *
-     * @param jobLogs the job's log folder
+     * @param jobLogs the log folder of the job
      */
     public static List<String> of(JobOutcome outcome, Path jobLogs) {
         return new FailureReport(jobLogs, _ -> false).of(outcome);
     }
 
-    /** The same for a console that has shown what workers wrote on stderr: a stack that is there already is not told again. */
+    /**
+     * Returns the report for a console that has shown the workers' stderr. The report does not repeat a stack that the
+     * console has shown.
+     */
     public static List<String> ofShown(JobOutcome outcome, Path jobLogs, ConsoleSettings console) {
         return new FailureReport(jobLogs, end -> console.showsStderr(end.rank(), end.localRank())).of(outcome);
     }
@@ -73,7 +76,7 @@ public final class FailureReport {
 
     private void stopped(String what, JobOutcome outcome) {
         lines.add("jrun: " + what + " (exit code " + outcome.exitCode() + ")");
-        told(outcome);
+        failureBroadcast(outcome);
         notJoined(outcome.ends());
         others(outcome.ends());
         if (!outcome.ends().isEmpty()) {
@@ -81,11 +84,12 @@ public final class FailureReport {
         }
     }
 
-    /** One node tells itself. */
-    private void told(JobOutcome outcome) {
+    /** The report is about this failure of a worker. */
+    private void failureBroadcast(JobOutcome outcome) {
         outcome.told()
-                .filter(told -> told.millis().size() + told.silent().size() > 1)
-                .ifPresent(told -> lines.add("  " + told.words()));
+                .filter(broadcast ->
+                        broadcast.millis().size() + broadcast.silent().size() > 1)
+                .ifPresent(broadcast -> lines.add("  " + broadcast.words()));
     }
 
     private void failed(WorkerResult end, JobOutcome outcome) {
@@ -93,7 +97,7 @@ public final class FailureReport {
         if (outcome.restarts() > 0) {
             lines.add("  the job was restarted " + times(outcome.restarts()) + " before");
         }
-        told(outcome);
+        failureBroadcast(outcome);
         end.error().ifPresent(error -> error(end, error));
         if (end.oomKilled()) {
             lines.add("  " + OOM_ADVICE);
@@ -106,7 +110,7 @@ public final class FailureReport {
             fileTail.forEach(line -> lines.add("    | " + line));
         }
         end.artifacts().forEach(path -> lines.add("  it left " + path));
-        if (end.notJoined().isEmpty()) { // it may have failed because others have not joined
+        if (end.notJoined().isEmpty()) { // the rank may have failed because others have not joined
             notJoined(outcome.ends());
         }
         others(outcome.ends().stream()
@@ -118,14 +122,17 @@ public final class FailureReport {
         }
     }
 
-    /** Only then ranks have left dumps that tell more than their stacks. */
+    /** Whether the failure was in a collective. Only then do dumps of ranks say more than their stacks. */
     private static boolean failedInACollective(WorkerResult end) {
         return end.error()
                 .filter(error -> error.message().lines().limit(1).anyMatch(line -> line.contains("CommException")))
                 .isPresent();
     }
 
-    /** Names the ranks that the others waited for in {@code Distributed.init()}. Where no rank has joined, nobody waited. */
+    /**
+     * Names the ranks for which other ranks waited in {@code Distributed.init()}. If no rank has joined, no rank
+     * waited.
+     */
     private void notJoined(List<WorkerResult> ends) {
         List<WorkerResult> missing =
                 ends.stream().filter(end -> !end.notJoined().isEmpty()).toList();
@@ -172,20 +179,22 @@ public final class FailureReport {
         }
     }
 
-    /** A JVM prints on stderr what the error record says as well; once is enough. */
+    /**
+     * Removes the exception from the last lines: a JVM prints on stderr the exception that the error record has too.
+     */
     private static List<String> tailBesidesTheStack(WorkerResult end) {
-        Set<String> told = new HashSet<>();
+        Set<String> shown = new HashSet<>();
         end.error().ifPresent(error -> {
-            error.message().lines().forEach(told::add);
-            error.stack().lines().forEach(told::add);
+            error.message().lines().forEach(shown::add);
+            error.stack().lines().forEach(shown::add);
         });
         return end.stderrTail().stream()
-                .filter(line -> !told.contains(line))
-                .filter(line -> told.isEmpty() || !line.startsWith("Exception in thread "))
+                .filter(line -> !shown.contains(line))
+                .filter(line -> shown.isEmpty() || !line.startsWith("Exception in thread "))
                 .toList();
     }
 
-    /** Ranks that ended in the same way share one line. */
+    /** Reports the other ranks. Ranks that ended in the same way share one line. */
     private void others(List<WorkerResult> ends) {
         Map<String, NavigableSet<Integer>> groups = new LinkedHashMap<>();
         for (WorkerResult end : ends) {
@@ -202,10 +211,10 @@ public final class FailureReport {
                 .map(record -> ", " + record.message().lines().findFirst().orElse(""))
                 .orElse("");
         String how = ExitCodeDescription.brief(end.exitCode()) + (end.oomKilled() ? ", out of memory" : "");
-        return how + (end.afterStop() ? " after being told to stop" : "") + error;
+        return how + (end.afterStop() ? " after the stop signal" : "") + error;
     }
 
-    /** "rank 3", or "3 ranks (0-1, 5)". */
+    /** Formats ranks: "rank 3", or "3 ranks (0-1, 5)". */
     public static String ranks(NavigableSet<Integer> ranks) {
         if (ranks.size() == 1) {
             return "rank " + ranks.first();
@@ -231,7 +240,7 @@ public final class FailureReport {
         }
     }
 
-    /** The attempt's if it is the same for all whose files are known, else the job's. */
+    /** The folder of the attempt if all known files are in it, else the folder of the job. */
     private Path folderOf(List<WorkerResult> ends) {
         List<Path> attempts = ends.stream()
                 .map(WorkerResult::logFolder)

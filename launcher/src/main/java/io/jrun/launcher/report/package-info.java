@@ -1,5 +1,5 @@
 /**
- * Tells people and machines what became of a job. Entry class: {@code FailureReport}.
+ * Reports the result of a job to users and programs. Entry class: {@code FailureReport}.
  */
 @NullMarked
 package io.jrun.launcher.report;

@@ -63,7 +63,7 @@ public final class SrunAgentLauncher implements AgentLauncher {
     }
 
     @Override
-    public List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken invitation) {
+    public List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken token) {
         Map<Integer, List<Integer>> byGroup = new TreeMap<>();
         for (int node : nodes) {
             byGroup.computeIfAbsent(allocation.hetGroups().getOrDefault(hosts.get(node), 0), _ -> new ArrayList<>())
@@ -72,7 +72,7 @@ public final class SrunAgentLauncher implements AgentLauncher {
         List<Start> starts = new ArrayList<>();
         byGroup.forEach((group, members) -> {
             List<String> choice = allocation.hetGroups().isEmpty() ? List.of() : List.of("--het-group=" + group);
-            starts.add(new Start("srun", members, command(choice, members, hosts, invitation)));
+            starts.add(new Start("srun", members, command(choice, members, hosts, token)));
         });
         return starts;
     }
@@ -81,7 +81,7 @@ public final class SrunAgentLauncher implements AgentLauncher {
      * Starts srun in a session of its own, because Ctrl-C is for jrun only. A signal would make srun kill agents and
      * workers at once. An srun whose agents have joined therefore gets no signal, and ends after its agents.
      */
-    private List<String> command(List<String> group, List<Integer> members, List<String> hosts, JoinToken invitation) {
+    private List<String> command(List<String> group, List<Integer> members, List<String> hosts, JoinToken token) {
         List<String> names = members.stream().map(hosts::get).toList();
         List<String> command = new ArrayList<>(List.of("setsid", "env"));
         NOT_FOR_AGENTS.forEach(variable -> command.addAll(List.of("-u", variable)));
@@ -95,12 +95,12 @@ public final class SrunAgentLauncher implements AgentLauncher {
         }
         command.addAll(List.of("--nodes=" + names.size(), "--ntasks=" + names.size()));
         command.add("--nodelist=" + String.join(",", names));
-        command.addAll(List.of("sh", "-c", script(members, hosts, invitation), allocation.jrun()));
+        command.addAll(List.of("sh", "-c", script(members, hosts, token), allocation.jrun()));
         return command;
     }
 
     /** The script of all tasks. Each task finds its node in Slurm's variables. */
-    private static String script(List<Integer> members, List<String> hosts, JoinToken invitation) {
+    private static String script(List<Integer> members, List<String> hosts, JoinToken token) {
         StringBuilder script = new StringBuilder("case $SLURMD_NODENAME in ");
         for (int node : members) {
             script.append(hosts.get(node))
@@ -109,9 +109,7 @@ public final class SrunAgentLauncher implements AgentLauncher {
                     .append(";; ");
         }
         script.append("esac; exec \"$0\"");
-        invitation
-                .words("$node")
-                .forEach(word -> script.append(" \"").append(word).append('"'));
+        token.words("$node").forEach(word -> script.append(" \"").append(word).append('"'));
         return script.toString();
     }
 }

@@ -41,12 +41,10 @@ public final class SshAgentLauncher implements AgentLauncher {
     }
 
     @Override
-    public List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken invitation) {
+    public List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken token) {
         return nodes.stream()
                 .map(node -> new Start(
-                        hosts.get(node),
-                        List.of(node),
-                        command(hosts.get(node), invitation.words(JoinToken.node(node)))))
+                        hosts.get(node), List.of(node), command(hosts.get(node), token.words(JoinToken.node(node)))))
                 .toList();
     }
 

@@ -57,7 +57,7 @@ class DoctorTest {
 
     @Test
     void anInstallationWithoutARuntimeIsAProblem() throws IOException, InterruptedException {
-        List<CheckResult> findings = new BackendsCheck(folder).look();
+        List<CheckResult> findings = new BackendsCheck(folder).run();
         assertThat(findings.getLast().state()).isEqualTo(State.PROBLEM);
         assertThat(findings.getLast().text()).contains("BackendCheck");
     }

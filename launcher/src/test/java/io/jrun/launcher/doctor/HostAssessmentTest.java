@@ -97,11 +97,12 @@ class HostAssessmentTest {
         Status secret =
                 Status.UNAVAILABLE.withCause(new SSLHandshakeException("General OpenSslEngine problem", stranger));
         assertThat(findings.unreachable("h1", secret).text())
-                .isEqualTo("is there, but refuses this jrun: it was started with another secret; give the --secret-file"
-                        + " that 'jrun agent' was given");
+                .isEqualTo(
+                        "is running, but refuses this jrun: it was started with another secret; give the --secret-file"
+                                + " that 'jrun agent' was given");
         assertThat(findings.unreachable("h1", Status.UNAUTHENTICATED.withDescription("no token"))
                         .text())
-                .isEqualTo("is there, but refuses: no token");
+                .isEqualTo("is running, but refuses: no token");
         Status noTls = Status.UNAVAILABLE.withCause(new SSLException("not an SSL/TLS record"));
         assertThat(findings.unreachable("h1", noTls).text())
                 .startsWith(
@@ -114,9 +115,9 @@ class HostAssessmentTest {
 
     @Test
     void aWayThatIsClosedOrMuchSlowerThanTheOthersIsAProblem() {
-        List<HostAssessment.Way> ways = new ArrayList<>();
+        List<HostAssessment.HostConnection> connections = new ArrayList<>();
         for (double speed : new double[] {1e9, 1.1e9, 0.9e9, 0.2e9}) {
-            ways.add(new HostAssessment.Way(
+            connections.add(new HostAssessment.HostConnection(
                     "h1",
                     "h2",
                     "32768-60999",
@@ -125,12 +126,12 @@ class HostAssessmentTest {
                             .setBytesPerSecond(speed)
                             .build()));
         }
-        ways.add(new HostAssessment.Way(
+        connections.add(new HostAssessment.HostConnection(
                 "h1",
                 "h3",
                 "32768-60999",
                 Measurement.newBuilder().setError("No route to host").build()));
-        List<CheckResult> found = HostAssessment.ways(ways);
+        List<CheckResult> found = HostAssessment.connections(connections);
         assertThat(found.stream().map(CheckResult::state))
                 .containsExactly(State.OK, State.OK, State.OK, State.PROBLEM, State.PROBLEM);
         assertThat(found.getFirst().text()).isEqualTo("0.12 ms there and back, 8.00 Gbit/s over TLS");

@@ -101,26 +101,26 @@ class FileServerTest {
         public void onCompleted() {}
     }
 
-    private FileServer jobControlServer(SendSlots slots) throws IOException {
+    private FileServer fileServer(SendSlots slots) throws IOException {
         return new FileServer(JobFiles.of(new Requests(folder).run("--stage=words", "sh")), _ -> {}, slots);
     }
 
-    private Asking visit(FileServer jobControlServer) throws InterruptedException {
+    private Asking connect(FileServer fileServer) throws InterruptedException {
         ManagedChannel channel = NettyChannelBuilder.forAddress(
                         server.getListenSockets().getFirst())
                 .usePlaintext()
                 .build();
         channels.add(channel);
-        FileServer.Visitor visitor = jobControlServer.visitor();
-        AgentGrpc.newStub(channel).files(visitor);
-        visitor.begin(CLAIM);
+        FileServer.AgentTransfer transfer = fileServer.beginTransfer();
+        AgentGrpc.newStub(channel).files(transfer);
+        transfer.begin(CLAIM);
         return Objects.requireNonNull(asking.poll(30, TimeUnit.SECONDS));
     }
 
     @Test
     void deskAnswersWithPiecesAndHashesOfTheJobsFilesAlone() throws Exception {
         Files.writeString(folder.resolve("words"), "0123456789");
-        Asking agent = visit(jobControlServer(new SendSlots(1)));
+        Asking agent = connect(fileServer(new SendSlots(1)));
         assertThat(agent.read().getJob()).isEqualTo(CLAIM);
         agent.ask(FileRequest.newBuilder().setDigest(true));
         assertThat(agent.read().getSha256()).isEqualTo(ByteString.copyFrom(Sha256.of(folder.resolve("words"))));
@@ -146,10 +146,10 @@ class FileServerTest {
         new Random(1).nextBytes(words);
         Files.write(folder.resolve("words"), words);
         SendSlots slots = new SendSlots(5);
-        FileServer jobControlServer = jobControlServer(slots);
+        FileServer fileServer = fileServer(slots);
         List<Asking> agents = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
-            Asking agent = visit(jobControlServer);
+            Asking agent = connect(fileServer);
             for (int piece = 0; piece < pieces; piece++) {
                 agent.ask(FileRequest.newBuilder()
                         .setOffset((long) piece * PIECE_BYTES)

@@ -84,7 +84,7 @@ class JobFilesTest {
         progress.done();
         assertThat(said)
                 .containsExactly(
-                        "sending files to 2 nodes: 3.0 of 6.0 MB that they have asked for so far",
+                        "sending files to 2 nodes: 3.0 of 6.0 MB requested so far",
                         "sent 6.0 MB of files to 2 nodes in 9 s");
     }
 }

@@ -41,7 +41,7 @@ class ExitIT extends RealJobs {
         assertThat(result.err())
                 .containsPattern("jrun: first failure: rank 1 on \\S+ exited with code 42 \\(pid \\d+, after")
                 .contains("    | broken")
-                .contains("  2 ranks (0, 2): SIGTERM (143) after being told to stop")
+                .contains("  2 ranks (0, 2): SIGTERM (143) after the stop signal")
                 .contains("  logs: " + jrun.logs() + "/attempt-0/rank-0001");
     }
 
@@ -92,7 +92,7 @@ class ExitIT extends RealJobs {
                 "trap '' TERM; [ $RANK = 0 ] && { while [ ! -e ready ]; do sleep 0.05; done; exit 3; };"
                         + " : > ready; while :; do sleep 0.1; done");
         assertThat(result.exitCode()).isEqualTo(3);
-        assertThat(result.err()).contains("rank 1: SIGKILL (137) after being told to stop");
+        assertThat(result.err()).contains("rank 1: SIGKILL (137) after the stop signal");
     }
 
     @Test

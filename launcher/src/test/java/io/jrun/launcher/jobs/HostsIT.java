@@ -346,9 +346,10 @@ class HostsIT extends RealJobs {
         Path secret = Files.writeString(folder.resolve("other"), "another secret of enough bytes\n");
         Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
         assertThat(doctor("--secret-file=" + secret))
-                .anySatisfy(line -> assertThat(line)
-                        .startsWith(
-                                "problem h1 agent is there, but refuses this jrun: it was started with another secret"))
+                .anySatisfy(
+                        line -> assertThat(line)
+                                .startsWith(
+                                        "problem h1 agent is running, but refuses this jrun: it was started with another secret"))
                 .noneMatch(line -> line.contains("h1 agent") && line.contains("running there"));
     }
 }

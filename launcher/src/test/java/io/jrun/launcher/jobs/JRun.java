@@ -220,11 +220,11 @@ final class JRun {
     }
 
     /** Polls, since another process is waited for. */
-    static void waitFor(BooleanSupplier condition, Duration timeoutOrder, Supplier<String> what) {
-        long deadline = System.nanoTime() + timeoutOrder.toNanos();
+    static void waitFor(BooleanSupplier condition, Duration timeout, Supplier<String> what) {
+        long deadline = System.nanoTime() + timeout.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - deadline >= 0) {
-                throw new AssertionError("not within " + timeoutOrder + ": " + what.get());
+                throw new AssertionError("not within " + timeout + ": " + what.get());
             }
             try {
                 TimeUnit.MILLISECONDS.sleep(10);

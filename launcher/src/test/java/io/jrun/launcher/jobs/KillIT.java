@@ -110,7 +110,7 @@ class KillIT extends RealJobs {
         job.signal("TERM");
         Result result = job.await();
         assertThat(result.exitCode()).isEqualTo(143);
-        assertThat(result.err()).contains("2 ranks (0-1): SIGKILL (137) after being told to stop");
+        assertThat(result.err()).contains("2 ranks (0-1): SIGKILL (137) after the stop signal");
     }
 
     /** Ends a standing agent, which has to leave {@code agentExitCode}, under a job; what the job's launcher left. */

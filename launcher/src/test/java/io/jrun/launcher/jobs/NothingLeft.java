@@ -28,8 +28,7 @@ final class NothingLeft implements BeforeAllCallback, AfterAllCallback {
         }
     }
 
-    static void check(Leftovers leftovers, Duration timeoutOrder) {
-        JRun.waitFor(
-                () -> leftovers.find().isEmpty(), timeoutOrder, () -> "nothing left behind; found " + leftovers.find());
+    static void check(Leftovers leftovers, Duration timeout) {
+        JRun.waitFor(() -> leftovers.find().isEmpty(), timeout, () -> "nothing left behind; found " + leftovers.find());
     }
 }

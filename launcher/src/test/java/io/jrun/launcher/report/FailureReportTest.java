@@ -35,7 +35,7 @@ class FailureReportTest {
                         "jrun: first failure: rank 1 on node1 exited with code 1 (pid 1001, after 1.3 s)",
                         "  java.lang.IllegalStateException: boom",
                         "  \tat app.Main.main(Main.java:7)",
-                        "  rank 0: SIGTERM (143) after being told to stop",
+                        "  rank 0: SIGTERM (143) after the stop signal",
                         "  logs: /logs/run/attempt-0/rank-0001");
     }
 
@@ -121,7 +121,7 @@ class FailureReportTest {
         assertThat(report(Optional.of(cause), Ends.stopped(1, 137)))
                 .containsExactly(
                         "jrun: first failure: rank 1 on node2 (pid 7) has given no sign of life for 5 s (exit code 75)",
-                        "  rank 1: SIGKILL (137) after being told to stop",
+                        "  rank 1: SIGKILL (137) after the stop signal",
                         "  logs: /logs/run/attempt-0");
     }
 
@@ -135,9 +135,8 @@ class FailureReportTest {
         }
         ends[9] = Ends.stopped(9, 143);
         assertThat(failed(first, ends))
-                .contains(
-                        "  8 ranks (1-8): exit 1 after being told to stop, io.jrun.comm.CommException: rank 0 was lost")
-                .contains("  rank 9: SIGTERM (143) after being told to stop");
+                .contains("  8 ranks (1-8): exit 1 after the stop signal, io.jrun.comm.CommException: rank 0 was lost")
+                .contains("  rank 9: SIGTERM (143) after the stop signal");
     }
 
     @Test
@@ -212,7 +211,7 @@ class FailureReportTest {
         assertThat(report(Optional.of(new StopCause.Signalled(StopSignal.INT)), Ends.stopped(0, 130)))
                 .containsExactly(
                         "jrun: stopped by SIGINT (exit code 130)",
-                        "  rank 0: SIGINT (130) after being told to stop",
+                        "  rank 0: SIGINT (130) after the stop signal",
                         "  logs: /logs/run/attempt-0");
         assertThat(report(Optional.of(new StopCause.TimedOut()), Ends.stopped(0, 143)))
                 .startsWith("jrun: the job took longer than --timeout allows and was stopped (exit code 124)");

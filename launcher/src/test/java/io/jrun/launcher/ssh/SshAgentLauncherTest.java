@@ -13,12 +13,12 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class SshAgentLauncherTest {
     private final SshAgentLauncher ssh = new SshAgentLauncher(List.of("-p", "2222"), "/opt/my jrun", "/opt/home");
-    private final JoinToken invitation =
+    private final JoinToken token =
             new JoinToken(List.of(new LauncherAddress("10.0.0.1", 7), new LauncherAddress("fd00::1", 7)), "the secret");
 
     @Test
     void eachHostHasOneSsh() {
-        List<Start> starts = ssh.plan(List.of("h1", "h2"), List.of(0, 1), invitation);
+        List<Start> starts = ssh.plan(List.of("h1", "h2"), List.of(0, 1), token);
         assertThat(starts).extracting(Start::name).containsExactly("h1", "h2");
         assertThat(starts).extracting(Start::nodes).containsExactly(List.of(0), List.of(1));
         List<String> command = starts.get(1).command();
