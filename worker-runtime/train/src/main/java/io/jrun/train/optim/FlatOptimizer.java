@@ -165,8 +165,8 @@ public final class FlatOptimizer implements AutoCloseable {
                 flatten();
                 flats.forEach(flat -> flat.members().forEach(member -> requireState(flat, member, state)));
                 flats.forEach(flat -> flat.members().forEach(member -> {
-                    views(flat, member).forEach((name, tensor) -> tensor.copy_(state.get(member.name() + "." + name)));
-                    member.setSteps(state.get(member.name() + "." + STEP).item_long());
+                    views(flat, member).forEach((name, tensor) -> tensor.copy_(require(state, member, name)));
+                    member.setSteps(require(state, member, STEP).item_long());
                 }));
             }
         }
@@ -177,16 +177,21 @@ public final class FlatOptimizer implements AutoCloseable {
         Map<String, Tensor> wanted = new LinkedHashMap<>(views(flat, member));
         wanted.put(STEP, scalar(0));
         wanted.forEach((name, tensor) -> {
-            String full = member.name() + "." + name;
-            Tensor saved = state.get(full);
-            if (saved == null) {
-                throw new IllegalArgumentException("the optimizer state lacks '" + full + "'");
-            }
+            Tensor saved = require(state, member, name);
             if (!describe(saved).equals(describe(tensor))) {
-                throw new IllegalArgumentException("optimizer state '" + full + "' is " + describe(saved)
-                        + "; this optimizer needs " + describe(tensor));
+                throw new IllegalArgumentException("optimizer state '" + member.name() + "." + name + "' is "
+                        + describe(saved) + "; this optimizer needs " + describe(tensor));
             }
         });
+    }
+
+    private static Tensor require(Map<String, Tensor> state, FlatParameter member, String name) {
+        String full = member.name() + "." + name;
+        Tensor saved = state.get(full);
+        if (saved == null) {
+            throw new IllegalArgumentException("the optimizer state lacks '" + full + "'");
+        }
+        return saved;
     }
 
     private Map<String, Tensor> views(FlatParameters flat, FlatParameter member) {

@@ -12,13 +12,13 @@ import org.bytedeco.pytorch.TensorType;
 import org.bytedeco.pytorch.Type;
 
 /** libtorch's fused optimizer kernels. The presets have no method for these operators; the dispatcher finds them by name. */
-enum FusedKernel {
-    ADAMW("aten::_fused_adamw_"),
-    SGD("aten::_fused_sgd_");
+final class FusedKernel {
+    static final FusedKernel ADAMW = new FusedKernel("aten::_fused_adamw_");
+    static final FusedKernel SGD = new FusedKernel("aten::_fused_sgd_");
 
     private final OperatorHandle operator;
 
-    FusedKernel(String name) {
+    private FusedKernel(String name) {
         operator = Dispatcher.singleton().findSchemaOrThrow(name, "");
         operator.retainReference();
     }
