@@ -225,24 +225,24 @@ public interface BufferCollectives extends MemoryCollectives {
                 memory("allToAllV", input), outgoing, memory("allToAllV", output), incoming, input.type());
     }
 
-    /** Sends the elements to one rank as a message of tag 0, see {@link MemoryCollectives#send}. */
+    /** Sends elements in host memory to one rank as a message of tag 0, see {@link MemoryCollectives#send}. */
     default void send(Buffer buffer, int destination) {
-        send(memory("send", buffer), buffer.type(), buffer.count(), destination);
+        send(hostMemory("send", buffer), buffer.type(), buffer.count(), destination);
     }
 
     /** Asynchronous {@link #send(Buffer, int)}. */
     default Work sendAsync(Buffer buffer, int destination) {
-        return sendAsync(memory("send", buffer), buffer.type(), buffer.count(), destination);
+        return sendAsync(hostMemory("send", buffer), buffer.type(), buffer.count(), destination);
     }
 
-    /** Receives the next message of tag 0 of {@code source}, of this type and count. */
+    /** Receives the next message of tag 0 of {@code source}, of this type and count, in host memory. */
     default void recv(Buffer buffer, int source) {
-        recv(memory("recv", buffer), buffer.type(), buffer.count(), source);
+        recv(hostMemory("recv", buffer), buffer.type(), buffer.count(), source);
     }
 
     /** Asynchronous {@link #recv(Buffer, int)}. */
     default Work recvAsync(Buffer buffer, int source) {
-        return recvAsync(memory("recv", buffer), buffer.type(), buffer.count(), source);
+        return recvAsync(hostMemory("recv", buffer), buffer.type(), buffer.count(), source);
     }
 
     /** {@code whole} has one block as long as {@code block} for each rank. */
@@ -284,6 +284,16 @@ public interface BufferCollectives extends MemoryCollectives {
     private @Nullable MemorySegment memory(String operation, @Nullable Buffer buffer, int root) {
         Buffer used = atRoot(buffer, root);
         return used == null ? null : memory(operation, used);
+    }
+
+    private static MemorySegment hostMemory(String operation, Buffer buffer) {
+        if (!buffer.device().isCpu()) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    operation + ": the buffer is on the device " + buffer.device()
+                            + ", but messages use host memory. Copy the elements to host memory.");
+        }
+        return buffer.memory();
     }
 
     /** The memory of a buffer whose device the group can use. */

@@ -4,26 +4,44 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/** An asynchronous operation. The caller leaves its buffers alone until it is done. Thread-safe. */
+/**
+ * An asynchronous operation. The program does not touch the buffers until the operation is done. Thread-safe.
+ *
+ * <p>An operation on host memory is done when {@link #await()} returns. An operation on device memory runs on a stream of the
+ * backend, after everything that the default stream of the device held when the program called the operation. What the
+ * program queues on its own stream after {@link #awaitOn} runs after the operation; the host need not wait.
+ */
 public interface Work {
     /**
-     * Waits until the operation is done; it has a deadline of its own, so this ends.
+     * Waits on the host until the operation is done, also an operation on device memory. The operation has a deadline, so the
+     * wait ends.
      *
-     * @throws CommException why it failed; USAGE in a continuation of {@link #future()} that would wait for itself
+     * @throws CommException why the operation failed; USAGE in a continuation of {@link #future()} that would wait for itself
      */
     void await();
 
     /**
-     * Waits no longer than {@code timeout}.
+     * As {@link #await()}, but not longer than {@code timeout}.
      *
-     * @throws CommException why it failed; COLLECTIVE_TIMEOUT if it still runs, which does not end it
+     * @throws CommException why the operation failed; COLLECTIVE_TIMEOUT if the operation still runs, which does not end it
      */
     void await(Duration timeout);
 
-    /** Whether it has succeeded or failed. */
+    /**
+     * Lets {@code stream} wait for the operation: what the program queues on the stream afterwards sees the results. Waits on
+     * the host only until the operation is on the backend's stream. For an operation on host memory the same as
+     * {@link #await()}. An operation on device memory that fails later poisons the group; its results are then undefined.
+     *
+     * @throws CommException why the operation failed; USAGE if the stream is of another device than the buffers
+     */
+    default void awaitOn(DeviceStream stream) {
+        await();
+    }
+
+    /** Whether the operation has succeeded or failed. */
     boolean isDone();
 
-    /** Why it failed; empty while it runs and after success. */
+    /** Why the operation failed; empty while the operation runs and after success. */
     Optional<Throwable> exception();
 
     /**

@@ -3,6 +3,7 @@ package io.jrun.comm.backend;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The data plane of one process group on one rank.
@@ -25,6 +26,18 @@ public interface Backend extends AutoCloseable {
      * @throws CommException PEER_LOST, COLLECTIVE_TIMEOUT, COLLECTIVE_MISMATCH, SYSTEM, or the cause that poisoned the group
      */
     void run(Call call);
+
+    /**
+     * Begins an operation on device memory, which {@link DeviceOperation#enqueue} queues later. Called by a thread of the
+     * program, at any time.
+     *
+     * @param input of the call; {@link MemorySegment#NULL} if this rank has none
+     * @param output of the call; {@link MemorySegment#NULL} if this rank has none
+     * @return null if the operation is to be run by {@link #run}, since its buffers are host memory
+     */
+    default @Nullable DeviceOperation onDevice(MemorySegment input, MemorySegment output) {
+        return null;
+    }
 
     /**
      * Collective: memory of {@code call.count()} bytes, zeroed and 64-byte aligned, that this backend moves with the fewest

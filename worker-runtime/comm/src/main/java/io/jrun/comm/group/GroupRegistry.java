@@ -192,7 +192,7 @@ public final class GroupRegistry implements ControlListener {
     }
 
     private synchronized BackendFactory factory(int groupSize, String backend) {
-        if (groupSize == 1 && !usesDevices.computeIfAbsent(backend, Backends::usesDevices)) {
+        if (groupSize == 1 && !usesDevices(backend)) {
             return SOLO;
         }
         BackendFactory current = factories.get(backend);
@@ -201,6 +201,11 @@ public final class GroupRegistry implements ControlListener {
             factories.put(backend, current);
         }
         return current;
+    }
+
+    /** Whether this process can use the backend, and the backend uses memory of devices other than the CPU. */
+    synchronized boolean usesDevices(String backend) {
+        return usesDevices.computeIfAbsent(backend, Backends::usesDevices);
     }
 
     private BackendFactory create(String backend) {

@@ -10,12 +10,14 @@ import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.DeviceOperation;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.Scratch;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.message.Inbox;
+import io.jrun.comm.operation.DeviceWork;
 import io.jrun.comm.operation.OperationQueue;
 import io.jrun.comm.operation.OperationRequest;
 import io.jrun.comm.operation.PendingOperations;
@@ -47,6 +49,7 @@ final class GroupRuntime {
     private final Call collective = Call.blank();
     private final Scratch scratch = new Scratch();
     private final Inbox inbox;
+    private final boolean usesDevices;
     private final ConcurrentHashMap<Integer, OperationQueue> sends = new ConcurrentHashMap<>();
     private final ConcurrentHashMap<Integer, OperationQueue> receives = new ConcurrentHashMap<>();
     private final Object lifecycle = new Object();
@@ -77,6 +80,7 @@ final class GroupRuntime {
         this.recorded = recorded;
         this.agreedFailure = parent == null ? new AgreedFailure(context, registry.control()) : parent.agreedFailure;
         this.collectives = new OperationQueue("group " + context.name());
+        this.usesDevices = registry.usesDevices(options.backend());
         this.inbox = new Inbox(context, this::fail);
     }
 
@@ -145,6 +149,11 @@ final class GroupRuntime {
             @Nullable Blocks uneven,
             @Nullable Blocks unevenIncoming,
             Duration timeout) {
+        if (usesDevices) {
+            runAnywhere(
+                    OperationRequest.of(kind, type, op, count, root, input, output, uneven, unevenIncoming), timeout);
+            return;
+        }
         long sequence = collectives.enter();
         if (sequence == OperationQueue.OCCUPIED) {
             OperationRequest request =
@@ -160,6 +169,16 @@ final class GroupRuntime {
         }
     }
 
+    /** Lets the default stream of a device wait for an operation on device memory; waits for any other operation. */
+    private void runAnywhere(OperationRequest request, Duration timeout) {
+        DeviceOperation operation = backend().onDevice(request.input(), request.output());
+        if (operation == null) {
+            run(request, timeout, Backend::run);
+        } else {
+            submit(request, timeout, operation).awaitOn(operation.defaultStream());
+        }
+    }
+
     /** The same where {@code body} is how it runs. */
     void run(OperationRequest request, Duration timeout, BiConsumer<Backend, Call> body) {
         collectives.run(new GroupTask(this, request, timeout, body));
@@ -168,6 +187,31 @@ final class GroupRuntime {
     /** Queues a collective after everything called before it. */
     Work submit(OperationRequest request, Duration timeout, BiConsumer<Backend, Call> body) {
         return collectives.submit(new GroupTask(this, request, timeout, body));
+    }
+
+    /** Queues a collective whose buffers may be device memory. */
+    Work submit(OperationRequest request, Duration timeout) {
+        DeviceOperation operation = usesDevices ? backend().onDevice(request.input(), request.output()) : null;
+        return operation == null ? submit(request, timeout, Backend::run) : submit(request, timeout, operation);
+    }
+
+    private Work submit(OperationRequest request, Duration timeout, DeviceOperation operation) {
+        DeviceWork work = new DeviceWork(operation);
+        var _ = operation.done().whenComplete((_, failure) -> {
+            if (failure == null) {
+                work.complete();
+            } else {
+                work.fail(failure instanceof CommException found ? fail(found) : failure);
+            }
+        });
+        var _ = submit(request, timeout, (Backend _, Call call) -> operation.enqueue(call, work::onStream))
+                .future()
+                .whenComplete((_, failure) -> {
+                    if (failure != null) {
+                        work.fail(failure);
+                    }
+                });
+        return work;
     }
 
     /** Where the messages to a rank run. */

@@ -412,7 +412,9 @@ final class GroupView implements ProcessGroup {
     }
 
     private Work submit(OperationRequest request) {
-        return submit(wireRequest(request), body(request));
+        return callOptions.isPlain()
+                ? runtime.submit(request, callOptions.timeout())
+                : submit(wireRequest(request), body(request));
     }
 
     void run(OperationRequest request, BiConsumer<Backend, Call> body) {
@@ -432,11 +434,8 @@ final class GroupView implements ProcessGroup {
         return request.withType(callOptions.wireType(request.type()));
     }
 
-    /** How this view's options are kept: as the data plane does it, or on a copy of the data. */
+    /** Runs a request of a view that is not plain on a copy of the data, as the options of the view say. */
     private BiConsumer<Backend, Call> body(OperationRequest request) {
-        if (callOptions.isPlain()) {
-            return Backend::run;
-        }
         boolean takes = request.kind() != OpKind.REDUCE || request.root() == groupRank();
         boolean isInPlace = request.kind() != OpKind.REDUCE_SCATTER;
         if (isInPlace && takes && callOptions.wire() == null) {

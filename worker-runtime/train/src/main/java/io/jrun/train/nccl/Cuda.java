@@ -30,8 +30,11 @@ final class Cuda {
     private static final int NON_BLOCKING_STREAM = 1;
     private static final int WITHOUT_TIMES = 2;
 
-    /** The legacy default stream of the device, which other streams made without a flag go with. */
-    private static final MemorySegment DEFAULT_STREAM = MemorySegment.NULL;
+    /** The legacy default stream of the device: PyTorch's stream as long as the program chooses no other. */
+    static final MemorySegment DEFAULT_STREAM = MemorySegment.NULL;
+
+    /** The type of device memory in cudaPointerAttributes; 1 is pinned host memory, 3 managed memory. */
+    private static final int DEVICE_MEMORY = 2;
 
     private static final int PORTABLE_AND_MAPPED = 1 | 2;
 
@@ -44,6 +47,7 @@ final class Cuda {
     private final MethodHandle destroyEvent;
     private final MethodHandle recordEvent;
     private final MethodHandle awaitEvent;
+    private final MethodHandle queryEvent;
     private final MethodHandle allocateDevice;
     private final MethodHandle freeDevice;
     private final MethodHandle allocatePinned;
@@ -61,6 +65,7 @@ final class Cuda {
         this.destroyEvent = library.function("cudaEventDestroy", ADDRESS);
         this.recordEvent = library.function("cudaEventRecord", ADDRESS, ADDRESS);
         this.awaitEvent = library.function("cudaStreamWaitEvent", ADDRESS, ADDRESS, JAVA_INT);
+        this.queryEvent = library.function("cudaEventQuery", ADDRESS);
         this.allocateDevice = library.function("cudaMalloc", ADDRESS, JAVA_LONG);
         this.freeDevice = library.function("cudaFree", ADDRESS);
         this.allocatePinned = library.function("cudaHostAlloc", ADDRESS, JAVA_LONG, JAVA_INT);
@@ -89,7 +94,7 @@ final class Cuda {
         check(call(setDevice, device), "cudaSetDevice(" + device + ")");
     }
 
-    /** A stream that does not hold up what callers queue on theirs, nor waits for it; see {@link #awaitCallers}. */
+    /** A stream that neither waits for the default stream nor lets the default stream wait. */
     MemorySegment stream() {
         return made(createStream, "cudaStreamCreateWithFlags", NON_BLOCKING_STREAM);
     }
@@ -106,22 +111,31 @@ final class Cuda {
         int _ = call(destroyEvent, event);
     }
 
-    /**
-     * What is queued on {@code stream} from now on runs after all that callers have queued by now on the default stream, which
-     * is PyTorch's as long as nobody chooses another, and on streams that go with it.
-     */
-    void awaitCallers(MemorySegment stream, MemorySegment event) {
-        check(call(recordEvent, event, DEFAULT_STREAM), "cudaEventRecord");
+    /** {@code event} stands for everything that is queued on {@code stream} now. */
+    void record(MemorySegment event, MemorySegment stream) {
+        check(call(recordEvent, event, stream), "cudaEventRecord");
+    }
+
+    /** What is queued on {@code stream} from now on runs after what {@code event} stands for. Does not wait. */
+    void await(MemorySegment stream, MemorySegment event) {
         check(call(awaitEvent, stream, event, 0), "cudaStreamWaitEvent");
+    }
+
+    /** Whether everything that the event stands for is done. */
+    boolean hasHappened(MemorySegment event) {
+        return isDone(call(queryEvent, event), "cudaEventQuery");
     }
 
     /** Whether everything on the stream is done. */
     boolean isDone(MemorySegment stream) {
-        int code = call(queryStream, stream);
+        return isDone(call(queryStream, stream), "cudaStreamQuery");
+    }
+
+    private static boolean isDone(int code, String what) {
         if (code == NOT_READY) {
             return false;
         }
-        check(code, "cudaStreamQuery");
+        check(code, what);
         return true;
     }
 
@@ -150,9 +164,18 @@ final class Cuda {
 
     /** Whether a GPU can reach the memory at this address. */
     boolean isReachable(MemorySegment memory) {
+        return memoryType(memory) != 0;
+    }
+
+    /** Whether the address is device memory, which the host cannot reach. */
+    boolean isDevice(MemorySegment memory) {
+        return memoryType(memory) == DEVICE_MEMORY;
+    }
+
+    private int memoryType(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment found = arena.allocate(POINTER_ATTRIBUTES);
-            return call(attributes, found, memory) == SUCCESS && found.get(JAVA_INT, 0) != 0;
+            return call(attributes, found, memory) == SUCCESS ? found.get(JAVA_INT, 0) : 0;
         }
     }
 

@@ -1,7 +1,9 @@
 package io.jrun.train.nccl;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.DeviceOperation;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.OpKind;
@@ -9,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A group on NCCL: a communicator for its collectives and one for each direction between two members that exchange
@@ -17,14 +20,14 @@ import java.util.concurrent.ConcurrentHashMap;
 final class NcclBackend implements Backend {
     private final Nccl nccl;
     private final Cuda cuda;
-    private final int device;
+    private final Device device;
     private final GroupContext group;
     private final GroupRendezvous rendezvous;
     private final NcclChannel collectives;
     private final ConcurrentHashMap<String, NcclChannel> messages = new ConcurrentHashMap<>();
     private final List<MemorySegment> pinned = new ArrayList<>();
 
-    NcclBackend(Nccl nccl, Cuda cuda, int device, GroupContext group, GroupRendezvous rendezvous) {
+    NcclBackend(Nccl nccl, Cuda cuda, Device device, GroupContext group, GroupRendezvous rendezvous) {
         this.nccl = nccl;
         this.cuda = cuda;
         this.device = device;
@@ -42,6 +45,18 @@ final class NcclBackend implements Backend {
         } else {
             collectives.run(call);
         }
+    }
+
+    /** An operation of which all buffers are device memory; any other runs on copies or in memory that the host reads next. */
+    @Override
+    public @Nullable DeviceOperation onDevice(MemorySegment input, MemorySegment output) {
+        boolean isOnDevice =
+                isDeviceOrNone(input) && isDeviceOrNone(output) && input.byteSize() + output.byteSize() > 0;
+        return isOnDevice ? collectives.begin() : null;
+    }
+
+    private boolean isDeviceOrNone(MemorySegment buffer) {
+        return buffer.byteSize() == 0 || (buffer.isNative() && cuda.isDevice(buffer));
     }
 
     private NcclChannel between(int sender, int receiver) {
@@ -64,7 +79,7 @@ final class NcclBackend implements Backend {
 
     @Override
     public synchronized MemorySegment allocate(Call call) {
-        cuda.use(device);
+        cuda.use(device.index());
         MemorySegment memory = cuda.pinned(Math.max(1, call.bytes()));
         pinned.add(memory);
         return memory.asSlice(0, call.bytes()).fill((byte) 0);

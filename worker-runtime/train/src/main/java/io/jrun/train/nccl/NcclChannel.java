@@ -1,6 +1,7 @@
 package io.jrun.train.nccl;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.Device;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
@@ -14,9 +15,10 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An NCCL communicator with a stream of its own. The calling thread queues the operation on the stream, behind what callers have
- * queued on the default stream, and asks until it is done; when it fails, past the deadline, or when the group is poisoned, it
- * aborts the communicator, which ends the kernels. Runs one operation at a time.
+ * An NCCL communicator with a stream of its own. An operation runs behind what the program has queued on the default stream. An
+ * operation on host memory runs on copies in device memory, and its thread waits until it is done. An operation on device
+ * memory is only queued; {@link NcclWatchdog} finds out when it ends. What fails, passes its deadline, or is pending when the
+ * group is poisoned, is ended by aborting the communicator. Queues one operation at a time.
  */
 final class NcclChannel implements AutoCloseable {
     private static final long ASK_NANOS = 5_000;
@@ -24,50 +26,55 @@ final class NcclChannel implements AutoCloseable {
     /** Kernels look at the abort flag all the time; generous, since copies may be queued behind them. */
     private static final Duration ABORT_GRACE = Duration.ofSeconds(1);
 
+    /** As long as a group waits for its operations when it is closed. */
+    private static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
+
     private final Nccl nccl;
     private final Cuda cuda;
-    private final int device;
+    private final Device device;
     /** For messages: the sender, then the receiver. */
     private final GroupContext group;
 
+    private final NcclCalls calls;
+    private final NcclWatchdog watchdog = new NcclWatchdog(this);
     private final GroupRendezvous rendezvous;
-    private @Nullable MemorySegment communicator;
+    private volatile @Nullable MemorySegment communicator;
     private @Nullable MemorySegment stream;
     private @Nullable MemorySegment event;
+    private volatile boolean isBroken;
 
-    NcclChannel(Nccl nccl, Cuda cuda, int device, GroupContext group, GroupRendezvous rendezvous) {
+    NcclChannel(Nccl nccl, Cuda cuda, Device device, GroupContext group, GroupRendezvous rendezvous) {
         this.nccl = nccl;
         this.cuda = cuda;
         this.device = device;
         this.group = group;
+        this.calls = new NcclCalls(nccl, group);
         this.rendezvous = rendezvous;
     }
 
     /** As {@code Backend.run}. */
     synchronized void run(Call call) {
-        int type = NcclTypes.type(call.type());
-        int op = call.kind().reduces() ? NcclTypes.op(call) : 0;
+        NcclCalls.check(call);
         try (NativeBuffers buffers = NativeBuffers.of(call, group.size())) {
-            cuda.use(device);
+            cuda.use(device.index());
             MemorySegment queue = stream();
-            cuda.awaitCallers(queue, event());
+            cuda.record(event(), Cuda.DEFAULT_STREAM);
+            cuda.await(queue, event());
             try (DeviceBuffers staged = DeviceBuffers.of(cuda, buffers, queue)) {
-                communicate(call, staged, type, op, queue);
+                communicate(call, staged, queue);
             }
             buffers.deliver();
         } catch (IllegalStateException failure) {
-            group.health().check();
-            throw new CommException(
-                    ErrorCode.SYSTEM,
-                    call.describe() + " on group " + group.name() + ": " + failure.getMessage(),
-                    failure);
+            throw failed(call, failure);
         }
     }
 
-    private void communicate(Call call, DeviceBuffers staged, int type, int op, MemorySegment queue) {
+    private void communicate(Call call, DeviceBuffers staged, MemorySegment queue) {
         try {
             MemorySegment comm = communicator(call);
-            launch(call, staged, type, op, comm, queue);
+            boolean isBarrier = call.kind() == OpKind.BARRIER;
+            MemorySegment word = isBarrier ? staged.word() : MemorySegment.NULL;
+            calls.launch(call, isBarrier ? word : staged.input(), isBarrier ? word : staged.output(), comm, queue);
             awaitState(comm, call); // before that it may not be on the stream yet, and what follows would overtake it
             staged.bringBack();
             await(comm, queue, call);
@@ -78,49 +85,95 @@ final class NcclChannel implements AutoCloseable {
         }
     }
 
-    private void launch(Call call, DeviceBuffers data, int type, int op, MemorySegment comm, MemorySegment queue) {
-        MemorySegment in = data.input();
-        MemorySegment out = data.output();
-        long count = call.count();
-        int root = call.root();
-        String what = call.kind().methodName();
-        switch (call.kind()) {
-            case ALL_REDUCE -> nccl.launch(nccl.allReduce, what, in, out, count, type, op, comm, queue);
-            case BROADCAST -> nccl.launch(nccl.broadcast, what, in, out, count, type, root, comm, queue);
-            case REDUCE -> nccl.launch(nccl.reduce, what, in, out, count, type, op, root, comm, queue);
-            case ALL_GATHER -> nccl.launch(nccl.allGather, what, in, out, count, type, comm, queue);
-            case REDUCE_SCATTER -> nccl.launch(nccl.reduceScatter, what, in, out, count, type, op, comm, queue);
-            case GATHER, SCATTER, ALL_TO_ALL -> nccl.together(() -> blocks(call, in, out, type, comm, queue));
-            case SEND -> nccl.launch(nccl.send, what, in, count, type, 1, comm, queue);
-            case RECV -> nccl.launch(nccl.receive, what, out, count, type, 0, comm, queue);
-            case BARRIER -> {
-                MemorySegment word = data.word();
-                nccl.launch(nccl.allReduce, what, word, word, 1L, 0, 0, comm, queue);
-            }
-            default ->
-                throw new CommException(
-                        ErrorCode.USAGE,
-                        call.describe() + ": the nccl backend does not have this operation. Use another backend.");
+    /** An operation on device memory, called by the program now. */
+    NcclOperation begin() {
+        return new NcclOperation(this, cuda, device);
+    }
+
+    /**
+     * Queues an operation on device memory behind the event {@code callers}; returns the event that stands for the operation.
+     */
+    synchronized MemorySegment enqueue(Call call, MemorySegment callers) {
+        NcclCalls.check(call);
+        try {
+            cuda.use(device.index());
+            MemorySegment queue = stream();
+            cuda.await(queue, callers);
+            return enqueue(call, communicator(call), queue);
+        } catch (IllegalStateException failure) {
+            throw failed(call, failure);
         }
     }
 
-    /** What NCCL has no call for, or only in new versions: a message for each block. Source: NCCL's user guide. */
-    private void blocks(
-            Call call, MemorySegment in, MemorySegment out, int type, MemorySegment comm, MemorySegment queue) {
-        boolean isRoot = group.groupRank() == call.root();
-        boolean all = call.kind() == OpKind.ALL_TO_ALL;
-        boolean gather = call.kind() == OpKind.GATHER;
-        long block = call.bytes();
-        for (int peer = 0; peer < group.size(); peer++) {
-            if (all || (gather ? peer == call.root() : isRoot)) {
-                MemorySegment from = gather ? in : in.asSlice(peer * block, block);
-                nccl.launch(nccl.send, "ncclSend", from, call.count(), type, peer, comm, queue);
+    private MemorySegment enqueue(Call call, MemorySegment comm, MemorySegment queue) {
+        try {
+            calls.launch(call, call.input(), call.output(), comm, queue);
+            awaitState(comm, call); // before that it may not be on the stream yet, and the event would overtake it
+            MemorySegment end = cuda.event();
+            cuda.record(end, queue);
+            return end;
+        } catch (RuntimeException | Error failure) {
+            abort();
+            awaitEnd(queue);
+            throw failure;
+        }
+    }
+
+    void watch(NcclOperation operation) {
+        watchdog.add(operation);
+    }
+
+    /**
+     * Whether the device has run the operation.
+     *
+     * @throws CommException why it has failed, or fails now
+     */
+    boolean hasEnded(NcclOperation operation) {
+        Call call = operation.call();
+        try {
+            boolean hasEnded = operation.hasEnded();
+            if (isBroken) {
+                group.health().check();
+                throw new CommException(
+                        ErrorCode.ABORTED,
+                        call.describe() + " on group " + group.name() + " was ended with its communicator");
             }
-            if (all || (gather ? isRoot : peer == call.root())) {
-                MemorySegment to = all || gather ? out.asSlice(peer * block, block) : out;
-                nccl.launch(nccl.receive, "ncclRecv", to, call.count(), type, peer, comm, queue);
+            if (!hasEnded) {
+                checkTime(call);
+                checkState(call);
+            }
+            return hasEnded;
+        } catch (IllegalStateException failure) {
+            throw failed(call, failure);
+        }
+    }
+
+    private void checkState(Call call) {
+        MemorySegment comm = communicator;
+        if (comm != null) {
+            int state = nccl.state(comm);
+            if (state != Nccl.IN_PROGRESS) {
+                Nccl.check(state, call.kind().methodName());
             }
         }
+    }
+
+    /** Ends all operations: {@code failure} is what has happened to one of them. */
+    void giveUp(CommException failure) {
+        group.health().poison(failure); // so that a thread that queues an operation lets go of this channel
+        synchronized (this) {
+            abort();
+            MemorySegment queue = stream;
+            if (queue != null) {
+                awaitEnd(queue);
+            }
+        }
+    }
+
+    private CommException failed(Call call, IllegalStateException failure) {
+        group.health().check();
+        return new CommException(
+                ErrorCode.SYSTEM, call.describe() + " on group " + group.name() + ": " + failure.getMessage(), failure);
     }
 
     private MemorySegment communicator(Call call) {
@@ -173,12 +226,16 @@ final class NcclChannel implements AutoCloseable {
     }
 
     private void pause(Call call) {
+        checkTime(call);
+        LockSupport.parkNanos(ASK_NANOS);
+    }
+
+    private void checkTime(Call call) {
+        group.health().check();
         Deadline deadline = call.deadline();
-        if (group.health().cause() == null && !deadline.passed()) {
-            LockSupport.parkNanos(ASK_NANOS);
+        if (!deadline.passed()) {
             return;
         }
-        group.health().check();
         throw new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 call.describe() + " on group " + group.name() + " was not done within "
@@ -191,6 +248,7 @@ final class NcclChannel implements AutoCloseable {
         MemorySegment comm = communicator;
         if (comm != null) {
             communicator = null;
+            isBroken = true;
             nccl.abort(comm);
         }
     }
@@ -207,8 +265,14 @@ final class NcclChannel implements AutoCloseable {
         }
     }
 
+    /** Waits for operations on device memory that still run, but not longer than {@link #CLOSE_GRACE}. */
     @Override
-    public synchronized void close() {
+    public void close() {
+        watchdog.close(Deadline.after(CLOSE_GRACE));
+        release();
+    }
+
+    private synchronized void release() {
         abort();
         MemorySegment queue = stream;
         if (queue != null) {

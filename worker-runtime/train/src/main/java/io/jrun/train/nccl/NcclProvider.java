@@ -45,7 +45,7 @@ public final class NcclProvider implements BackendProvider {
     private record Factory(Nccl nccl, Cuda cuda, Device device, GroupRendezvous rendezvous) implements BackendFactory {
         @Override
         public Backend create(GroupContext group) {
-            return new NcclBackend(nccl, cuda, device.index(), group, rendezvous);
+            return new NcclBackend(nccl, cuda, device, group, rendezvous);
         }
 
         @Override

@@ -4,10 +4,14 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jrun.comm.Buffer;
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
+import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Work;
 import io.jrun.comm.local.LocalWorld;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -15,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,15 +48,18 @@ class NcclOrderTest {
                 return 0;
             }
             int cudaStreamDestroy(void *stream) { return 0; }
-            int cudaStreamQuery(void *stream) { return failing ? 600 : 0; }
+            int cudaStreamQuery(void *stream) { dprintf(1, "host waits for %p\\n", stream); return failing ? 600 : 0; }
+            static volatile char awaited[4096]; /* an event happens once a stream waits for it */
+            int cudaEventQuery(void *event) { return awaited[(long) event & 4095] ? 0 : 600; }
             int cudaEventCreateWithFlags(void **event, unsigned flags) { return make(event); }
             int cudaEventDestroy(void *event) { dprintf(1, "destroy %p\\n", event); return 0; }
             int cudaEventRecord(void *event, void *stream) {
-                dprintf(1, "record %p on %s\\n", event, stream ? "another" : "default");
+                dprintf(1, "record %p on %p\\n", event, stream);
                 return 0;
             }
             int cudaStreamWaitEvent(void *stream, void *event, unsigned flags) {
                 dprintf(1, "%p awaits %p\\n", stream, event);
+                awaited[(long) event & 4095] = 1;
                 return 0;
             }
             int cudaMalloc(void **memory, size_t bytes) {
@@ -88,7 +96,7 @@ class NcclOrderTest {
     @TempDir
     private Path folder;
 
-    /** Reduces memory that is nobody's, twice: to the libraries it is a device's. */
+    /** Reduces memory that is nobody's: to the libraries it is a device's. Once and waits on no host, then asynchronously. */
     public static final class Reduces {
         private Reduces() {}
 
@@ -97,11 +105,30 @@ class NcclOrderTest {
             LocalWorld.run(2, world -> {
                 try (ProcessGroup group = world.group()
                         .split(0, world.rank(), world.group().options().withBackend("nccl"))) {
-                    MemorySegment onDevice = MemorySegment.ofAddress(0x10000).reinterpret(4000);
-                    group.allReduce(onDevice, DataType.F32, 1000, ReduceOp.SUM);
-                    group.allReduce(onDevice, DataType.F32, 1000, ReduceOp.SUM);
+                    MemorySegment memory = MemorySegment.ofAddress(0x10000).reinterpret(4000);
+                    Device device = Device.cuda(world.localRank());
+                    Buffer buffer = new Buffer(memory, DataType.F32, 1000, device);
+                    group.allReduce(buffer, ReduceOp.SUM);
+                    Work work = group.allReduceAsync(buffer, ReduceOp.SUM);
+                    work.awaitOn(new DeviceStream(device, 0x77 + world.rank()));
+                    work.await();
+                    Work other = group.allReduceAsync(buffer, ReduceOp.SUM);
+                    refused(() -> other.awaitOn(new DeviceStream(Device.cuda(5), 0)));
+                    other.awaitOn(DeviceStream.defaultOf(device));
+                    refused(() ->
+                            group.allReduce(new Buffer(memory, DataType.F32, 1000, Device.cuda(5)), ReduceOp.SUM));
+                    MemorySegment all = MemorySegment.ofAddress(0x20000).reinterpret(8000);
+                    group.allGatherV(buffer, new Buffer(all, DataType.F32, 2000, device), 1000, 1000);
                 }
             });
+        }
+
+        private static void refused(Runnable call) {
+            try {
+                call.run();
+            } catch (CommException refusal) {
+                System.out.println(refusal.code() + " " + refusal.getMessage());
+            }
         }
     }
 
@@ -155,31 +182,50 @@ class NcclOrderTest {
     }
 
     @Test
-    void whatCallersHaveQueuedOnTheDefaultStreamComesFirst() throws Exception {
+    void eventsOrderAnOperationOnDeviceMemoryAndTheHostWaitsForNoStream() throws Exception {
         List<String> lines = run(Reduces.class, DEVICE_MEMORY, 0, UNLIMITED);
+        String all = String.join("\n", lines);
         List<String> streams = lines.stream()
                 .filter(line -> line.startsWith("stream "))
                 .map(line -> line.split(" ", -1)[1])
                 .toList();
-        assertThat(streams).as(String.join("\n", lines)).hasSize(2);
+        assertThat(streams).as(all).hasSize(2);
         for (String stream : streams) {
             assertThat(lines).contains("stream " + stream + " flags 1"); // it holds up no other stream
-            List<String> awaited = lines.stream()
-                    .filter(line -> line.startsWith(stream + " awaits "))
-                    .map(line -> line.split(" ", -1)[2])
-                    .toList();
-            assertThat(awaited).as(String.join("\n", lines)).hasSize(2);
-            String event = awaited.getFirst();
-            assertThat(lines.stream().filter(line -> line.contains(stream + " ") || line.contains(event)))
+            List<String> before = words(lines, line -> line.startsWith(stream + " awaits "), 2);
+            List<String> ends = words(lines, line -> line.startsWith("record ") && line.endsWith(" on " + stream), 1);
+            assertThat(before).as(all).hasSize(4); // three reductions and a gather
+            assertThat(ends).as(all).hasSize(4);
+            assertThat(lines)
+                    .as(all)
                     .containsSubsequence(
-                            "record " + event + " on default",
-                            stream + " awaits " + event,
+                            "record " + before.get(0) + " on (nil)",
+                            stream + " awaits " + before.get(0),
                             stream + " reduces",
-                            "record " + event + " on default",
-                            stream + " awaits " + event,
+                            "record " + ends.get(0) + " on " + stream,
+                            "(nil) awaits " + ends.get(0),
+                            "record " + before.get(1) + " on (nil)",
+                            stream + " awaits " + before.get(1),
                             stream + " reduces",
-                            "destroy " + event);
+                            "record " + ends.get(1) + " on " + stream);
+            assertThat(lines).as(all).doesNotContain("(nil) awaits " + ends.get(1));
+            assertThat(lines.stream().filter(line -> line.matches("0x7[78] awaits " + ends.get(1))))
+                    .as(all)
+                    .hasSize(1);
+            assertThat(ends).allSatisfy(end -> assertThat(lines).as(all).contains("destroy " + end));
         }
+        assertThat(lines).as(all).noneMatch(line -> line.startsWith("host waits"));
+        assertThat(lines)
+                .anyMatch(line -> line.startsWith("USAGE awaitOn: the stream is of the device cuda:5, but"))
+                .anyMatch(line -> line.startsWith("USAGE allReduce: the buffer is on the device cuda:5, but the backend"
+                        + " nccl of this group of 2 cannot use memory of that device."));
+    }
+
+    private static List<String> words(List<String> lines, Predicate<String> which, int word) {
+        return lines.stream()
+                .filter(which)
+                .map(line -> line.split(" ", -1)[word])
+                .toList();
     }
 
     @Test

@@ -1,0 +1,132 @@
+package io.jrun.train.nccl;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Blocks;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.GroupContext;
+import io.jrun.comm.backend.OpKind;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Queues calls on a communicator and a stream. NCCL has no functions for gather, scatter, all-to-all (but in new versions) and
+ * for blocks of different sizes: these are one message, broadcast or reduction for each block, in one NCCL group. Source:
+ * NCCL's user guide.
+ */
+record NcclCalls(Nccl nccl, GroupContext group) {
+    /** Where a call runs and on which memory. */
+    private record Target(Call call, MemorySegment in, MemorySegment out, MemorySegment comm, MemorySegment stream) {
+        MemorySegment block(MemorySegment whole, Blocks blocks, int rank) {
+            int size = call.type().sizeBytes();
+            return whole.asSlice(blocks.offset(rank) * size, blocks.count(rank) * size);
+        }
+    }
+
+    /** Throws if NCCL lacks the type or the reduction of the call. */
+    static void check(Call call) {
+        int _ = call.kind().reduces() ? NcclTypes.op(call) : 0;
+    }
+
+    void launch(Call call, MemorySegment in, MemorySegment out, MemorySegment comm, MemorySegment stream) {
+        Target target = new Target(call, in, out, comm, stream);
+        int type = NcclTypes.type(call.type());
+        int op = call.kind().reduces() ? NcclTypes.op(call) : 0;
+        long count = call.count();
+        int root = call.root();
+        String what = call.kind().methodName();
+        boolean isUneven = call.uneven() != null;
+        switch (call.kind()) {
+            case ALL_REDUCE -> nccl.launch(nccl.allReduce, what, in, out, count, type, op, comm, stream);
+            case BROADCAST -> nccl.launch(nccl.broadcast, what, in, out, count, type, root, comm, stream);
+            case REDUCE -> nccl.launch(nccl.reduce, what, in, out, count, type, op, root, comm, stream);
+            case ALL_GATHER -> {
+                if (isUneven) {
+                    nccl.together(() -> gatherBlocks(target, type));
+                } else {
+                    nccl.launch(nccl.allGather, what, in, out, count, type, comm, stream);
+                }
+            }
+            case REDUCE_SCATTER -> {
+                if (isUneven) {
+                    nccl.together(() -> reduceBlocks(target, type, op));
+                } else {
+                    nccl.launch(nccl.reduceScatter, what, in, out, count, type, op, comm, stream);
+                }
+            }
+            case GATHER, SCATTER, ALL_TO_ALL -> nccl.together(() -> sendBlocks(target, type));
+            case SEND -> nccl.launch(nccl.send, what, in, count, type, 1, comm, stream);
+            case RECV -> nccl.launch(nccl.receive, what, out, count, type, 0, comm, stream);
+            case BARRIER -> nccl.launch(nccl.allReduce, what, in, out, 1L, 0, 0, comm, stream);
+            default ->
+                throw new CommException(
+                        ErrorCode.USAGE,
+                        call.describe() + ": the nccl backend does not have this operation. Use another backend.");
+        }
+    }
+
+    private void gatherBlocks(Target target, int type) {
+        Blocks blocks = target.call().blocks(group.size());
+        for (int rank = 0; rank < group.size(); rank++) {
+            MemorySegment to = target.block(target.out(), blocks, rank);
+            MemorySegment from = rank == group.groupRank() ? target.in() : to;
+            nccl.launch(
+                    nccl.broadcast,
+                    "ncclBroadcast",
+                    from,
+                    to,
+                    blocks.count(rank),
+                    type,
+                    rank,
+                    target.comm(),
+                    target.stream());
+        }
+    }
+
+    private void reduceBlocks(Target target, int type, int op) {
+        Blocks blocks = target.call().blocks(group.size());
+        for (int rank = 0; rank < group.size(); rank++) {
+            MemorySegment from = target.block(target.in(), blocks, rank);
+            nccl.launch(
+                    nccl.reduce,
+                    "ncclReduce",
+                    from,
+                    target.out(),
+                    blocks.count(rank),
+                    type,
+                    op,
+                    rank,
+                    target.comm(),
+                    target.stream());
+        }
+    }
+
+    private void sendBlocks(Target target, int type) {
+        Call call = target.call();
+        boolean isRoot = group.groupRank() == call.root();
+        boolean all = call.kind() == OpKind.ALL_TO_ALL;
+        boolean gather = call.kind() == OpKind.GATHER;
+        Blocks outgoing = call.blocks(group.size());
+        Blocks incoming = call.incoming(group.size());
+        for (int peer = 0; peer < group.size(); peer++) {
+            if (all || (gather ? peer == call.root() : isRoot)) {
+                int mine = gather ? group.groupRank() : peer;
+                MemorySegment from = gather ? target.in() : target.block(target.in(), outgoing, peer);
+                nccl.launch(
+                        nccl.send, "ncclSend", from, outgoing.count(mine), type, peer, target.comm(), target.stream());
+            }
+            if (all || (gather ? isRoot : peer == call.root())) {
+                int theirs = all || gather ? peer : group.groupRank();
+                MemorySegment to = all || gather ? target.block(target.out(), incoming, peer) : target.out();
+                nccl.launch(
+                        nccl.receive,
+                        "ncclRecv",
+                        to,
+                        incoming.count(theirs),
+                        type,
+                        peer,
+                        target.comm(),
+                        target.stream());
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+package io.jrun.train.nccl;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.Device;
+import io.jrun.comm.DeviceStream;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.DeviceOperation;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An operation on device memory between two events: the first stands for what the program has queued before, the second for the
+ * operation itself. No call waits for the device.
+ */
+final class NcclOperation implements DeviceOperation {
+    private final NcclChannel channel;
+    private final Cuda cuda;
+    private final Device device;
+    private final MemorySegment callers;
+    private final CompletableFuture<Void> done = new CompletableFuture<>();
+    private @Nullable MemorySegment end;
+    private @Nullable Call call;
+
+    NcclOperation(NcclChannel channel, Cuda cuda, Device device) {
+        this.channel = channel;
+        this.cuda = cuda;
+        this.device = device;
+        cuda.use(device.index());
+        this.callers = cuda.event();
+        cuda.record(callers, Cuda.DEFAULT_STREAM);
+    }
+
+    @Override
+    public DeviceStream defaultStream() {
+        return DeviceStream.defaultOf(device);
+    }
+
+    @Override
+    public void enqueue(Call toRun, Runnable onStream) {
+        Call kept = toRun.copy(); // the watchdog looks at it later
+        try {
+            MemorySegment recorded = channel.enqueue(kept, callers);
+            synchronized (this) {
+                end = recorded;
+                call = kept;
+            }
+        } finally {
+            cuda.destroyEvent(callers);
+        }
+        channel.watch(this);
+        onStream.run();
+    }
+
+    @Override
+    public synchronized void awaitOn(DeviceStream stream) {
+        if (!stream.device().equals(device)) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    "awaitOn: the stream is of the device " + stream.device() + ", but the operation runs on " + device
+                            + ". Give a stream of " + device + ".");
+        }
+        MemorySegment event = end;
+        if (event != null) {
+            cuda.use(device.index());
+            cuda.await(MemorySegment.ofAddress(stream.handle()), event);
+        }
+    }
+
+    @Override
+    public CompletableFuture<Void> done() {
+        return done;
+    }
+
+    /** Whether the device has run the operation. */
+    synchronized boolean hasEnded() {
+        MemorySegment event = end;
+        return event == null || cuda.hasHappened(event);
+    }
+
+    Call call() {
+        Call queued = call;
+        if (queued == null) {
+            throw new IllegalStateException("the operation is not on its stream");
+        }
+        return queued;
+    }
+
+    /** The operation is over: who waits from now on need not. */
+    void complete(@Nullable CommException failure) {
+        synchronized (this) {
+            MemorySegment event = end;
+            end = null;
+            if (event != null) {
+                cuda.destroyEvent(event);
+            }
+        }
+        if (failure == null) {
+            done.complete(null);
+        } else {
+            done.completeExceptionally(failure);
+        }
+    }
+}

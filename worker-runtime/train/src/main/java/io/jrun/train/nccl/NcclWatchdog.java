@@ -1,0 +1,102 @@
+package io.jrun.train.nccl;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.backend.Deadline;
+import io.jrun.comm.backend.ProgressThread;
+import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A thread that finds out which operations on device memory have ended, since nobody else waits for them on the host. If one
+ * fails, the thread ends the communicator, and all operations behind it fail too. Thread-safe.
+ */
+final class NcclWatchdog {
+    /** Far less than a step of training takes; a shorter time costs CPU. */
+    private static final long ASK_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
+    private final NcclChannel channel;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final ArrayDeque<NcclOperation> running = new ArrayDeque<>();
+    private boolean closed;
+    private @Nullable ProgressThread thread;
+
+    NcclWatchdog(NcclChannel channel) {
+        this.channel = channel;
+    }
+
+    /** {@code operation} is on the stream, behind all that were added before. */
+    void add(NcclOperation operation) {
+        lock.lock();
+        try {
+            running.add(operation);
+            if (thread == null) {
+                thread = ProgressThread.ofOperations("nccl watchdog", this::watch);
+                thread.start();
+            }
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits until no operation runs any more, but not longer than {@code grace}; then takes no more. */
+    void close(Deadline grace) {
+        lock.lock();
+        try {
+            while (!running.isEmpty() && !grace.passed()) {
+                long _ = changed.awaitNanos(grace.remainingNanos());
+            }
+        } catch (InterruptedException _) {
+            Thread.currentThread().interrupt();
+        } finally {
+            closed = true;
+            changed.signalAll();
+            lock.unlock();
+        }
+    }
+
+    private void watch() {
+        for (NcclOperation first = first(); first != null; first = first()) {
+            try {
+                if (channel.hasEnded(first)) {
+                    first.complete(null);
+                    removeFirst();
+                } else {
+                    LockSupport.parkNanos(ASK_NANOS);
+                }
+            } catch (CommException failure) {
+                channel.giveUp(failure);
+                first.complete(failure);
+                removeFirst();
+            }
+        }
+    }
+
+    /** The operation that runs; waits for one; null when there will be none. */
+    private @Nullable NcclOperation first() {
+        lock.lock();
+        try {
+            while (running.isEmpty() && !closed) {
+                changed.awaitUninterruptibly();
+            }
+            return running.peek();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void removeFirst() {
+        lock.lock();
+        try {
+            running.remove();
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+}
