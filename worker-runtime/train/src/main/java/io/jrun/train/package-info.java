@@ -1,6 +1,5 @@
 /**
- * Training on libtorch: what every other package here stands on. {@code Libtorch} brings the native
- * libraries in, {@code TensorMemory} looks at tensors as memory segments and back.
+ * Training on libtorch. This package loads the native libraries: all other packages need it. Entry class: {@code Libtorch}.
  */
 @NullMarked
 package io.jrun.train;

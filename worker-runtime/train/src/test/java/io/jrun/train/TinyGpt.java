@@ -1,5 +1,6 @@
 package io.jrun.train;
 
+import io.jrun.train.tensor.ModuleTensors;
 import java.util.Map;
 import org.bytedeco.pytorch.DoubleOptional;
 import org.bytedeco.pytorch.EmbeddingImpl;

@@ -2,7 +2,7 @@ package io.jrun.bench.collective;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package io.jrun.examples.elastic;
 
-import io.jrun.train.ModuleTensors;
+import io.jrun.train.tensor.ModuleTensors;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.LinearImpl;

@@ -1,6 +1,6 @@
 package io.jrun.examples.gpt;
 
-import io.jrun.train.ModuleTensors;
+import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;
 import java.util.List;
 import org.bytedeco.pytorch.EmbeddingImpl;

@@ -1,6 +1,6 @@
 package io.jrun.train.autograd;
 
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -43,7 +43,7 @@ final class FunctionCall implements AutoCloseable {
             int[] differentiable) {
         this.function = function;
         this.context = context;
-        this.forms = inputs.stream().map(FunctionCall::form).toList();
+        this.forms = inputs.stream().map(TensorMemory::form).toList();
         this.outputCount = outputCount;
         this.differentiable = differentiable;
     }
@@ -127,16 +127,12 @@ final class FunctionCall implements AutoCloseable {
     }
 
     private void requireForm(int input, Tensor gradient) {
-        String form = form(gradient);
+        String form = TensorMemory.form(gradient);
         if (!form.equals(forms.get(input))) {
             throw new IllegalStateException(
                     "the backward method of " + function.name() + " returned a gradient of type and"
                             + " shape " + form + " for input " + input + ", which has " + forms.get(input)
                             + ". Return a gradient of the type and shape of the input.");
         }
-    }
-
-    private static String form(Tensor tensor) {
-        return tensor.scalar_type().intern() + TensorMemory.shape(tensor);
     }
 }

@@ -1,6 +1,6 @@
 package io.jrun.train.autograd;
 
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashSet;

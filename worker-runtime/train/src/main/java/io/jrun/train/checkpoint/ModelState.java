@@ -1,7 +1,7 @@
 package io.jrun.train.checkpoint;
 
-import io.jrun.train.ModuleTensors;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -34,8 +34,8 @@ public final class ModelState {
     }
 
     static void checkFits(String name, Tensor wanted, Tensor saved) {
-        String want = describe(wanted);
-        String have = describe(saved);
+        String want = TensorMemory.form(wanted);
+        String have = TensorMemory.form(saved);
         if (!want.equals(have)) {
             throw new CheckpointException("tensor '" + name + "' is " + have + " in the checkpoint but " + want
                     + " in the program. Use the configuration the checkpoint was made with.");
@@ -59,9 +59,5 @@ public final class ModelState {
             throw new CheckpointException("the checkpoint lacks tensor '" + name + "'");
         }
         return tensor;
-    }
-
-    private static String describe(Tensor tensor) {
-        return tensor.scalar_type().intern() + TensorMemory.shape(tensor);
     }
 }

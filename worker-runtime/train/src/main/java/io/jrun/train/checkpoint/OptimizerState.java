@@ -1,6 +1,6 @@
 package io.jrun.train.checkpoint;
 
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.io.ByteArrayOutputStream;
 import java.util.LinkedHashMap;
 import java.util.Map;

@@ -1,7 +1,7 @@
 package io.jrun.train.checkpoint;
 
 import io.jrun.train.Libtorch;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,17 +1,16 @@
 package io.jrun.train.ddp;
 
-import io.jrun.comm.DataType;
-import java.lang.foreign.MemorySegment;
+import io.jrun.comm.Buffer;
 import java.util.List;
 
-/** Gradients that are reduced as one: neighbouring slices of registered memory. */
-record Bucket(List<Integer> parameters, MemorySegment memory, DataType type) {
+/**
+ * Gradients of one type that are reduced in one operation.
+ *
+ * @param parameters whose gradients they are
+ * @param buffer neighbouring slices of the gradient memory, the padding between them included
+ */
+record Bucket(List<Integer> parameters, Buffer buffer) {
     Bucket {
         parameters = List.copyOf(parameters);
-    }
-
-    /** Elements, the padding between slices included. */
-    long elements() {
-        return memory.byteSize() / type.sizeBytes();
     }
 }

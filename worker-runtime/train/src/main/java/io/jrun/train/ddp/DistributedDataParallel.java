@@ -1,10 +1,11 @@
 package io.jrun.train.ddp;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
-import io.jrun.train.ModuleTensors;
-import io.jrun.train.StateBroadcast;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorCollectives;
+import io.jrun.train.tensor.TensorMemory;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -26,9 +27,9 @@ import org.bytedeco.pytorch.Tensor;
  */
 public final class DistributedDataParallel<M extends Module> implements AutoCloseable {
     private final M module;
-    private final ProcessGroup group;
     private final DdpOptions options;
     private final Map<String, Tensor> buffers;
+    private final TensorCollectives collectives;
     private final GradientReducer reducer;
 
     /** Wraps {@code module} with {@link DdpOptions#DEFAULT}. */
@@ -48,23 +49,27 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     DistributedDataParallel(M module, ProcessGroup group, DdpOptions options, ReducerFactory reducers) {
         Libtorch.load();
         this.module = module;
-        this.group = group;
         this.options = options;
         Map<String, Tensor> state = ModuleTensors.all(module);
         this.buffers = ModuleTensors.buffers(module);
         StateAgreement.verify(group, state);
-        requireCpu(state);
-        StateBroadcast.run(group, state.values(), 0);
-        this.reducer = reducers.create(Parameter.trained(ModuleTensors.parameters(module)), group, options);
+        List<Parameter> trained = Parameter.trained(ModuleTensors.parameters(module));
+        requireUsableDevice(group, state, TensorMemory.device(trained.getFirst().tensor()));
+        this.collectives = new TensorCollectives(group);
+        collectives.broadcastAll(state.values(), 0);
+        this.reducer = reducers.create(trained, group, options);
     }
 
-    /** Collectives run on host memory. */
-    private static void requireCpu(Map<String, Tensor> state) {
+    private static void requireUsableDevice(ProcessGroup group, Map<String, Tensor> state, Device device) {
         state.forEach((name, tensor) -> {
-            if (!tensor.is_cpu()) {
+            Device own = TensorMemory.device(tensor);
+            group.obstacle(own).ifPresent(obstacle -> {
+                throw new DdpException("tensor '" + name + "' is on the device " + own + ": " + obstacle);
+            });
+            if (!own.equals(device)) {
                 throw new DdpException(
-                        "tensor '" + name + "' is on the device " + TensorMemory.device(tensor)
-                                + "; this version trains on the CPU. Move the module there with to(new Device(\"cpu\"), false).");
+                        "tensor '" + name + "' is on the device " + own + ", but others of the module are on " + device
+                                + ". Move the module to one device with to(device, false).");
             }
         });
     }
@@ -84,7 +89,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     public Step step() {
         reducer.requireIdle();
         if (options.syncBuffers() && reducer.isSyncing()) {
-            StateBroadcast.run(group, buffers.values(), 0);
+            collectives.broadcastAll(buffers.values(), 0);
         }
         return new Step(reducer);
     }

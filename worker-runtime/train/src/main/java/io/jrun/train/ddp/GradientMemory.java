@@ -1,8 +1,11 @@
 package io.jrun.train.ddp;
 
+import io.jrun.comm.Buffer;
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.tensor.TensorTypes;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -10,20 +13,26 @@ import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The registered memory all gradients live in, cut into buckets and these into one slice per parameter. A gradient at
- * home is a {@code from_blob} tensor over its slice, not a view of a bucket tensor: {@code optimizer.zero_grad()} may then
- * detach it, which torch forbids for views.
+ * The memory of all gradients, on the device of the parameters. The memory is cut into buckets, and each bucket into one slice
+ * per parameter. A gradient at home is a {@code from_blob} tensor over its slice, not a view of a bucket tensor: torch forbids
+ * {@code optimizer.zero_grad()} to detach views.
  *
- * <p>Confined to the rank's training thread. The memory lives until the group is closed.
+ * <p>Host memory is the group's registered memory and lives until the group is closed. Confined to the
+ * training thread of the rank.
  */
 final class GradientMemory {
     /** Every slice begins on a cache line. It also makes the sum of sizes independent of the order of slices. */
     private static final long ALIGNMENT_BYTES = 64;
 
     private final List<Parameter> parameters;
+    private final Device device;
+    /** All bytes; owns memory that is not the group's. */
+    private final Tensor storage;
+
     private final MemorySegment memory;
     private final Tensor[] homes;
     private final long[] addresses;
@@ -31,11 +40,29 @@ final class GradientMemory {
 
     GradientMemory(List<Parameter> parameters, ProcessGroup group, BucketPlan plan) {
         this.parameters = parameters;
-        this.memory = group.allocate(
+        this.device = TensorMemory.device(parameters.getFirst().tensor());
+        this.storage = allocate(
+                group,
+                device,
                 parameters.stream().mapToLong(GradientMemory::sliceBytes).sum());
+        this.memory = MemorySegment.ofAddress(TensorMemory.address(storage)).reinterpret(storage.nbytes());
         this.homes = new Tensor[parameters.size()];
         this.addresses = new long[parameters.size()];
         cut(plan);
+    }
+
+    private static Tensor allocate(ProcessGroup group, Device device, long bytes) {
+        try (Tensor memory = device.isCpu()
+                ? TensorMemory.tensor(group.allocate(bytes), torch.ScalarType.Byte, bytes)
+                : zeros(device, bytes)) {
+            return TensorMemory.own(memory);
+        }
+    }
+
+    private static Tensor zeros(Device device, long bytes) {
+        try (TensorOptions options = TensorMemory.options(device, torch.ScalarType.Byte)) {
+            return torch.zeros(new long[] {bytes}, options);
+        }
     }
 
     /** In the order in which they are reduced. */
@@ -71,7 +98,9 @@ final class GradientMemory {
 
     /** Zeroes a slice, so that this rank contributes nothing to the mean. */
     void clear(int parameter) {
-        TensorMemory.segment(homes[parameter]).fill((byte) 0);
+        try (NoGradGuard _ = new NoGradGuard()) {
+            homes[parameter].zero_();
+        }
     }
 
     /** Cuts the memory anew; gradients at home move with their values. */
@@ -84,7 +113,7 @@ final class GradientMemory {
                 }
                 homes[i].releaseReference();
             }
-            memory.fill((byte) 0);
+            storage.zero_();
             cut(plan);
             saved.forEach((parameter, values) -> {
                 homes[parameter].copy_(values);
@@ -106,6 +135,7 @@ final class GradientMemory {
                 homes[i].releaseReference();
             }
         }
+        storage.releaseReference();
     }
 
     private boolean isHome(int parameter) {
@@ -122,17 +152,17 @@ final class GradientMemory {
                 Parameter parameter = parameters.get(member);
                 Tensor home = TensorMemory.tensor(
                         memory.asSlice(at, parameter.bytes()),
-                        parameter.type() == DataType.F32 ? torch.ScalarType.Float : torch.ScalarType.Double,
+                        device,
+                        TensorTypes.scalarType(parameter.type()),
                         TensorMemory.sizes(parameter.tensor()));
                 home.retainReference();
                 homes[member] = home;
                 addresses[member] = memory.address() + at;
                 at += sliceBytes(parameter);
             }
-            cut.add(new Bucket(
-                    members,
-                    memory.asSlice(begin, at - begin),
-                    parameters.get(members.getFirst()).type()));
+            DataType type = parameters.get(members.getFirst()).type();
+            long elements = (at - begin) / type.sizeBytes();
+            cut.add(new Bucket(members, new Buffer(memory.asSlice(begin, at - begin), type, elements, device)));
         }
         buckets = List.copyOf(cut);
     }

@@ -173,9 +173,9 @@ class GradientReducer implements AutoCloseable {
      */
     void reduce(Bucket bucket, boolean isLast) {
         if (isLast) {
-            group.allReduce(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.AVG);
+            group.allReduce(bucket.buffer(), ReduceOp.AVG);
         } else {
-            works.add(group.allReduceAsync(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.AVG));
+            works.add(group.allReduceAsync(bucket.buffer(), ReduceOp.AVG));
         }
     }
 

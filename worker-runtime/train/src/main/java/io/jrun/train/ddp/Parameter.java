@@ -1,7 +1,8 @@
 package io.jrun.train.ddp;
 
 import io.jrun.comm.DataType;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.tensor.TensorTypes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -30,11 +31,12 @@ record Parameter(String name, Tensor tensor, DataType type, long elements) {
     }
 
     private static Parameter of(String name, Tensor tensor) {
-        DataType type = TensorMemory.dataType(tensor)
-                .filter(t -> t == DataType.F32 || t == DataType.F64)
+        DataType type = TensorTypes.of(tensor)
+                .filter(DataType::isFloat)
                 .orElseThrow(() -> new DdpException("parameter '" + name + "' has element type "
                         + tensor.scalar_type().intern()
-                        + "; gradients can be reduced as Float or Double. Convert the module with to(...)."));
+                        + "; gradients can be reduced as Float, Double, BFloat16 or Half. Convert the module with"
+                        + " to(...)."));
         if (!tensor.is_contiguous()) {
             throw new DdpException("parameter '" + name + "' of shape " + TensorMemory.shape(tensor)
                     + " is not contiguous. Register tensor.contiguous() instead.");

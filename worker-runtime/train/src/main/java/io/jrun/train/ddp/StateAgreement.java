@@ -2,7 +2,7 @@ package io.jrun.train.ddp;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -95,8 +95,7 @@ final class StateAgreement {
         state.forEach((name, tensor) -> out.append('\'')
                 .append(name)
                 .append("' ")
-                .append(tensor.scalar_type().intern())
-                .append(TensorMemory.shape(tensor))
+                .append(TensorMemory.form(tensor))
                 .append(tensor.is_cpu() ? "" : " on " + TensorMemory.device(tensor))
                 .append(tensor.requires_grad() ? "" : " (not trained)")
                 .append('\n'));

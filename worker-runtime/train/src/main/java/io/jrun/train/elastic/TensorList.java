@@ -2,7 +2,7 @@ package io.jrun.train.elastic;
 
 import io.jrun.comm.Codec;
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.stream.Collectors;

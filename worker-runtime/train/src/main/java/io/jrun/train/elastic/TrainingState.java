@@ -5,13 +5,13 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.comm.elastic.ElasticState;
 import io.jrun.train.Libtorch;
-import io.jrun.train.ModuleTensors;
-import io.jrun.train.StateBroadcast;
-import io.jrun.train.TensorMemory;
 import io.jrun.train.checkpoint.CheckpointDirectory;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.OptimizerState;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorCollectives;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -136,14 +136,14 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
     public void broadcast(ProcessGroup group, int root) {
         long[] place = {step, sampler.taken()};
         group.broadcast(MemorySegment.ofArray(place), DataType.I64, place.length, root);
-        StateBroadcast.run(group, tensors.values(), root);
+        new TensorCollectives(group).broadcastAll(tensors.values(), root);
         Map<String, Tensor> state = OptimizerState.of(optimizer, parameters);
         if (group.groupRank() != root) {
             state.values().forEach(Tensor::close);
             state = new LinkedHashMap<>();
         }
         TensorList.share(group, root, state);
-        StateBroadcast.run(group, state.values(), root);
+        new TensorCollectives(group).broadcastAll(state.values(), root);
         if (group.groupRank() != root) {
             renewOptimizer(state);
             goTo(place[0], place[1]);

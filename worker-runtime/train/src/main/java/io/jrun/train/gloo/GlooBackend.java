@@ -9,7 +9,7 @@ import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.NativeBuffers;
 import io.jrun.comm.backend.OpKind;
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;

@@ -4,6 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
+import io.jrun.train.tensor.TensorTypes;
 import org.bytedeco.pytorch.ReduceOp;
 import org.bytedeco.pytorch.global.torch;
 
@@ -13,16 +14,7 @@ final class GlooTypes {
 
     /** The element type; a truth value is a byte, since Gloo does not know it. */
     static torch.ScalarType scalar(DataType type) {
-        return switch (type) {
-            case F16 -> torch.ScalarType.Half;
-            case BF16 -> torch.ScalarType.BFloat16;
-            case F32 -> torch.ScalarType.Float;
-            case F64 -> torch.ScalarType.Double;
-            case I8 -> torch.ScalarType.Char;
-            case U8, BOOL -> torch.ScalarType.Byte;
-            case I32 -> torch.ScalarType.Int;
-            case I64 -> torch.ScalarType.Long;
-        };
+        return TensorTypes.scalarType(type == DataType.BOOL ? DataType.U8 : type);
     }
 
     /** The reduction; AVG is a sum that the caller divides. */

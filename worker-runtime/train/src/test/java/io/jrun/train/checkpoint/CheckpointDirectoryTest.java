@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.train.JavaProcess;
 import io.jrun.train.Libtorch;
-import io.jrun.train.ModuleTensors;
-import io.jrun.train.TensorMemory;
 import io.jrun.train.TinyGpt;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;

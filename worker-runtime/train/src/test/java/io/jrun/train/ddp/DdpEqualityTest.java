@@ -88,7 +88,7 @@ class DdpEqualityTest {
         assertThat(error(2, (parameters, group, options) -> new GradientReducer(parameters, group, options) {
                     @Override
                     void reduce(Bucket bucket, boolean isLast) {
-                        group.allReduce(bucket.memory(), bucket.type(), bucket.elements(), ReduceOp.SUM);
+                        group.allReduce(bucket.buffer(), ReduceOp.SUM);
                     }
                 }))
                 .isGreaterThan(1e-4f);

@@ -1,9 +1,9 @@
 package io.jrun.train.ddp;
 
 import io.jrun.comm.World;
-import io.jrun.train.ModuleTensors;
-import io.jrun.train.TensorMemory;
 import io.jrun.train.TinyGpt;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
-import io.jrun.train.ModuleTensors;
-import io.jrun.train.TensorMemory;
 import io.jrun.train.TinyGpt;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,9 +1,13 @@
-package io.jrun.train;
+package io.jrun.train.tensor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.CommException;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.ThrowingConsumer;
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.ddp.DdpException;
@@ -31,21 +35,26 @@ class DeviceTest {
     }
 
     @Test
-    void tensorMemoryIsOfTheCpuOnly() {
-        for (Runnable take :
-                List.<Runnable>of(() -> TensorMemory.segment(elsewhere()), () -> TensorMemory.address(elsewhere()))) {
-            assertThatThrownBy(take::run)
-                    .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("tensor of shape [3] is on the device meta")
-                    .hasMessageContaining("tensor.cpu()");
-        }
-        assertThat(TensorMemory.device(torch.ones(1))).isEqualTo("cpu");
+    void segmentsAreOfTheCpuOnly() {
+        assertThatThrownBy(() -> TensorMemory.segment(elsewhere()))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("tensor of shape [3] is on the device meta")
+                .hasMessageContaining("tensor.cpu()");
+        assertThat(TensorMemory.device(torch.ones(1))).isEqualTo(io.jrun.comm.Device.CPU);
     }
 
     @Test
-    void aBroadcastNamesTheDevice() {
-        assertThatThrownBy(() -> LocalWorld.run(2, world -> StateBroadcast.run(world.group(), List.of(elsewhere()), 0)))
-                .hasMessageContaining("is on the device meta");
+    void aCollectiveNamesTensorDeviceAndBackend() {
+        for (ThrowingConsumer<TensorCollectives> call : List.<ThrowingConsumer<TensorCollectives>>of(
+                collectives -> collectives.allReduce(elsewhere(), ReduceOp.SUM),
+                collectives -> collectives.allReduceAsync(elsewhere(), ReduceOp.SUM),
+                collectives -> collectives.broadcastAll(List.of(elsewhere()), 0))) {
+            assertThatThrownBy(() -> LocalWorld.run(2, world -> call.accept(new TensorCollectives(world.group()))))
+                    .isInstanceOf(CommException.class)
+                    .hasMessageContaining(
+                            "of a tensor Float[3]: the buffer is on the device meta:0, but the backend jrun")
+                    .hasMessageContaining("Copy the elements to host memory");
+        }
     }
 
     @Test
@@ -77,6 +86,6 @@ class DeviceTest {
                     new DistributedDataParallel<>(model, world.group());
                 }))
                 .isInstanceOf(DdpException.class)
-                .hasMessageContaining("'a' Float[3] on rank 0 but 'a' Float[3] on meta on rank 1");
+                .hasMessageContaining("'a' Float[3] on rank 0 but 'a' Float[3] on meta:0 on rank 1");
     }
 }

@@ -1,4 +1,4 @@
-package io.jrun.train;
+package io.jrun.train.tensor;
 
 import java.util.HashSet;
 import java.util.LinkedHashMap;

@@ -1,0 +1,128 @@
+package io.jrun.train.tensor;
+
+import io.jrun.comm.Device;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import org.bytedeco.javacpp.BytePointer;
+import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.pytorch.DeviceOptional;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Tensors as memory segments and memory segments as tensors, without a copy. Neither side keeps the other alive: a segment is
+ * valid as long as the storage of its tensor, a tensor as long as its segment.
+ */
+public final class TensorMemory {
+    private TensorMemory() {}
+
+    /**
+     * The elements of {@code tensor}, row-major, for the JVM to read and write.
+     *
+     * @throws IllegalArgumentException if the tensor is not in host memory or not contiguous
+     */
+    public static MemorySegment segment(Tensor tensor) {
+        if (!tensor.is_cpu()) {
+            throw new IllegalArgumentException("tensor of shape " + shape(tensor) + " is on the device "
+                    + device(tensor) + ", whose memory the JVM cannot read. Move it to the CPU with tensor.cpu().");
+        }
+        if (!tensor.is_contiguous()) {
+            throw new IllegalArgumentException("tensor of shape " + shape(tensor) + " is not contiguous");
+        }
+        return elements(tensor);
+    }
+
+    /** The elements of a contiguous tensor, at an address of the tensor's device. */
+    static MemorySegment elements(Tensor tensor) {
+        long bytes = tensor.nbytes();
+        return bytes == 0
+                ? MemorySegment.NULL
+                : MemorySegment.ofAddress(address(tensor)).reinterpret(bytes);
+    }
+
+    /** A row-major tensor over host memory, as {@link #tensor(MemorySegment, Device, torch.ScalarType, long...)}. */
+    public static Tensor tensor(MemorySegment memory, torch.ScalarType type, long... sizes) {
+        return tensor(memory, Device.CPU, type, sizes);
+    }
+
+    /**
+     * A row-major tensor over native memory of a device.
+     *
+     * @param memory at least as many bytes as {@code sizes} need, aligned for {@code type}
+     */
+    public static Tensor tensor(MemorySegment memory, Device device, torch.ScalarType type, long... sizes) {
+        try (TensorOptions options = options(device, type)) {
+            return torch.from_blob(new Address(memory), sizes, options);
+        }
+    }
+
+    /** libtorch's options for new tensors of a type on a device. */
+    public static TensorOptions options(Device device, torch.ScalarType type) {
+        TensorOptions options = new TensorOptions(type);
+        if (!device.isCpu()) {
+            try (org.bytedeco.pytorch.Device place = new org.bytedeco.pytorch.Device(device.toString());
+                    DeviceOptional given = new DeviceOptional(place);
+                    TensorOptions _ = options) {
+                return options.device(given);
+            }
+        }
+        return options;
+    }
+
+    /**
+     * A reference of its own to the same tensor. Containers and autograd return pointers into their own memory, and a reference
+     * that is made in a PointerScope ends with the scope. This reference lives until it is closed.
+     */
+    public static Tensor own(Tensor borrowed) {
+        Tensor owned = new Tensor(borrowed);
+        owned.retainReference();
+        return owned;
+    }
+
+    /** The address of the first element on the tensor's device; equal for tensors that share the element. */
+    public static long address(Tensor tensor) {
+        return tensor.data_ptr().address();
+    }
+
+    /** Where the elements lie: {@code cpu}, {@code cuda:0}; {@code meta:0} for a tensor that has no elements in memory. */
+    public static Device device(Tensor tensor) {
+        if (tensor.is_cpu()) {
+            return Device.CPU;
+        }
+        try (org.bytedeco.pytorch.Device device = tensor.device();
+                BytePointer name = device.str()) {
+            String[] typeAndIndex = name.getString().split(":", 2);
+            return new Device(typeAndIndex[0], Math.max(0, device.index()));
+        }
+    }
+
+    /** Element type and shape as {@code Float[2, 3]}. */
+    public static String form(Tensor tensor) {
+        return tensor.scalar_type().intern() + shape(tensor);
+    }
+
+    /** The shape as {@code [2, 3]}. */
+    public static String shape(Tensor tensor) {
+        return Arrays.toString(sizes(tensor));
+    }
+
+    /** The shape as an array of its own. */
+    public static long[] sizes(Tensor tensor) {
+        long[] sizes = new long[Math.toIntExact(tensor.dim())];
+        for (int i = 0; i < sizes.length; i++) {
+            sizes[i] = tensor.size(i);
+        }
+        return sizes;
+    }
+
+    /** A pointer to memory that it does not own. */
+    private static final class Address extends Pointer {
+        Address(MemorySegment memory) {
+            super((Pointer) null);
+            address = memory.address();
+            limit = memory.byteSize();
+            capacity = memory.byteSize();
+        }
+    }
+}
