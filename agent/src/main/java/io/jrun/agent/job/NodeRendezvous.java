@@ -75,7 +75,7 @@ final class NodeRendezvous {
             case Frame.Forwarded(Bytes encoded) -> forward(rank, encoded);
             case Frame.Elastic() -> parking.becameElastic(rank);
             case Frame.Parked(String why) -> parking.parked(rank, pids.getOrDefault(rank, 0L), why);
-            case Frame.Hello _, Frame.HereIAm _, Frame.Alive _, Frame.ToLauncher _ ->
+            case Frame.Hello _, Frame.RecordReply _, Frame.Alive _, Frame.ToLauncher _ ->
                 throw new IllegalArgumentException("not for the rendezvous: " + frame);
         }
     }

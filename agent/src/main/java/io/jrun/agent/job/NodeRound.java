@@ -22,7 +22,6 @@ import io.jrun.agent.worker.ParentDeath;
 import io.jrun.agent.worker.WorkerExit;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
-import io.jrun.comm.control.RankLocation;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -224,7 +223,7 @@ final class NodeRound {
 
     void received(WorkerConnection connection, Frame.FromWorker frame) {
         switch (frame) {
-            case Frame.HereIAm(long id, RankLocation location) -> locations.answered(connection, id, location);
+            case Frame.RecordReply(long id, Bytes record) -> locations.answered(connection, id, record);
             case Frame.Alive(long operations, boolean waiting) ->
                 rendezvous.rank(connection).ifPresent(rank -> {
                     boolean parked = rendezvous.parking().isParked(rank);

@@ -6,9 +6,10 @@ import io.jrun.agent.node.ProcessState;
 import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Locate;
 import io.jrun.agent.proto.Location;
+import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
-import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.record.RankRecord;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -17,9 +18,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says where this node's workers are when others miss them. A worker that jrun's runtime runs in is asked; of one that has
- * none, or does not answer within a second, it is told what the kernel knows. However many miss the same worker in the same
- * operation, it is asked once. Confined to the job's thread.
+ * Gets the records of this node's workers for ranks that miss them, and for {@code jrun stack}. A worker with jrun's runtime is
+ * asked for its record, which the agent does not read. For a worker without the runtime, or one that does not answer within a
+ * second, the agent makes a record of what the kernel knows. However many ranks miss the same worker in the same operation, the
+ * worker is asked once. Confined to the job's thread.
  */
 final class WorkerLocations {
     /** A JVM that runs answers in milliseconds. */
@@ -37,7 +39,7 @@ final class WorkerLocations {
     private static final class Question {
         private final Subject subject;
         private final List<Locate> askers = new ArrayList<>();
-        private @Nullable RankLocation answer;
+        private @Nullable Bytes answer;
 
         Question(Subject subject) {
             this.subject = subject;
@@ -47,7 +49,7 @@ final class WorkerLocations {
     private final NodeRendezvous rendezvous;
     private final JobEventLoop mailbox;
     private final ResponseStream<FromAgent> out;
-    private final Map<Subject, Question> doctorQueries = new HashMap<>();
+    private final Map<Subject, Question> questions = new HashMap<>();
     private final Map<Long, Question> byId = new HashMap<>();
     private long nextId;
 
@@ -60,10 +62,10 @@ final class WorkerLocations {
     /** Answers with a Location, now or soon; {@code pid} is the worker's, 0 if it has no process. */
     void find(Locate locate, long pid) {
         Subject subject = new Subject(locate.getRank(), locate.getGroup(), locate.getSequence());
-        Question known = doctorQueries.get(subject);
+        Question known = questions.get(subject);
         if (known == null) {
             known = new Question(subject);
-            doctorQueries.put(subject, known);
+            questions.put(subject, known);
             ask(known, pid);
         }
         known.askers.add(locate);
@@ -83,7 +85,7 @@ final class WorkerLocations {
         }
         long id = nextId++;
         byId.put(id, question);
-        connection.send(new Frame.WhereAreYou(id, subject.group(), subject.sequence()));
+        connection.send(new Frame.RecordRequest(id, subject.group()));
         var _ = mailbox.postIn(PATIENCE_MILLIS, () -> {
             byId.remove(id);
             if (question.answer == null) {
@@ -93,33 +95,35 @@ final class WorkerLocations {
     }
 
     /** A worker's own answer; one that nobody has asked for, or that comes too late, is not passed on. */
-    void answered(WorkerConnection connection, long id, RankLocation location) {
+    void answered(WorkerConnection connection, long id, Bytes record) {
         Question question = byId.get(id);
         if (question != null
                 && question.answer == null
                 && connection.equals(rendezvous.connection(question.subject.rank()))) {
             byId.remove(id);
-            answer(question, location);
+            answer(question, record);
         }
     }
 
     private void answer(Question question, String place) {
-        answer(question, new RankLocation(question.subject.rank(), false, place, ""));
+        answer(
+                question,
+                Bytes.of(RankRecord.unknown(question.subject.rank(), place).encoded()));
     }
 
-    private void answer(Question question, RankLocation location) {
-        question.answer = location;
+    private void answer(Question question, Bytes record) {
+        question.answer = record;
         tellIfAnswered(question);
-        var _ = mailbox.postIn(FRESH_MILLIS, () -> doctorQueries.remove(question.subject));
+        var _ = mailbox.postIn(FRESH_MILLIS, () -> questions.remove(question.subject));
     }
 
     private void tellIfAnswered(Question question) {
-        RankLocation answer = question.answer;
+        Bytes answer = question.answer;
         if (answer == null) {
             return;
         }
         for (Locate locate : question.askers) {
-            Frame.Location reply = new Frame.Location(locate.getId(), answer.withRank(question.subject.rank()));
+            Frame.Location reply = new Frame.Location(locate.getId(), question.subject.rank(), answer);
             out.send(FromAgent.newBuilder()
                     .setLocation(Location.newBuilder()
                             .setAsker(locate.getAsker())

@@ -1,6 +1,6 @@
 package io.jrun.agent.worker;
 
-import io.jrun.comm.record.FlightDump;
+import io.jrun.comm.flight.FlightDump;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;

@@ -16,13 +16,13 @@ import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.RankLeft;
 import io.jrun.agent.proto.ToAgent;
-import io.jrun.comm.control.BlockedOperation;
+import io.jrun.comm.RankLag;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
-import io.jrun.comm.control.GroupWait;
-import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.StoreCommand;
+import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.RankRecord;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -44,6 +44,9 @@ import org.junit.jupiter.api.io.TempDir;
 /** The workers are shells that sleep; this JVM speaks on the socket for them. */
 @Timeout(60)
 class NodeRendezvousTest {
+    /** The agent does not read records. */
+    private static final Bytes RECORD = Bytes.ofUtf8("a record");
+
     @TempDir
     Path folder;
 
@@ -162,7 +165,7 @@ class NodeRendezvousTest {
         try (TestWorker zero = hello(0)) {
             Frame.Leaving leaving = new Frame.Leaving(
                     "returned from main",
-                    List.of(new GroupWait("world", 1, 2, List.of(new GroupWait.Lag(3, 4, 5, 6, 7)))));
+                    List.of(new GroupRecord("world", List.of(), 1, 1, 2, List.of(RankLag.none(3)))));
             zero.send(leaving);
             assertThat(job.awaitFrame(0, Frame.Leaving.class)).isEqualTo(leaving);
             job.send(ToAgent.newBuilder()
@@ -284,7 +287,7 @@ class NodeRendezvousTest {
                 new Frame.Join(7),
                 new Frame.StoreRequest(1, new StoreCommand.Add("key", 1)),
                 new Frame.Locate(1, 1, "world", 2),
-                new Frame.HereIAm(3, new RankLocation(0, true, "here", "stack")));
+                new Frame.RecordReply(3, RECORD));
         try (TestWorker good = hello(1)) {
             for (int seed = 0; seed < seeds; seed++) {
                 Random random = new Random(seed);
@@ -316,7 +319,7 @@ class NodeRendezvousTest {
         }
     }
 
-    private RankLocation locate(int rank, int id) {
+    private String locate(int rank, int id) {
         job.send(ToAgent.newBuilder()
                 .setLocate(Locate.newBuilder()
                         .setRound(1)
@@ -325,11 +328,10 @@ class NodeRendezvousTest {
                         .setGroup("world")
                         .setSequence(7))
                 .build());
-        RankLocation location = job.await(
-                message -> message.hasLocation() && location(message).id() == id,
-                message -> location(message).location());
+        Frame.Location location = job.await(
+                message -> message.hasLocation() && location(message).id() == id, NodeRendezvousTest::location);
         assertThat(location.rank()).isEqualTo(rank);
-        return location;
+        return RankRecord.of(rank, location.record().toArray()).place("world");
     }
 
     private static Frame.Location location(FromAgent message) {
@@ -339,7 +341,7 @@ class NodeRendezvousTest {
     @Test
     void aWorkerWithoutARuntimeIsLookedAtFromOutside() throws IOException {
         Processes.await(() -> ProcessState.describe(Path.of("/"), job.pid(1)).contains("sleeps"));
-        assertThat(locate(1, 5).place())
+        assertThat(locate(1, 5))
                 .startsWith("is not connected to its agent: process " + job.pid(1) + " sleeps")
                 .contains("(state S)");
     }
@@ -355,7 +357,7 @@ class NodeRendezvousTest {
             AtomicReference<String> place = new AtomicReference<>("");
             Processes.await(
                     () -> { // the agent may not have read the hello yet
-                        place.set(locate(0, id.getAndIncrement()).place());
+                        place.set(locate(0, id.getAndIncrement()));
                         return !place.get().startsWith("is not connected");
                     });
             assertThat(place.get()).startsWith("does not answer: process " + job.pid(0) + " is stopped (state T");
@@ -380,22 +382,19 @@ class NodeRendezvousTest {
                                 .setSequence(7))
                         .build());
             }
-            Frame.WhereAreYou question = zero.await(Frame.WhereAreYou.class);
-            assertThat(question.sequence()).isEqualTo(7);
-            one.send(new Frame.HereIAm(question.id(), new RankLocation(0, true, "not its to say", "")));
-            BlockedOperation awaiting =
-                    new BlockedOperation("barrier #7 on group world", "world", 7, false, List.of(0, 1));
-            RankLocation inside = new RankLocation(0, true, "in barrier #7", "main", true, Optional.of(awaiting));
-            zero.send(new Frame.HereIAm(question.id(), inside));
+            Frame.RecordRequest question = zero.await(Frame.RecordRequest.class);
+            assertThat(question.group()).isEqualTo("world");
+            one.send(new Frame.RecordReply(question.id(), Bytes.ofUtf8("not rank 1's to say")));
+            zero.send(new Frame.RecordReply(question.id(), RECORD));
             for (int asker : List.of(1, 4)) {
                 Frame.Location location = job.await(
                         message ->
                                 message.hasLocation() && message.getLocation().getAsker() == asker,
                         NodeRendezvousTest::location);
-                assertThat(location).isEqualTo(new Frame.Location(3, inside));
+                assertThat(location).isEqualTo(new Frame.Location(3, 0, RECORD));
                 job.sendFrame(1, location);
             }
-            assertThat(one.await(Frame.Location.class)).isEqualTo(new Frame.Location(3, inside));
+            assertThat(one.await(Frame.Location.class)).isEqualTo(new Frame.Location(3, 0, RECORD));
         }
     }
 

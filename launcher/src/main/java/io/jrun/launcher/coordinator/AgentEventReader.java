@@ -11,7 +11,7 @@ import io.jrun.agent.proto.WorkerHung;
 import io.jrun.agent.proto.WorkerParked;
 import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.comm.control.Frame;
-import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.record.GroupRecord;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
 import io.jrun.launcher.event.JobEvent;
@@ -184,7 +184,7 @@ final class AgentEventReader {
             case Frame.StoreRequest request ->
                 store.submit(ofRound, request, reply -> links.send(id, AgentMessages.frame(rank, ofRound, reply)));
             case Frame.Locate question -> toNodeOf(question.rank(), AgentMessages.locate(rank, ofRound, question));
-            case Frame.Waits(List<GroupWait> waits) -> {
+            case Frame.Waits(List<GroupRecord> waits) -> {
                 if (ofRound == round) {
                     late.heard(rank, waits);
                 }

@@ -3,6 +3,7 @@ package io.jrun.launcher.coordinator;
 import io.jrun.agent.proto.Location;
 import io.jrun.agent.proto.ToAgent;
 import io.jrun.comm.control.Frame;
+import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
 import java.io.IOException;
@@ -15,9 +16,6 @@ import java.util.function.BiConsumer;
 final class LocationQueries {
     /** No rank: uint32's largest. */
     static final int LAUNCHER = -1;
-
-    /** Every rank's place is told against this group's operations. */
-    private static final String GROUP = "world";
 
     private final Map<Long, LocationQuery> byId = new HashMap<>();
     private int round;
@@ -37,7 +35,8 @@ final class LocationQueries {
                     worker.nodeRank(),
                     // The sequence is that of no operation. It differs each time, since agents keep answers for a
                     // while.
-                    AgentMessages.locate(LAUNCHER, round, new Frame.Locate(id, worker.rank(), GROUP, -id)));
+                    AgentMessages.locate(
+                            LAUNCHER, round, new Frame.Locate(id, worker.rank(), LocationQuery.GROUP, -id)));
         }
     }
 
@@ -50,7 +49,8 @@ final class LocationQueries {
             Frame.Location location = AgentMessages.location(message.getFrame());
             LocationQuery inquiry = byId.get(location.id());
             if (inquiry != null && message.getRound() == round) {
-                inquiry.answered(location.location());
+                inquiry.answered(
+                        RankRecord.of(location.rank(), location.record().toArray()));
             }
         } catch (IOException e) {
             throw new UncheckedIOException("the agent of this version encodes locations in another way", e);

@@ -1,6 +1,6 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.layout.Placement;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,6 +13,9 @@ import java.util.concurrent.TimeUnit;
 
 /** Asks workers where they are, see {@link Coordinator#ask}. Thread-safe. */
 public final class LocationQuery {
+    /** The place of every rank is told against the operations of this group. */
+    public static final String GROUP = "world";
+
     private final Optional<Set<Integer>> ranks;
     private final Map<Integer, Placement> asked = new TreeMap<>();
     private final Map<Integer, Answer> answers = new TreeMap<>();
@@ -26,10 +29,9 @@ public final class LocationQuery {
     /**
      * Where one rank is.
      *
-     * @param place completes "rank 3 ..."
-     * @param stack of its threads, empty if unknown
+     * @param host the host on which the launcher has placed the rank
      */
-    public record Answer(int rank, String host, String place, String stack) {}
+    public record Answer(String host, RankRecord record) {}
 
     /** Takes the job's workers; returns those that are to be asked. */
     synchronized List<Placement> begin(List<Placement> workers) {
@@ -41,10 +43,10 @@ public final class LocationQuery {
         return List.copyOf(asked.values());
     }
 
-    synchronized void answered(RankLocation location) {
-        Placement worker = asked.get(location.rank());
+    synchronized void answered(RankRecord record) {
+        Placement worker = asked.get(record.rank());
         if (worker != null) {
-            answers.put(worker.rank(), new Answer(worker.rank(), worker.host(), location.place(), location.stack()));
+            answers.put(worker.rank(), new Answer(worker.host(), record));
             notifyAll();
         }
     }
@@ -60,10 +62,10 @@ public final class LocationQuery {
             all.add(answers.getOrDefault(
                     worker.rank(),
                     new Answer(
-                            worker.rank(),
                             worker.host(),
-                            "has not answered within " + timeoutOrder.toSeconds() + " s, nor has its agent",
-                            "")));
+                            RankRecord.unknown(
+                                    worker.rank(),
+                                    "has not answered within " + timeoutOrder.toSeconds() + " s, nor has its agent"))));
         }
         return all;
     }

@@ -1,6 +1,6 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.record.GroupRecord;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventPublisher;
 import io.jrun.launcher.event.Straggler;
@@ -31,7 +31,7 @@ final class StragglerDetector {
 
     private final LongSupplier nanoTime;
     private final JobEventPublisher events;
-    private final Map<Integer, List<GroupWait>> waits = new TreeMap<>();
+    private final Map<Integer, List<GroupRecord>> waits = new TreeMap<>();
     private final Map<Integer, Integer> reports = new HashMap<>();
     private final Map<Integer, Integer> reportsWhenSuspected = new HashMap<>();
     private final Set<Integer> left = new HashSet<>();
@@ -58,14 +58,14 @@ final class StragglerDetector {
     }
 
     /** What a rank has waited until now. */
-    void heard(int rank, List<GroupWait> all) {
+    void heard(int rank, List<GroupRecord> all) {
         waits.put(rank, all);
         reports.merge(rank, 1, Integer::sum);
         changed = true;
     }
 
     /** The same of a rank that waits no more. */
-    void left(int rank, List<GroupWait> all) {
+    void left(int rank, List<GroupRecord> all) {
         waits.put(rank, all);
         left.add(rank);
     }

@@ -1,8 +1,9 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.comm.control.GroupWait;
-import io.jrun.comm.control.GroupWait.Lag;
+import io.jrun.comm.RankLag;
+import io.jrun.comm.record.GroupRecord;
 import io.jrun.launcher.event.Straggler;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -31,24 +32,24 @@ final class StragglerFinder {
      * @param jobSeconds how long the job took
      * @param skewSeconds how much of a difference may be due to ranks that told of their waits at different moments
      */
-    static List<Straggler> find(Map<Integer, List<GroupWait>> waits, double jobSeconds, double skewSeconds) {
-        Map<String, Map<Integer, GroupWait>> groups = new TreeMap<>();
+    static List<Straggler> find(Map<Integer, List<GroupRecord>> waits, double jobSeconds, double skewSeconds) {
+        Map<String, Map<Integer, GroupRecord>> groups = new TreeMap<>();
         waits.forEach((rank, all) -> all.forEach(wait ->
-                groups.computeIfAbsent(wait.group(), _ -> new TreeMap<>()).put(rank, wait)));
+                groups.computeIfAbsent(wait.name(), _ -> new TreeMap<>()).put(rank, wait)));
         List<Straggler> found = new ArrayList<>();
         groups.values().forEach(byRank -> found.addAll(inGroup(byRank, jobSeconds, skewSeconds)));
         found.sort(Comparator.comparingDouble(Straggler::seconds).reversed());
         return found;
     }
 
-    private static List<Straggler> inGroup(Map<Integer, GroupWait> byRank, double jobSeconds, double skewSeconds) {
+    private static List<Straggler> inGroup(Map<Integer, GroupRecord> byRank, double jobSeconds, double skewSeconds) {
         if (byRank.size() < 2) {
             return List.of();
         }
         WaitComparison waitComparison = new WaitComparison(byRank.values().stream()
                 .mapToDouble(StragglerFinder::waitedSeconds)
                 .toArray());
-        Map<Integer, Lag> seen = new HashMap<>();
+        Map<Integer, RankLag> seen = new HashMap<>();
         byRank.values().stream()
                 .flatMap(wait -> wait.lags().stream())
                 .forEach(lag -> seen.merge(lag.rank(), lag, (a, b) -> a.count() >= b.count() ? a : b));
@@ -56,7 +57,7 @@ final class StragglerFinder {
         byRank.forEach((rank, wait) -> {
             double late = waitComparison.of(waitedSeconds(wait));
             if (late >= LEAST_SECONDS + skewSeconds && late >= LEAST_SHARE * jobSeconds + skewSeconds) {
-                Lag lag = seen.getOrDefault(rank, new Lag(rank, 0, 0, 0, 0));
+                RankLag lag = seen.getOrDefault(rank, RankLag.none(rank));
                 found.add(
                         straggler(wait, rank, late, late / jobSeconds, waitComparison.score(waitedSeconds(wait)), lag));
             }
@@ -64,21 +65,26 @@ final class StragglerFinder {
         return found;
     }
 
-    private static double waitedSeconds(GroupWait wait) {
+    private static double waitedSeconds(GroupRecord wait) {
         return wait.waitedNanos() / NANOS;
     }
 
-    private static Straggler straggler(GroupWait own, int rank, double late, double share, double score, Lag seen) {
+    private static Straggler straggler(
+            GroupRecord own, int rank, double late, double share, double score, RankLag seen) {
         return new Straggler(
                 rank,
-                own.group(),
+                own.name(),
                 late,
                 share,
                 score,
                 seen.count(),
-                own.collectives(),
-                seen.medianNanos() / NANOS,
-                seen.p95Nanos() / NANOS,
-                seen.maxNanos() / NANOS);
+                own.completed(),
+                inSeconds(seen.median()),
+                inSeconds(seen.p95()),
+                inSeconds(seen.max()));
+    }
+
+    private static double inSeconds(Duration time) {
+        return time.toNanos() / NANOS;
     }
 }

@@ -1,6 +1,7 @@
 package io.jrun.launcher.flight;
 
-import io.jrun.comm.record.FlightDump;
+import io.jrun.comm.flight.FlightDump;
+import io.jrun.comm.record.RankRecord;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -24,7 +25,7 @@ import java.util.stream.IntStream;
  * @param folder the attempt's, or the job's where the dumps are in those of several attempts
  * @param dumps by rank, at least one
  */
-public record DumpFolder(Path folder, List<Dump> dumps) {
+public record DumpFolder(Path folder, List<RankRecord> dumps) {
     private static final Pattern ATTEMPT = Pattern.compile("attempt-(\\d{1,8})");
 
     public DumpFolder {
@@ -52,14 +53,14 @@ public record DumpFolder(Path folder, List<Dump> dumps) {
     }
 
     private static DumpFolder last(Path job) throws IOException {
-        Map<Path, Dump> found = found(job);
+        Map<Path, RankRecord> found = found(job);
         IntStream begun = children(job, "attempt-*").stream().mapToInt(DumpFolder::round);
-        IntStream dumped = found.values().stream().mapToInt(Dump::round);
+        IntStream dumped = found.values().stream().mapToInt(RankRecord::round);
         return of(job, IntStream.concat(begun, dumped).max().orElse(0), found);
     }
 
-    private static DumpFolder of(Path directory, int round, Map<Path, Dump> found) {
-        Map<Path, Dump> kept = new TreeMap<>(found);
+    private static DumpFolder of(Path directory, int round, Map<Path, RankRecord> found) {
+        Map<Path, RankRecord> kept = new TreeMap<>(found);
         kept.values().removeIf(dump -> dump.round() != round);
         if (kept.isEmpty()) {
             throw new DumpException("no rank has left a " + FlightDump.FILE_NAME
@@ -72,29 +73,40 @@ public record DumpFolder(Path folder, List<Dump> dumps) {
         return new DumpFolder(
                 folders.size() == 1 ? folders.iterator().next() : directory,
                 kept.values().stream()
-                        .sorted(Comparator.comparingInt(Dump::rank))
+                        .sorted(Comparator.comparingInt(RankRecord::rank))
                         .toList());
     }
 
     /** All that is in the attempts of a job's folder, or in the folder itself, where ranks' folders were copied together. */
-    private static Map<Path, Dump> found(Path job) throws IOException {
+    private static Map<Path, RankRecord> found(Path job) throws IOException {
         List<Path> folders = children(job, "attempt-*");
         folders.add(job);
-        Map<Path, Dump> found = new TreeMap<>();
+        Map<Path, RankRecord> found = new TreeMap<>();
         for (Path folder : folders) {
             for (Path rank : children(folder, "rank-*")) {
                 Path file = rank.resolve(FlightDump.FILE_NAME);
                 if (Files.exists(file)) {
-                    found.put(file, DumpReader.read(file));
+                    found.put(file, dump(file));
                 }
             }
         }
         return found;
     }
 
+    private static RankRecord dump(Path file) throws IOException {
+        byte[] bytes = Files.readAllBytes(file);
+        try {
+            return RankRecord.decode(bytes);
+        } catch (IOException e) {
+            throw new DumpException(
+                    file + " is no flight recorder's dump of this version of jrun: " + e.getMessage() + ".");
+        }
+    }
+
     /** Ranks of the job that have left no dump. */
     List<Integer> missing() {
-        TreeSet<Integer> present = new TreeSet<>(dumps.stream().map(Dump::rank).toList());
+        TreeSet<Integer> present =
+                new TreeSet<>(dumps.stream().map(RankRecord::rank).toList());
         return IntStream.range(0, dumps.getFirst().worldSize())
                 .filter(rank -> !present.contains(rank))
                 .boxed()

@@ -1,5 +1,7 @@
 package io.jrun.launcher.flight;
 
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.json.JsonLine;
 import io.jrun.launcher.report.FailureReport;
 import java.util.ArrayList;
@@ -81,7 +83,7 @@ public final class FlightReport {
                             place.host().isEmpty() ? "-" : place.host(),
                             state(place),
                             place.operation().map(FlightReport::seconds).orElse("-"),
-                            place.operation().map(DumpedOperation::call).orElse("-"))
+                            place.operation().map(OperationRecord::call).orElse("-"))
                     .stripTrailing());
         }
         return lines;
@@ -92,14 +94,14 @@ public final class FlightReport {
         return place.operation().map(FlightReport::state).orElse(none);
     }
 
-    private static String state(DumpedOperation operation) {
-        return operation.state().name().toLowerCase(Locale.ROOT);
+    private static String state(OperationRecord operation) {
+        return operation.state().label();
     }
 
-    private static String seconds(DumpedOperation operation) {
-        return operation.waitedNanos() == 0
+    private static String seconds(OperationRecord operation) {
+        return operation.ranNanos() == 0
                 ? "-"
-                : String.format(Locale.ROOT, "%.3f", operation.waitedNanos() / NANOS_PER_SECOND);
+                : String.format(Locale.ROOT, "%.3f", operation.ranNanos() / NANOS_PER_SECOND);
     }
 
     private static String firstLine(String text) {
@@ -125,14 +127,14 @@ public final class FlightReport {
             json.put("operation", operation.call());
             json.put("sequence", operation.sequence());
             json.put("state", state(operation));
-            if (operation.waitedNanos() != 0) {
-                json.put("seconds", operation.waitedNanos() / NANOS_PER_SECOND);
+            if (operation.ranNanos() != 0) {
+                json.put("seconds", operation.ranNanos() / NANOS_PER_SECOND);
             }
         });
         return json;
     }
 
-    private static Map<String, Object> json(Dump dump) {
+    private static Map<String, Object> json(RankRecord dump) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("rank", dump.rank());
         json.put("host", dump.host());

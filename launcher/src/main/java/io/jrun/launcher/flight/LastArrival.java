@@ -1,5 +1,7 @@
 package io.jrun.launcher.flight;
 
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.RankRecord;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -21,17 +23,17 @@ import java.util.TreeMap;
  * @param waited the operation as each rank has it that waited, by rank
  */
 record LastArrival(
-        String group, long sequence, String call, int rank, long lagNanos, SortedMap<Integer, DumpedOperation> waited) {
+        String group, long sequence, String call, int rank, long lagNanos, SortedMap<Integer, OperationRecord> waited) {
     /** A neighbour whose wait is a smaller part of one's own than this has caused the rest of it itself. */
     private static final double MOST = 0.5;
 
     private record Key(String group, long sequence) {}
 
     /** All collectives in which somebody has waited, the longest wait first. */
-    static List<LastArrival> of(List<Dump> dumps) {
-        Map<Key, SortedMap<Integer, DumpedOperation>> waited = new HashMap<>();
-        for (Dump dump : dumps) {
-            for (DumpedOperation operation : dump.operations()) {
+    static List<LastArrival> of(List<RankRecord> dumps) {
+        Map<Key, SortedMap<Integer, OperationRecord>> waited = new HashMap<>();
+        for (RankRecord dump : dumps) {
+            for (OperationRecord operation : dump.operations()) {
                 if (operation.hasWaited()) {
                     waited.computeIfAbsent(new Key(operation.group(), operation.sequence()), _ -> new TreeMap<>())
                             .put(dump.rank(), operation);
@@ -47,20 +49,20 @@ record LastArrival(
         return arrivals;
     }
 
-    private static LastArrival of(Key key, SortedMap<Integer, DumpedOperation> byRank) {
-        DumpedOperation first = byRank.values().stream()
-                .max(Comparator.comparingLong(DumpedOperation::lateNanos))
+    private static LastArrival of(Key key, SortedMap<Integer, OperationRecord> byRank) {
+        OperationRecord first = byRank.values().stream()
+                .max(Comparator.comparingLong(OperationRecord::lateNanos))
                 .orElseThrow();
-        DumpedOperation at = first;
+        OperationRecord at = first;
         Set<Integer> passed = new HashSet<>();
         while (passed.add(at.lateRank())) {
-            DumpedOperation neighbour = byRank.get(at.lateRank());
+            OperationRecord neighbour = byRank.get(at.lateRank());
             if (neighbour == null || neighbour.lateNanos() < MOST * at.lateNanos()) {
                 break;
             }
             at = neighbour;
         }
-        DumpedOperation own = byRank.get(at.lateRank());
+        OperationRecord own = byRank.get(at.lateRank());
         long lag = first.lateNanos() - (own == null ? 0 : own.lateNanos());
         return new LastArrival(key.group(), key.sequence(), first.call(), at.lateRank(), lag, byRank);
     }

@@ -1,5 +1,6 @@
 package io.jrun.launcher.flight;
 
+import io.jrun.comm.record.RankRecord;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -17,7 +18,7 @@ final class LastArrivalReport {
     private final List<LastArrival> arrivals;
     private final List<LastArrival.Late> late;
 
-    LastArrivalReport(List<Dump> dumps) {
+    LastArrivalReport(List<RankRecord> dumps) {
         this.arrivals = LastArrival.of(dumps);
         this.late = LastArrival.byRank(arrivals);
     }

@@ -1,5 +1,6 @@
 package io.jrun.launcher.flight;
 
+import io.jrun.comm.record.OperationRecord;
 import java.util.List;
 import java.util.NavigableSet;
 import java.util.Optional;
@@ -35,5 +36,5 @@ record Mismatch(Kind kind, String group, long sequence, NavigableSet<Integer> gu
      * @param host empty where the rank has left no dump
      * @param operation empty where there is none, or it is not kept
      */
-    record Place(int rank, String host, Optional<DumpedOperation> operation, String words) {}
+    record Place(int rank, String host, Optional<OperationRecord> operation, String words) {}
 }

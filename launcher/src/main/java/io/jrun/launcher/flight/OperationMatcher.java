@@ -1,5 +1,7 @@
 package io.jrun.launcher.flight;
 
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.flight.Mismatch.Kind;
 import io.jrun.launcher.flight.Mismatch.Place;
 import io.jrun.launcher.report.FailureReport;
@@ -18,18 +20,18 @@ import java.util.TreeSet;
  * what all ranks still keep can be compared. Confined to one thread.
  */
 final class OperationMatcher {
-    private final Map<Integer, Dump> byRank = new TreeMap<>();
+    private final Map<Integer, RankRecord> byRank = new TreeMap<>();
 
-    private OperationMatcher(List<Dump> dumps) {
+    private OperationMatcher(List<RankRecord> dumps) {
         dumps.forEach(dump -> byRank.put(dump.rank(), dump));
     }
 
     /** What is found, differing calls first. */
-    static List<Mismatch> of(List<Dump> dumps) {
+    static List<Mismatch> of(List<RankRecord> dumps) {
         OperationMatcher matching = new OperationMatcher(dumps);
         Map<String, List<Integer>> groups = new TreeMap<>();
-        for (Dump dump : dumps) {
-            dump.groups().values().forEach(group -> groups.putIfAbsent(group.name(), group.ranks()));
+        for (RankRecord dump : dumps) {
+            dump.groups().forEach(group -> groups.putIfAbsent(group.name(), group.ranks()));
         }
         List<Mismatch> findings = new ArrayList<>();
         groups.forEach((group, ranks) -> {
@@ -45,7 +47,7 @@ final class OperationMatcher {
     private Optional<Mismatch> mismatch(String group, List<Integer> ranks) {
         TreeMap<Long, TreeMap<String, NavigableSet<Integer>>> callers = new TreeMap<>();
         for (int rank : ranks) {
-            for (DumpedOperation operation : collectives(rank, group)) {
+            for (OperationRecord operation : collectives(rank, group)) {
                 callers.computeIfAbsent(operation.sequence(), _ -> new TreeMap<>())
                         .computeIfAbsent(operation.call(), _ -> new TreeSet<>())
                         .add(rank);
@@ -82,21 +84,21 @@ final class OperationMatcher {
     private Optional<Mismatch> waiting(String group, List<Integer> ranks) {
         return ranks.stream()
                 .flatMap(rank -> collectives(rank, group).stream())
-                .filter(DumpedOperation::isUnfinished)
-                .max(Comparator.comparingLong(DumpedOperation::sequence))
+                .filter(OperationRecord::isUnfinished)
+                .max(Comparator.comparingLong(OperationRecord::sequence))
                 .map(last -> waiting(group, ranks, last));
     }
 
-    private Mismatch waiting(String group, List<Integer> ranks, DumpedOperation last) {
+    private Mismatch waiting(String group, List<Integer> ranks, OperationRecord last) {
         long sequence = last.sequence();
         NavigableSet<Integer> inside = new TreeSet<>();
         NavigableSet<Integer> late = new TreeSet<>();
         for (int rank : ranks) {
-            Dump dump = byRank.get(rank);
-            if (dump == null || dump.started(group) <= sequence) {
+            RankRecord dump = record(byRank, rank);
+            if (dump.started(group) <= sequence) {
                 late.add(rank);
             } else if (dump.collective(group, sequence)
-                    .filter(DumpedOperation::isUnfinished)
+                    .filter(OperationRecord::isUnfinished)
                     .isPresent()) {
                 inside.add(rank);
             }
@@ -121,44 +123,22 @@ final class OperationMatcher {
     }
 
     private Place place(int rank, String group, long sequence) {
-        Dump dump = byRank.get(rank);
-        if (dump == null) {
-            return new Place(
-                    rank,
-                    "",
-                    Optional.empty(),
-                    "left no dump (it was killed, had ended before, or is on another node)");
-        }
+        RankRecord dump = record(byRank, rank);
         long at = Math.min(sequence, dump.started(group) - 1);
-        Optional<DumpedOperation> operation = dump.collective(group, at);
-        return new Place(rank, dump.host(), operation, words(at, operation) + elsewhere(dump, group));
+        return new Place(rank, dump.host(), dump.collective(group, at), dump.place(group));
     }
 
-    private static String words(long at, Optional<DumpedOperation> operation) {
-        if (at < 0) {
-            return "has not entered any operation of this group";
-        }
-        String call = operation.map(DumpedOperation::call).orElse("operation #" + at);
-        boolean inside = operation.filter(DumpedOperation::isUnfinished).isPresent();
-        return inside ? "was in " + call : "has completed " + call + " and entered nothing since";
-    }
-
-    /** Where a rank is that is not in this group. */
-    private static String elsewhere(Dump dump, String group) {
-        return dump.unfinished().stream()
-                .filter(operation -> !operation.group().equals(group) || operation.isMessage())
-                .findFirst()
-                .map(operation -> ", but was in " + operation.call() + " of group " + operation.group())
-                .orElse("");
-    }
-
-    private List<DumpedOperation> collectives(int rank, String group) {
-        Dump dump = byRank.get(rank);
+    /** The dump of a rank, or a record that says why there is none. */
+    static RankRecord record(Map<Integer, RankRecord> byRank, int rank) {
+        RankRecord dump = byRank.get(rank);
         return dump == null
-                ? List.of()
-                : dump.operations().stream()
-                        .filter(operation ->
-                                !operation.isMessage() && operation.group().equals(group))
-                        .toList();
+                ? RankRecord.unknown(rank, "has left no dump (it was killed, had ended before, or is on another node)")
+                : dump;
+    }
+
+    private List<OperationRecord> collectives(int rank, String group) {
+        return record(byRank, rank).operations().stream()
+                .filter(operation -> !operation.isMessage() && operation.group().equals(group))
+                .toList();
     }
 }

@@ -1,5 +1,8 @@
 package io.jrun.launcher.flight;
 
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.OperationState;
+import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.flight.Mismatch.Kind;
 import io.jrun.launcher.flight.Mismatch.Place;
 import java.util.ArrayList;
@@ -14,11 +17,11 @@ import java.util.TreeSet;
  * two ranks, belong together. Of a receive from any source nobody is guilty in particular. Confined to one thread.
  */
 final class PointToPointMatcher {
-    private final Map<Integer, Dump> byRank;
+    private final Map<Integer, RankRecord> byRank;
     private final String group;
     private final List<Integer> ranks;
 
-    PointToPointMatcher(Map<Integer, Dump> byRank, String group, List<Integer> ranks) {
+    PointToPointMatcher(Map<Integer, RankRecord> byRank, String group, List<Integer> ranks) {
         this.byRank = byRank;
         this.group = group;
         this.ranks = ranks;
@@ -28,35 +31,30 @@ final class PointToPointMatcher {
     List<Mismatch> findings() {
         List<Mismatch> findings = new ArrayList<>();
         for (int rank : ranks) {
-            Dump dump = byRank.get(rank);
-            if (dump != null) {
-                dump.unfinished().stream()
-                        .filter(operation ->
-                                operation.isMessage() && operation.group().equals(group))
-                        .forEach(operation -> finding(dump, operation).ifPresent(findings::add));
-            }
+            RankRecord dump = OperationMatcher.record(byRank, rank);
+            dump.unfinished().stream()
+                    .filter(operation ->
+                            operation.isMessage() && operation.group().equals(group))
+                    .forEach(operation -> finding(dump, operation).ifPresent(findings::add));
         }
         return findings;
     }
 
-    private Optional<Mismatch> finding(Dump mine, DumpedOperation message) {
+    private Optional<Mismatch> finding(RankRecord mine, OperationRecord message) {
         if (message.isFromAny()) {
             return Optional.of(unanswered(mine, message));
         }
         int other = ranks.get(message.peer());
-        Dump theirs = byRank.get(other);
-        if (theirs == null) {
-            return Optional.of(late(mine, message, new Place(other, "", Optional.empty(), "left no dump")));
-        }
-        Optional<DumpedOperation> answer = answer(mine, message, theirs);
+        RankRecord theirs = OperationMatcher.record(byRank, other);
+        Optional<OperationRecord> answer = answer(mine, message, theirs);
         if (answer.isEmpty()) {
-            String words = "has not called its part of it" + unfinished(theirs);
+            String words = theirs.place(group);
             return Optional.of(late(mine, message, new Place(other, theirs.host(), Optional.empty(), words)));
         }
         return both(mine, message, theirs, answer.get());
     }
 
-    private Mismatch unanswered(Dump mine, DumpedOperation message) {
+    private Mismatch unanswered(RankRecord mine, OperationRecord message) {
         return new Mismatch(
                 Kind.STUCK,
                 group,
@@ -66,17 +64,19 @@ final class PointToPointMatcher {
                 List.of(here(mine, message)));
     }
 
-    private Mismatch late(Dump mine, DumpedOperation message, Place there) {
+    private Mismatch late(RankRecord mine, OperationRecord message, Place there) {
         return new Mismatch(
                 Kind.LATE,
                 group,
                 message.sequence(),
                 new TreeSet<>(List.of(there.rank())),
-                said(mine, message, there.rank()) + ", which " + there.words() + ".",
+                said(mine, message, there.rank()) + ", and no matching call of rank " + there.rank()
+                        + " is known: rank " + there.rank() + " " + there.words() + ".",
                 List.of(here(mine, message), there));
     }
 
-    private Optional<Mismatch> both(Dump mine, DumpedOperation message, Dump theirs, DumpedOperation answer) {
+    private Optional<Mismatch> both(
+            RankRecord mine, OperationRecord message, RankRecord theirs, OperationRecord answer) {
         boolean differs = !answer.type().equals(message.type()) || answer.count() != message.count();
         boolean hasDoneItsPart = !differs && !answer.isUnfinished();
         boolean isToldFromTheOtherSide = answer.isUnfinished() && mine.rank() > theirs.rank();
@@ -95,11 +95,11 @@ final class PointToPointMatcher {
                 List.of(here(mine, message), there)));
     }
 
-    private static String said(Dump mine, DumpedOperation message, int other) {
+    private static String said(RankRecord mine, OperationRecord message, int other) {
         return "rank " + mine.rank() + " was in " + message.call() + " with rank " + other;
     }
 
-    private static Place here(Dump mine, DumpedOperation message) {
+    private static Place here(RankRecord mine, OperationRecord message) {
         return new Place(mine.rank(), mine.host(), Optional.of(message), "was in " + message.call());
     }
 
@@ -107,11 +107,11 @@ final class PointToPointMatcher {
      * The other end of a message. Those of one tag come in the order in which they are sent, so it has the same place among
      * those of its tag. Where that cannot be counted, the first one that did not end may be it.
      */
-    private Optional<DumpedOperation> answer(Dump mine, DumpedOperation message, Dump theirs) {
-        List<DumpedOperation> asked = between(mine, message.name(), theirs.rank());
-        List<DumpedOperation> answers = between(theirs, message.isSend() ? "recv" : "send", mine.rank());
-        List<DumpedOperation> sameTag = ofTag(answers, message.tag());
-        Optional<DumpedOperation> answer;
+    private Optional<OperationRecord> answer(RankRecord mine, OperationRecord message, RankRecord theirs) {
+        List<OperationRecord> asked = between(mine, message.name(), theirs.rank());
+        List<OperationRecord> answers = between(theirs, message.isSend() ? "recv" : "send", mine.rank());
+        List<OperationRecord> sameTag = ofTag(answers, message.tag());
+        Optional<OperationRecord> answer;
         if (sameTag.size() == answers.size() && ofTag(asked, message.tag()).size() == asked.size()) {
             answer = sameTag.stream()
                     .filter(other -> other.sequence() == message.sequence())
@@ -120,30 +120,23 @@ final class PointToPointMatcher {
             int place = ofTag(asked, message.tag()).indexOf(message);
             answer = sameTag.stream().skip(place).findFirst();
         } else {
-            answer = sameTag.stream().filter(DumpedOperation::isUnfinished).findFirst();
+            answer = sameTag.stream().filter(OperationRecord::isUnfinished).findFirst();
         }
-        return answer.filter(other -> other.state() != DumpedOperation.State.QUEUED);
+        return answer.filter(other -> other.state() != OperationState.QUEUED);
     }
 
     /** What a rank has sent to another, or received from it by name. */
-    private List<DumpedOperation> between(Dump dump, String name, int other) {
+    private List<OperationRecord> between(RankRecord dump, String name, int other) {
         return dump.operations().stream()
                 .filter(operation -> operation.name().equals(name)
                         && operation.group().equals(group)
                         && !operation.isFromAny()
                         && ranks.get(operation.peer()) == other)
-                .sorted(Comparator.comparingLong(DumpedOperation::sequence))
+                .sorted(Comparator.comparingLong(OperationRecord::sequence))
                 .toList();
     }
 
-    private static List<DumpedOperation> ofTag(List<DumpedOperation> messages, int tag) {
+    private static List<OperationRecord> ofTag(List<OperationRecord> messages, int tag) {
         return messages.stream().filter(message -> message.tag() == tag).toList();
-    }
-
-    private static String unfinished(Dump dump) {
-        return dump.unfinished().stream()
-                .findFirst()
-                .map(operation -> ", but was in " + operation.call() + " of group " + operation.group())
-                .orElse("");
     }
 }

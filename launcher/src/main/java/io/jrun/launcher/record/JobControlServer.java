@@ -1,6 +1,7 @@
 package io.jrun.launcher.record;
 
 import io.jrun.agent.control.Acceptor;
+import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.coordinator.LocationQuery;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -118,13 +119,16 @@ public final class JobControlServer implements AutoCloseable {
         Set<Integer> chosen = ranks.stream().map(Integer::valueOf).collect(Collectors.toSet());
         LocationQuery inquiry = new LocationQuery(chosen.isEmpty() ? Optional.empty() : Optional.of(chosen));
         ask.accept(inquiry);
-        return inquiry.await(PATIENCE).stream()
-                .map(answer -> "rank " + answer.rank() + "@" + answer.host() + " " + answer.place()
-                        + Arrays.stream(answer.stack().split("\n", -1))
-                                .filter(line -> !line.isBlank())
-                                .map(line -> "\n  " + line)
-                                .collect(Collectors.joining()))
-                .toList();
+        return inquiry.await(PATIENCE).stream().map(JobControlServer::words).toList();
+    }
+
+    private static String words(LocationQuery.Answer answer) {
+        RankRecord rank = answer.record();
+        return "rank " + rank.rank() + "@" + answer.host() + " " + rank.place(LocationQuery.GROUP)
+                + Arrays.stream(rank.stack().split("\n", -1))
+                        .filter(line -> !line.isBlank())
+                        .map(line -> "\n  " + line)
+                        .collect(Collectors.joining());
     }
 
     @Override

@@ -2,7 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.comm.control.GroupWait;
+import io.jrun.comm.record.GroupRecord;
 import io.jrun.launcher.console.EventConsole;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventPublisher;
@@ -28,8 +28,8 @@ class StragglerDetectorTest {
         });
     }
 
-    private static List<GroupWait> waited(double seconds) {
-        return List.of(new GroupWait("world", 100, (long) (seconds * 1e9), List.of()));
+    private static List<GroupRecord> waited(double seconds) {
+        return List.of(new GroupRecord("world", List.of(), 100, 100, (long) (seconds * 1e9), List.of()));
     }
 
     private void aSecondIn(double zero, double one, double two) {

@@ -2,9 +2,10 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.comm.control.GroupWait;
-import io.jrun.comm.control.GroupWait.Lag;
+import io.jrun.comm.RankLag;
+import io.jrun.comm.record.GroupRecord;
 import io.jrun.launcher.event.Straggler;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -15,16 +16,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 class StragglerFinderTest {
-    private static Map<Integer, List<GroupWait>> waits(double... seconds) {
-        Map<Integer, List<GroupWait>> waits = new TreeMap<>();
+    private static Map<Integer, List<GroupRecord>> waits(double... seconds) {
+        Map<Integer, List<GroupRecord>> waits = new TreeMap<>();
         for (int rank = 0; rank < seconds.length; rank++) {
-            waits.put(
-                    rank,
-                    List.of(new GroupWait(
-                            "world",
-                            100,
-                            (long) (seconds[rank] * 1e9),
-                            List.of(new Lag(1, 90 + rank, 0, 0, 7_000_000)))));
+            RankLag lag =
+                    new RankLag(1, 90 + rank, Duration.ZERO, Duration.ZERO, Duration.ZERO, Duration.ofNanos(7_000_000));
+            long waited = (long) (seconds[rank] * 1e9);
+            waits.put(rank, List.of(new GroupRecord("world", List.of(), 100, 100, waited, List.of(lag))));
         }
         return waits;
     }

@@ -3,19 +3,22 @@ package io.jrun.launcher.flight;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.OperationState;
+import io.jrun.comm.record.RankRecord;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** Who came last, from what each rank has waited. */
 class LastArrivalTest {
-    private final List<List<DumpedOperation>> ranks =
+    private final List<List<OperationRecord>> ranks =
             List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
 
     private void waited(int rank, long sequence, int lateRank, long nanos) {
         ranks.get(rank)
-                .add(new DumpedOperation(
+                .add(new OperationRecord(
                         "world",
                         sequence,
                         "barrier",
@@ -24,16 +27,19 @@ class LastArrivalTest {
                         "barrier #" + sequence,
                         -1,
                         0,
-                        DumpedOperation.State.COMPLETED,
+                        OperationState.COMPLETED,
                         0,
+                        0,
+                        OperationRecord.NEVER,
                         lateRank,
                         nanos));
     }
 
     private List<LastArrival> arrivals() {
-        List<Dump> dumps = new ArrayList<>();
+        List<RankRecord> dumps = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            dumps.add(new Dump(rank, 4, "host", 1, 1, "why", Map.of(), ranks.get(rank), true));
+            dumps.add(new RankRecord(
+                    rank, 4, "host", 1, 1, 1, "why", List.of(), ranks.get(rank), true, Optional.empty(), ""));
         }
         return LastArrival.of(dumps);
     }

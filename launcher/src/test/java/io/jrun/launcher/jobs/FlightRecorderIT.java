@@ -88,7 +88,8 @@ class FlightRecorderIT extends RealJobs {
         Report report = runAndRead();
         assertThat(report.text())
                 .contains("late on group world at operation #1: 2 ranks (0-1) waited in allReduce #1(f32, 100, SUM) for"
-                        + " rank 2; rank 2 has completed allReduce #0(f32, 100, SUM) and entered nothing since.")
+                        + " rank 2; rank 2 has completed allReduce #0(f32, 100, SUM) on group world and has entered no other"
+                        + " operation of that group.")
                 .contains("COLLECTIVE_TIMEOUT: ");
         assertThat(report.finding().path("kind").asText()).isEqualTo("late");
         assertThat(report.ranks(report.finding().path("guilty"))).containsExactly(2);
@@ -137,7 +138,7 @@ class FlightRecorderIT extends RealJobs {
         assertThat(report.text()).contains("dumps of 2 of 3 ranks in ", "no dump of rank 0\n");
         assertThat(report.finding().path("kind").asText()).isEqualTo("late");
         assertThat(report.finding().path("text").asText())
-                .contains("waited in allReduce #1(f32, 100, SUM) for ", "rank 0 left no dump (it was killed");
+                .contains("waited in allReduce #1(f32, 100, SUM) for ", "rank 0 has left no dump (it was killed");
         assertThat(report.ranks(report.finding().path("guilty"))).contains(0);
         assertThat(report.ranks(report.json().path("missing"))).containsExactly(0);
     }

@@ -44,7 +44,7 @@ class LateRankIT extends RealJobs {
         assertThat(result.err())
                 .containsPattern(
                         "jrun: rank 0: barrier #1 on group world waits, while:\n(.* )? {2}rank 1 \\(host .*, pid"
-                                + " \\d+\\) past barrier #0 on group world and in nothing of that group since\n")
+                                + " \\d+\\) has completed barrier #0 on group world and has entered no other operation of that group\n")
                 .containsPattern("first failure: rank [02] on .* exited with code 1")
                 .contains("barrier #1 on group world", "at Job.instead(Job.java:15)", "in it as well: rank ");
     }

@@ -157,7 +157,10 @@ class LivingJobsIT extends RealJobs {
         Files.writeString(folder.resolve("join"), "");
         awaitStacks(id, " in barrier #1", "Job.elsewhere(");
         Result one = ask("stack", "--rank=1", id);
-        assertThat(one.out()).startsWith("rank 1@").contains("past barrier #0").doesNotContain("rank 0@");
+        assertThat(one.out())
+                .startsWith("rank 1@")
+                .contains("has completed barrier #0")
+                .doesNotContain("rank 0@");
         assertThat(ask("attach", id).err()).contains("was not started with --detach", "jrun logs -f " + id);
         Result killed = ask("cancel", "--now", id);
         assertThat(killed.exitCode()).as(killed.err()).isZero();

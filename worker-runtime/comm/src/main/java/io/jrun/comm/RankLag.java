@@ -9,4 +9,9 @@ import java.time.Duration;
  * @param count number of collectives in which that rank came last
  * @param total sum of the waits
  */
-public record RankLag(int rank, long count, Duration total, Duration median, Duration p95, Duration max) {}
+public record RankLag(int rank, long count, Duration total, Duration median, Duration p95, Duration max) {
+    /** The lag of a rank that never came last. */
+    public static RankLag none(int rank) {
+        return new RankLag(rank, 0, Duration.ZERO, Duration.ZERO, Duration.ZERO, Duration.ZERO);
+    }
+}

@@ -6,15 +6,15 @@ import io.jrun.comm.WorkerPrograms.FailEarly;
 import io.jrun.comm.WorkerPrograms.Mismatch;
 import io.jrun.comm.WorkerPrograms.ReduceForever;
 import io.jrun.comm.WorkerPrograms.ReduceWithoutRankOne;
-import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.flight.FlightRecorder;
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.OperationState;
+import io.jrun.comm.record.RankRecord;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.OptionalLong;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,30 +24,28 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(120)
 class FlightDumpIT {
     private static Path file(TestAgent agent, int rank) {
-        return agent.logFolder(rank).resolve("flight.json");
+        return agent.logFolder(rank).resolve("flight.bin");
     }
 
-    private static List<String> dump(TestAgent agent, int rank) throws IOException {
-        List<String> lines = Files.readAllLines(file(agent, rank));
-        assertThat(lines)
-                .allMatch(line -> line.startsWith("{\"") && line.endsWith("}"))
-                .first()
-                .asString()
-                .startsWith(
-                        "{\"flightRecorder\":1,\"rank\":" + rank + ",\"worldSize\":2,\"host\":\"testhost\",\"pid\":");
-        long dumped = nanos("dump", lines.getFirst()).orElseThrow();
-        for (String line : lines) {
-            assertThat(nanos("queued", line).orElse(0)).isBetween(0L, dumped);
-            assertThat(nanos("started", line).orElse(0)).isBetween(0L, dumped);
-            assertThat(nanos("ended", line).orElse(0)).isBetween(0L, dumped);
-            assertThat(nanos("endedBefore", line).orElse(0)).isBetween(0L, dumped);
+    private static RankRecord dump(TestAgent agent, int rank) throws IOException {
+        RankRecord dump = RankRecord.decode(Files.readAllBytes(file(agent, rank)));
+        assertThat(dump.rank()).isEqualTo(rank);
+        assertThat(dump.worldSize()).isEqualTo(2);
+        assertThat(dump.host()).isEqualTo("testhost");
+        for (OperationRecord operation : dump.operations()) {
+            assertThat(operation.queuedAgoNanos()).isNotNegative();
+            assertThat(operation.startedAgoNanos()).isLessThanOrEqualTo(operation.queuedAgoNanos());
+            assertThat(operation.endedAgoNanos()).isLessThanOrEqualTo(operation.startedAgoNanos());
         }
-        return lines;
+        return dump;
     }
 
-    private static OptionalLong nanos(String what, String line) {
-        Matcher matcher = Pattern.compile("\"" + what + "Nanos\":(-?\\d+)").matcher(line);
-        return matcher.find() ? OptionalLong.of(Long.parseLong(matcher.group(1))) : OptionalLong.empty();
+    private static OperationState state(RankRecord dump, String call) {
+        return dump.operations().stream()
+                .filter(operation -> operation.call().equals(call))
+                .findFirst()
+                .orElseThrow()
+                .state();
     }
 
     @ParameterizedTest
@@ -57,12 +55,16 @@ class FlightDumpIT {
             for (Process process : agent.start(Mismatch.class, List.of())) {
                 assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
-            assertThat(dump(agent, 0))
-                    .anyMatch(line -> line.contains("\"reason\":\"COLLECTIVE_MISMATCH: "))
-                    .anyMatch(line -> line.startsWith("{\"group\":\"world\",\"ranks\":[0, 1],\"started\":2"))
-                    .anyMatch(line -> line.contains("\"call\":\"barrier #0\",\"state\":\"completed\""))
-                    .anyMatch(line -> line.contains("\"call\":\"allReduce #1(f32, 100, SUM)\",\"state\":\"failed\""));
-            assertThat(dump(agent, 1)).anyMatch(line -> line.contains("\"call\":\"barrier #1\",\"state\":\"failed\""));
+            RankRecord dump = dump(agent, 0);
+            assertThat(dump.reason()).startsWith("COLLECTIVE_MISMATCH: ");
+            assertThat(dump.groups()).singleElement().satisfies(world -> {
+                assertThat(world.ranks()).containsExactly(0, 1);
+                assertThat(world.started()).isEqualTo(2);
+                assertThat(world.completed()).isEqualTo(1);
+            });
+            assertThat(state(dump, "barrier #0")).isEqualTo(OperationState.COMPLETED);
+            assertThat(state(dump, "allReduce #1(f32, 100, SUM)")).isEqualTo(OperationState.FAILED);
+            assertThat(state(dump(agent, 1), "barrier #1")).isEqualTo(OperationState.FAILED);
         }
     }
 
@@ -73,20 +75,19 @@ class FlightDumpIT {
             agent.setVariable("JRUN_LATE_WARNING_SECONDS", "1");
             List<Process> processes = agent.start(ReduceWithoutRankOne.class, List.of());
             assertThat(TestAgent.exitCode(processes.getFirst())).isEqualTo(1);
-            String late = "for rank 1 (host testhost, pid " + processes.get(1).pid() + "), having entered no operation";
+            String awaited =
+                    "for rank 1 (host testhost, pid " + processes.get(1).pid() + "), having entered no operation";
             assertThat(agent.output(0))
                     .containsOnlyOnce("jrun: rank 0: allocate #0(1048576 bytes) on group world has waited 1 s (it fails"
-                            + " after 3 s) " + late + "\n")
-                    .contains("still waits " + late + ". A rank may be");
-            assertThat(dump(agent, 0)).first().asString().contains("COLLECTIVE_TIMEOUT");
+                            + " after 3 s) " + awaited + "\n")
+                    .contains("still waits " + awaited + ". A rank may be");
+            assertThat(dump(agent, 0).reason()).contains("COLLECTIVE_TIMEOUT");
             agent.abort("rank 0 failed");
             TestAgent.await("dump of rank 1", () -> Files.exists(file(agent, 1)));
-            assertThat(dump(agent, 1))
-                    .hasSize(2)
-                    .anyMatch(line -> line.contains("\"started\":0,\"completed\":0"))
-                    .first()
-                    .asString()
-                    .contains("\"reason\":\"ABORTED: the job is stopping: rank 0 failed\"");
+            RankRecord late = dump(agent, 1);
+            assertThat(late.operations()).isEmpty();
+            assertThat(late.started("world")).isZero();
+            assertThat(late.reason()).isEqualTo("ABORTED: the job is stopping: rank 0 failed");
         }
     }
 
@@ -99,14 +100,15 @@ class FlightDumpIT {
             processes.get(1).destroyForcibly();
             assertThat(TestAgent.exitCode(processes.getFirst())).isEqualTo(1);
             assertThat(file(agent, 1)).doesNotExist();
-            List<String> lines = dump(agent, 0);
-            assertThat(lines).hasSize(2 + FlightRecorder.CAPACITY);
-            assertThat(lines.getFirst())
-                    .contains("PEER_LOST: rank 1", "\"operations\":3001,")
+            RankRecord dump = dump(agent, 0);
+            assertThat(dump.operations()).hasSize(FlightRecorder.CAPACITY);
+            assertThat(dump.isWhole()).isFalse();
+            assertThat(dump.reason())
+                    .startsWith("PEER_LOST: rank 1")
                     .contains("Where the ranks are: rank 0 in allReduce #3000(f32, 262144, SUM); rank 1 was killed")
-                    .contains(", before that in allReduce #3000(f32, 262144, SUM).\"");
-            assertThat(lines.getLast())
-                    .contains("\"call\":\"allReduce #3000(f32, 262144, SUM)\",\"state\":\"failed\",\"queuedNanos\":");
+                    .endsWith(", before that in allReduce #3000(f32, 262144, SUM).");
+            assertThat(dump.operations().getLast().call()).isEqualTo("allReduce #3000(f32, 262144, SUM)");
+            assertThat(dump.operations().getLast().state()).isEqualTo(OperationState.FAILED);
         }
     }
 
@@ -131,13 +133,13 @@ class FlightDumpIT {
             agent.awaitOutput(1, "jrun-test: paused at allReduce#7:enter");
             processes.get(1).destroy();
             assertThat(TestAgent.exitCode(processes.get(1))).isEqualTo(143);
-            assertThat(dump(agent, 1)).first().asString().contains("by a signal or System.exit");
+            assertThat(dump(agent, 1).reason()).contains("by a signal or System.exit");
         }
         try (TestAgent agent = new TestAgent(2)) {
             for (Process process : agent.start(FailEarly.class, List.of())) {
                 assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
-            assertThat(dump(agent, 1)).first().asString().contains("IllegalStateException: out of luck");
+            assertThat(dump(agent, 1).reason()).contains("IllegalStateException: out of luck");
         }
     }
 
@@ -166,12 +168,14 @@ class FlightDumpIT {
             for (Process process : agent.start(WrongTag.class, List.of())) {
                 assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
-            assertThat(dump(agent, 0))
-                    .anyMatch(line -> line.contains("\"peer\":1,\"tag\":7,\"count\":1,")
-                            && line.contains("\"call\":\"send #0(i32, 1, tag 7, to 1)\",\"state\":\"completed\""));
-            assertThat(dump(agent, 1))
-                    .anyMatch(line -> line.contains("\"peer\":0,\"tag\":8,\"count\":1,")
-                            && line.contains("\"call\":\"recv #0(i32, 1, tag 8, from 0)\",\"state\":\"failed\""));
+            OperationRecord send = dump(agent, 0).operations().getFirst();
+            assertThat(send.call()).isEqualTo("send #0(i32, 1, tag 7, to 1)");
+            assertThat(send.state()).isEqualTo(OperationState.COMPLETED);
+            assertThat(List.of(send.peer(), send.tag(), (int) send.count())).containsExactly(1, 7, 1);
+            OperationRecord receive = dump(agent, 1).operations().getFirst();
+            assertThat(receive.call()).isEqualTo("recv #0(i32, 1, tag 8, from 0)");
+            assertThat(receive.state()).isEqualTo(OperationState.FAILED);
+            assertThat(List.of(receive.peer(), receive.tag())).containsExactly(0, 8);
         }
     }
 
@@ -196,23 +200,20 @@ class FlightDumpIT {
 
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
-    void eachOperationHasTheRankThatWasWaitedForAndABoundOfItsEnd(TransportKind transport) throws Exception {
+    void eachOperationHasTheRankThatWasWaitedFor(TransportKind transport) throws Exception {
         try (TestAgent agent = new TestAgent(2, transport)) {
             for (Process process : agent.start(LateToTheThird.class, List.of())) {
                 assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
-            List<String> operations = dump(agent, 0).stream()
-                    .filter(line -> line.contains("\"op\""))
-                    .toList();
+            List<OperationRecord> operations = dump(agent, 0).operations();
             assertThat(operations).hasSize(6);
-            assertThat(operations.get(2)).contains("\"call\":\"allReduce #2(f32, 100, SUM)\"", "\"lateRank\":1,");
-            assertThat(nanos("late", operations.get(2)).orElseThrow()).isBetween(50_000_000L, 60_000_000_000L);
-            for (int call = 0; call < 5; call++) {
-                assertThat(nanos("endedBefore", operations.get(call)))
-                        .as(operations.get(call))
-                        .isEqualTo(nanos("started", operations.get(call + 1)));
-            }
-            assertThat(operations.getLast()).contains("\"endedNanos\":").doesNotContain("endedBefore");
+            assertThat(operations.get(2).call()).isEqualTo("allReduce #2(f32, 100, SUM)");
+            assertThat(operations.get(2).lateRank()).isEqualTo(1);
+            assertThat(operations.get(2).lateNanos()).isBetween(50_000_000L, 60_000_000_000L);
+            assertThat(operations.subList(0, 5))
+                    .extracting(OperationRecord::endedAgoNanos)
+                    .containsOnly(OperationRecord.NEVER);
+            assertThat(operations.getLast().endedAgoNanos()).isNotNegative();
         }
     }
 }

@@ -6,9 +6,8 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.FrameCodec;
-import io.jrun.comm.control.GroupWait;
-import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.StoreCommand;
+import io.jrun.comm.record.GroupRecord;
 import io.jrun.comm.store.StoreTable;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -61,7 +60,7 @@ public final class TestAgent implements AutoCloseable {
     private final ServerSocketChannel server;
     private final StoreTable store = new StoreTable(System::nanoTime);
     private final Map<Integer, SocketChannel> connections = new ConcurrentHashMap<>();
-    private final Map<Long, Consumer<RankLocation>> doctorQueries = new ConcurrentHashMap<>();
+    private final Map<Long, Consumer<Bytes>> recordQueries = new ConcurrentHashMap<>();
     private final AtomicLong nextQuestion = new AtomicLong();
     private final Map<Integer, Peer> joined = new TreeMap<>();
     private final List<Process> processes = new ArrayList<>();
@@ -308,14 +307,14 @@ public final class TestAgent implements AutoCloseable {
             case Frame.Join join -> join(hello, join);
             case Frame.StoreRequest request ->
                 store.submit(request.id(), request.command(), reply -> send(connection, reply));
-            case Frame.Locate(long id, int rank, String group, long sequence) -> {
+            case Frame.Locate(long id, int rank, String group, long _) -> {
                 long question = nextQuestion.getAndIncrement();
-                doctorQueries.put(question, location -> send(connection, new Frame.Location(id, location)));
-                send(Objects.requireNonNull(connections.get(rank)), new Frame.WhereAreYou(question, group, sequence));
+                recordQueries.put(question, record -> send(connection, new Frame.Location(id, rank, record)));
+                send(Objects.requireNonNull(connections.get(rank)), new Frame.RecordRequest(question, group));
             }
-            case Frame.HereIAm(long id, RankLocation location) ->
-                Objects.requireNonNull(doctorQueries.remove(id)).accept(location);
-            case Frame.Leaving(String how, List<GroupWait> _) ->
+            case Frame.RecordReply(long id, Bytes record) ->
+                Objects.requireNonNull(recordQueries.remove(id)).accept(record);
+            case Frame.Leaving(String how, List<GroupRecord> _) ->
                 broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
             case Frame.Alive _, Frame.Waits _ -> {} // nobody watches
             case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.Forwarded _, Frame.FromAgent _ ->

@@ -1,7 +1,7 @@
 package io.jrun.comm.backend;
 
-import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.RuntimeThread;
+import io.jrun.comm.record.RankRecord;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,7 +26,7 @@ final class LateRankLocations {
     private final GroupContext group;
     private final Call call;
     private final List<Integer> asked;
-    private final List<CompletableFuture<RankLocation>> answers = new ArrayList<>();
+    private final List<CompletableFuture<RankRecord>> answers = new ArrayList<>();
     private final Deadline answered = Deadline.after(ANSWERED);
 
     /**
@@ -73,7 +73,7 @@ final class LateRankLocations {
     /** Whether somebody of a lower rank is in the operation, who says the same. */
     boolean areToldByAnother() {
         for (int i = 0; i < asked.size(); i++) {
-            RankLocation location = answer(i);
+            RankRecord location = answer(i);
             if (location != null && isInside(location) && asked.get(i) < group.groupRank()) {
                 return true;
             }
@@ -89,7 +89,7 @@ final class LateRankLocations {
         List<Integer> outside = new ArrayList<>();
         List<Integer> inside = new ArrayList<>();
         for (int i = 0; i < asked.size(); i++) {
-            RankLocation location = answer(i);
+            RankRecord location = answer(i);
             if (location != null) {
                 (isInside(location) ? inside : outside).add(i);
             }
@@ -112,11 +112,11 @@ final class LateRankLocations {
     }
 
     private void tell(StringBuilder text, int i, int maxChars) {
-        RankLocation location = answer(i);
+        RankRecord location = answer(i);
         if (location == null) {
             return;
         }
-        text.append("\n  ").append(group.describe(asked.get(i))).append(' ').append(location.place());
+        text.append("\n  ").append(group.describe(asked.get(i))).append(' ').append(location.place(group.name()));
         if (location.stack().isEmpty()) {
             return;
         }
@@ -131,8 +131,13 @@ final class LateRankLocations {
     }
 
     /** In the collective of that number, and in the same: where calls differ, no two ranks may have compared them yet. */
-    private boolean isInside(RankLocation location) {
-        return location.inside() && location.place().contains(call.describe());
+    private boolean isInside(RankRecord rank) {
+        Call own = call.asCalled();
+        String text = Fingerprint.describe(own.sequence(), Fingerprint.of(own), own.count());
+        return rank.isIn(group.name(), own.sequence())
+                && rank.collective(group.name(), own.sequence())
+                        .filter(operation -> operation.call().equals(text))
+                        .isPresent();
     }
 
     private String names(List<Integer> places) {
@@ -143,7 +148,7 @@ final class LateRankLocations {
                         .toList());
     }
 
-    private @Nullable RankLocation answer(int i) {
+    private @Nullable RankRecord answer(int i) {
         try {
             return answers.get(i).getNow(null);
         } catch (CompletionException | CancellationException _) {

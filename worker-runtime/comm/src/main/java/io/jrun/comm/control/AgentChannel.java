@@ -5,6 +5,8 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.control.Frame.Hello;
 import io.jrun.comm.control.Frame.PeerTable;
 import io.jrun.comm.control.Frame.StoreReply;
+import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.RankRecord;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
@@ -43,7 +45,7 @@ public final class AgentChannel implements Control {
     private final SocketChannel socket;
     private final RoundJoin roundJoin = new RoundJoin();
     private final Map<Long, CompletableFuture<StoreReply>> requests = new ConcurrentHashMap<>();
-    private final Map<Long, CompletableFuture<RankLocation>> doctorQueries = new ConcurrentHashMap<>();
+    private final Map<Long, CompletableFuture<RankRecord>> recordQueries = new ConcurrentHashMap<>();
     private final AtomicLong nextRequest = new AtomicLong();
     private final AtomicBoolean leaveRequested = new AtomicBoolean();
     private final AtomicBoolean left = new AtomicBoolean();
@@ -53,7 +55,7 @@ public final class AgentChannel implements Control {
     private volatile ControlListener nextListener;
     private final ControlOutbox outbox;
     private int beats;
-    private List<GroupWait> reported = List.of();
+    private List<GroupRecord> reported = List.of();
 
     private AgentChannel(SocketChannel socket, int rank, ControlListener listener) {
         this.socket = socket;
@@ -160,24 +162,22 @@ public final class AgentChannel implements Control {
     }
 
     @Override
-    public CompletableFuture<RankLocation> locate(int rank, String group, long sequence) {
+    public CompletableFuture<RankRecord> locate(int rank, String group, long sequence) {
         long id = nextRequest.getAndIncrement();
-        CompletableFuture<RankLocation> location = new CompletableFuture<>();
-        doctorQueries.put(id, location);
+        CompletableFuture<RankRecord> location = new CompletableFuture<>();
+        recordQueries.put(id, location);
         try {
             send(new Frame.Locate(id, rank, group, sequence));
         } catch (IOException e) {
             location.completeExceptionally(e);
         }
-        RankLocation unknown = new RankLocation(
+        RankRecord unknown = RankRecord.unknown(
                 rank,
-                false,
-                "is somewhere: this node's agent has not said where within " + LOCATING.toSeconds()
-                        + " s; it may be stopped, or the launcher",
-                "");
-        CompletableFuture<RankLocation> known =
+                "is in an unknown place: this node's agent has not answered within " + LOCATING.toSeconds()
+                        + " s; this agent, or the launcher, may be stopped");
+        CompletableFuture<RankRecord> known =
                 location.completeOnTimeout(unknown, LOCATING.toMillis(), TimeUnit.MILLISECONDS);
-        return known.whenComplete((_, _) -> doctorQueries.remove(id));
+        return known.whenComplete((_, _) -> recordQueries.remove(id));
     }
 
     /**
@@ -254,7 +254,7 @@ public final class AgentChannel implements Control {
     private byte[] beat() {
         byte[] alive = FrameCodec.encode(listener.alive());
         beats++;
-        List<GroupWait> waits = beats % BEATS_PER_REPORT == 0 ? listener.waits() : reported;
+        List<GroupRecord> waits = beats % BEATS_PER_REPORT == 0 ? listener.waits() : reported;
         if (waits.equals(reported)) {
             return alive;
         }
@@ -296,23 +296,23 @@ public final class AgentChannel implements Control {
                 endRequests(new IOException("the round in which it was asked is over"));
                 roundJoin.open(next);
             }
-            case Frame.Location(long id, RankLocation location) -> {
-                CompletableFuture<RankLocation> question = doctorQueries.remove(id);
+            case Frame.Location(long id, int rank, Bytes record) -> {
+                CompletableFuture<RankRecord> question = recordQueries.remove(id);
                 if (question != null) {
-                    question.complete(location);
+                    question.complete(RankRecord.of(rank, record.toArray()));
                 }
             }
-            case Frame.WhereAreYou(long id, String group, long sequence) -> {
-                var _ = RuntimeThread.start("agent-channel-stacks", () -> answer(id, group, sequence));
+            case Frame.RecordRequest(long id, String group) -> {
+                var _ = RuntimeThread.start("agent-channel-stacks", () -> answer(id, group));
             }
             case Frame.Refused(String reason) -> throw new RoundJoin.RefusedException(reason);
             case Frame.FromWorker _ -> throw new IOException("the agent sent a frame that only workers send");
         }
     }
 
-    private void answer(long id, String group, long sequence) {
+    private void answer(long id, String group) {
         try {
-            send(new Frame.HereIAm(id, listener.locate(group, sequence)));
+            send(new Frame.RecordReply(id, Bytes.of(listener.locate(group).encoded())));
         } catch (IOException _) {
             return; // The reading side sees the same end and tells it.
         }
@@ -329,7 +329,7 @@ public final class AgentChannel implements Control {
                 : new IOException(closed.get() ? "this rank has closed its world" : reason, why);
         roundJoin.fail(failure);
         endRequests(failure);
-        doctorQueries.values().forEach(question -> question.completeExceptionally(failure));
+        recordQueries.values().forEach(question -> question.completeExceptionally(failure));
         if (why instanceof RoundJoin.RefusedException) {
             close();
         } else if (!closed.get()) {

@@ -1,5 +1,7 @@
 package io.jrun.comm.control;
 
+import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.RankRecord;
 import java.util.List;
 
 /** What a rank is told, or asked, by whoever coordinates its world. Called on the connection's own thread: be quick. */
@@ -16,11 +18,14 @@ public interface ControlListener {
     /** The world is about to change: a rank that can go on in another round leaves this one at its next commit. */
     void regroup(String why);
 
-    /** Where this rank is. Called on a thread of its own, since looking at the stacks may take a moment. */
-    RankLocation locate(String group, long sequence);
+    /**
+     * Where this rank is, for a rank that misses it in {@code group}. Called on a thread of its own, since looking at the stacks
+     * may take a moment.
+     */
+    RankRecord locate(String group);
 
     /** How long this rank has waited for others until now. */
-    List<GroupWait> waits();
+    List<GroupRecord> waits();
 
     /** What this rank has to say in a sign of life. */
     Frame.Alive alive();

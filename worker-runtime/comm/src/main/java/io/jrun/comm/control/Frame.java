@@ -1,5 +1,6 @@
 package io.jrun.comm.control;
 
+import io.jrun.comm.record.GroupRecord;
 import java.util.List;
 import java.util.Optional;
 
@@ -48,9 +49,9 @@ public sealed interface Frame {
      * This rank takes part in no further collective.
      *
      * @param how completes "rank 3 ...": "returned from main", "closed its world"
-     * @param waits how long it has waited for the others until now
+     * @param waits as of {@link Waits}
      */
-    record Leaving(String how, List<GroupWait> waits) implements ToLauncher {
+    record Leaving(String how, List<GroupRecord> waits) implements ToLauncher {
         public Leaving {
             waits = List.copyOf(waits);
         }
@@ -59,8 +60,12 @@ public sealed interface Frame {
     /** Asks where another rank is; answered by a {@link Location} of the same id. See {@link RankLocator}. */
     record Locate(long id, int rank, String group, long sequence) implements ToLauncher {}
 
-    /** Answer to {@link WhereAreYou}. */
-    record HereIAm(long id, RankLocation location) implements FromWorker {}
+    /**
+     * Answer to {@link RecordRequest}.
+     *
+     * @param record a {@code RankRecord} in its binary form, which the agent does not read
+     */
+    record RecordReply(long id, Bytes record) implements FromWorker {}
 
     /** This process can go on in another round: it parks when its round fails, and when it is asked to {@link Regroup}. */
     record Elastic() implements FromWorker {}
@@ -82,7 +87,7 @@ public sealed interface Frame {
     record Alive(long operations, boolean waiting) implements FromWorker {}
 
     /** How long this rank has waited for the others until now, sent about once a second where that has changed. */
-    record Waits(List<GroupWait> waits) implements ToLauncher {
+    record Waits(List<GroupRecord> waits) implements ToLauncher {
         public Waits {
             waits = List.copyOf(waits);
         }
@@ -130,11 +135,18 @@ public sealed interface Frame {
      */
     record RankLeft(int rank, String how) implements FromAgent {}
 
-    /** Answer to {@link Locate}. */
-    record Location(long id, RankLocation location) implements FromLauncher {}
+    /**
+     * Answer to {@link Locate}.
+     *
+     * @param rank world rank, as the agent of that rank knows it
+     * @param record as of {@link RecordReply}
+     */
+    record Location(long id, int rank, Bytes record) implements FromLauncher {}
 
-    /** Somebody misses this rank in a collective; answered by {@link HereIAm} with the same id, soon. */
-    record WhereAreYou(long id, String group, long sequence) implements FromAgent {}
+    /**
+     * Another rank misses this rank in a collective of {@code group}; answered by {@link RecordReply} with the same id, soon.
+     */
+    record RecordRequest(long id, String group) implements FromAgent {}
 
     /** The job is stopping: fail every pending and later operation with this cause. */
     record Abort(String cause) implements FromAgent {}

@@ -1,6 +1,8 @@
 package io.jrun.comm.control;
 
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.RecordCodec;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
@@ -20,7 +22,7 @@ import java.util.Optional;
  */
 public final class FrameCodec {
     /** Raised with every change of the layout; an agent refuses another version. */
-    public static final int PROTOCOL_VERSION = 7;
+    public static final int PROTOCOL_VERSION = 8;
 
     /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
@@ -33,7 +35,7 @@ public final class FrameCodec {
 
     private static final int HELLO = 1;
     private static final int JOIN = 2;
-    private static final int HERE_I_AM = 3;
+    private static final int RECORD_REPLY = 3;
     private static final int ELASTIC = 4;
     private static final int PARKED = 5;
     private static final int ALIVE = 6;
@@ -44,7 +46,7 @@ public final class FrameCodec {
     private static final int ABORT = 20;
     private static final int CHECKPOINT_NOW = 21;
     private static final int LOCATION = 22;
-    private static final int WHERE_ARE_YOU = 23;
+    private static final int RECORD_REQUEST = 23;
     private static final int REGROUP = 24;
     private static final int NEXT_ROUND = 25;
 
@@ -160,12 +162,12 @@ public final class FrameCodec {
             }
             case Frame.Forwarded(Bytes encoded) ->
                 out.write(encoded.toArray(), Integer.BYTES, encoded.length() - Integer.BYTES);
-            case Frame.Leaving(String how, List<GroupWait> waits) -> {
+            case Frame.Leaving(String how, List<GroupRecord> waits) -> {
                 out.writeByte(LEAVING);
                 writeString(how, out);
                 writeWaits(waits, out);
             }
-            case Frame.Waits(List<GroupWait> waits) -> {
+            case Frame.Waits(List<GroupRecord> waits) -> {
                 out.writeByte(WAITS);
                 writeWaits(waits, out);
             }
@@ -220,21 +222,21 @@ public final class FrameCodec {
                 writeString(group, out);
                 out.writeLong(sequence);
             }
-            case Frame.HereIAm(long id, RankLocation location) -> {
-                out.writeByte(HERE_I_AM);
+            case Frame.RecordReply(long id, Bytes record) -> {
+                out.writeByte(RECORD_REPLY);
                 out.writeLong(id);
-                writeLocation(location, out);
+                writeBytes(record, out);
             }
-            case Frame.Location(long id, RankLocation location) -> {
+            case Frame.Location(long id, int rank, Bytes record) -> {
                 out.writeByte(LOCATION);
                 out.writeLong(id);
-                writeLocation(location, out);
+                out.writeInt(rank);
+                writeBytes(record, out);
             }
-            case Frame.WhereAreYou(long id, String group, long sequence) -> {
-                out.writeByte(WHERE_ARE_YOU);
+            case Frame.RecordRequest(long id, String group) -> {
+                out.writeByte(RECORD_REQUEST);
                 out.writeLong(id);
                 writeString(group, out);
-                out.writeLong(sequence);
             }
         }
     }
@@ -268,9 +270,9 @@ public final class FrameCodec {
                         in.readInt(),
                         in.readInt());
             case LOCATE -> new Frame.Locate(in.readLong(), in.readInt(), readString(in), in.readLong());
-            case HERE_I_AM -> new Frame.HereIAm(in.readLong(), readLocation(in));
-            case LOCATION -> new Frame.Location(in.readLong(), readLocation(in));
-            case WHERE_ARE_YOU -> new Frame.WhereAreYou(in.readLong(), readString(in), in.readLong());
+            case RECORD_REPLY -> new Frame.RecordReply(in.readLong(), readBytes(in));
+            case LOCATION -> new Frame.Location(in.readLong(), in.readInt(), readBytes(in));
+            case RECORD_REQUEST -> new Frame.RecordRequest(in.readLong(), readString(in));
             default -> throw new IOException("unknown control frame type " + type);
         };
     }
@@ -326,86 +328,12 @@ public final class FrameCodec {
         };
     }
 
-    private static void writeWaits(List<GroupWait> waits, DataOutputStream out) throws IOException {
-        out.writeInt(waits.size());
-        for (GroupWait wait : waits) {
-            writeWait(wait, out);
-        }
+    private static void writeWaits(List<GroupRecord> waits, DataOutputStream out) throws IOException {
+        writeBytes(Bytes.of(RecordCodec.encodeGroups(waits)), out);
     }
 
-    private static void writeWait(GroupWait wait, DataOutputStream out) throws IOException {
-        writeString(wait.group(), out);
-        out.writeLong(wait.collectives());
-        out.writeLong(wait.waitedNanos());
-        out.writeInt(wait.lags().size());
-        for (GroupWait.Lag lag : wait.lags()) {
-            out.writeInt(lag.rank());
-            out.writeLong(lag.count());
-            out.writeLong(lag.medianNanos());
-            out.writeLong(lag.p95Nanos());
-            out.writeLong(lag.maxNanos());
-        }
-    }
-
-    private static List<GroupWait> readWaits(DataInputStream in) throws IOException {
-        int count = readCount(in);
-        List<GroupWait> waits = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            waits.add(new GroupWait(readString(in), in.readLong(), in.readLong(), readLags(in)));
-        }
-        return waits;
-    }
-
-    private static List<GroupWait.Lag> readLags(DataInputStream in) throws IOException {
-        int count = readCount(in);
-        List<GroupWait.Lag> lags = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            lags.add(new GroupWait.Lag(in.readInt(), in.readLong(), in.readLong(), in.readLong(), in.readLong()));
-        }
-        return lags;
-    }
-
-    private static void writeLocation(RankLocation location, DataOutputStream out) throws IOException {
-        out.writeInt(location.rank());
-        out.writeBoolean(location.inside());
-        writeString(location.place(), out);
-        writeString(location.stack(), out);
-        out.writeBoolean(location.entered());
-        out.writeBoolean(location.awaiting().isPresent());
-        if (location.awaiting().isPresent()) {
-            BlockedOperation awaiting = location.awaiting().get();
-            writeString(awaiting.operation(), out);
-            writeString(awaiting.group(), out);
-            out.writeLong(awaiting.sequence());
-            out.writeBoolean(awaiting.isMessage());
-            out.writeInt(awaiting.ranks().size());
-            for (int rank : awaiting.ranks()) {
-                out.writeInt(rank);
-            }
-        }
-    }
-
-    private static RankLocation readLocation(DataInputStream in) throws IOException {
-        return new RankLocation(
-                in.readInt(),
-                in.readBoolean(),
-                readString(in),
-                readString(in),
-                in.readBoolean(),
-                in.readBoolean() ? Optional.of(readAwaiting(in)) : Optional.empty());
-    }
-
-    private static BlockedOperation readAwaiting(DataInputStream in) throws IOException {
-        String operation = readString(in);
-        String group = readString(in);
-        long sequence = in.readLong();
-        boolean isMessage = in.readBoolean();
-        int count = readCount(in);
-        List<Integer> ranks = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            ranks.add(in.readInt());
-        }
-        return new BlockedOperation(operation, group, sequence, isMessage, ranks);
+    private static List<GroupRecord> readWaits(DataInputStream in) throws IOException {
+        return RecordCodec.decodeGroups(readBytes(in).toArray());
     }
 
     private static void writeNextRound(Frame.NextRound next, DataOutputStream out) throws IOException {

@@ -1,5 +1,6 @@
 package io.jrun.comm.control;
 
+import io.jrun.comm.record.RankRecord;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 
@@ -18,5 +19,5 @@ public interface RankLocator {
      * @param group name of the group in which the rank is missed
      * @param sequence number of the collective in which it is missed
      */
-    CompletableFuture<RankLocation> locate(int rank, String group, long sequence);
+    CompletableFuture<RankRecord> locate(int rank, String group, long sequence);
 }

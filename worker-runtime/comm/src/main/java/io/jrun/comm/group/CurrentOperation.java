@@ -1,15 +1,10 @@
 package io.jrun.comm.group;
 
-import io.jrun.comm.Messages;
-import io.jrun.comm.backend.Fingerprint;
-import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.ProgramThreads;
 import io.jrun.comm.backend.ProgressThread;
-import io.jrun.comm.control.BlockedOperation;
-import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.flight.FlightRecorder;
+import io.jrun.comm.record.OperationRecord;
 import io.jrun.comm.record.OperationState;
-import io.jrun.comm.record.RecordedOperation;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -33,11 +28,7 @@ final class CurrentOperation {
      *
      * @param ticket in the flight recorder, which no other operation has
      */
-    record Running(GroupRuntime group, long ticket, RecordedOperation operation) {
-        long waitedNanos() {
-            return System.nanoTime() - operation.startedNanos();
-        }
-    }
+    record Running(GroupRuntime group, long ticket, OperationRecord operation) {}
 
     /** @param isAlone whether this process is the one rank, so that all its threads are that rank's */
     CurrentOperation(Thread owner, FlightRecorder recorder, boolean isAlone) {
@@ -71,7 +62,7 @@ final class CurrentOperation {
     Running running() {
         long current = ticket.getAcquire();
         GroupRuntime its = group;
-        RecordedOperation operation = recorder.running(current);
+        OperationRecord operation = recorder.running(current);
         if (its == null || operation == null) {
             return null;
         }
@@ -80,39 +71,29 @@ final class CurrentOperation {
     }
 
     /**
-     * What the rank waits for, if it is nothing but the owner's operation: the program has no other thread, which might yet
-     * send, and nothing asynchronous is under way, which might, or make somebody send when it is done. Of ranks that share a
-     * process, no other thread has ever used a group.
+     * The owner's operation, if the rank waits for nothing else: the program has no other thread, which might yet send, and no
+     * asynchronous operation is under way, which might send or make another rank send. Of ranks that share a process, no other
+     * thread has ever used a group. Empty where the rank may go on by itself, and for a receive from any rank.
      */
-    Optional<BlockedOperation> awaiting() {
+    Optional<OperationRecord> blockedIn() {
         Running running = running();
-        if (running == null || running.waitedNanos() < MIN_NANOS || hasOthers()) {
+        if (running == null || running.operation().ranNanos() < MIN_NANOS || hasOthers()) {
             return Optional.empty();
         }
-        RecordedOperation own = running.operation();
-        OpKind kind = Fingerprint.kind(own.fingerprint());
-        int peer = Fingerprint.root(own.fingerprint());
-        boolean isAny = kind == OpKind.RECV && peer == Messages.ANY_SOURCE;
-        if (isAny || recorder.snapshot().stream().anyMatch(other -> isPending(other) && !isSame(own, other))) {
-            return Optional.empty();
-        }
-        List<Integer> others = running.group().recorded().worldRanks();
-        List<Integer> ranks = kind.isMessage() ? List.of(others.get(peer)) : others;
-        String operation = own.describe() + " on group " + own.group();
-        return Optional.of(new BlockedOperation(operation, own.group(), own.sequence(), kind.isMessage(), ranks));
+        OperationRecord own = running.operation();
+        boolean hasPending = recorder.snapshot().stream().anyMatch(other -> isPending(other) && !isSame(own, other));
+        return own.isFromAny() || hasPending ? Optional.empty() : Optional.of(own);
     }
 
     private boolean hasOthers() {
         return isShared.get() || (isAlone && ProgramThreads.areBeside(owner));
     }
 
-    private static boolean isPending(RecordedOperation operation) {
+    private static boolean isPending(OperationRecord operation) {
         return operation.state() == OperationState.STARTED || operation.state() == OperationState.QUEUED;
     }
 
-    private static boolean isSame(RecordedOperation own, RecordedOperation other) {
-        return other.sequence() == own.sequence()
-                && other.fingerprint() == own.fingerprint()
-                && other.group().equals(own.group());
+    private static boolean isSame(OperationRecord own, OperationRecord other) {
+        return other.call().equals(own.call()) && other.group().equals(own.group());
     }
 }

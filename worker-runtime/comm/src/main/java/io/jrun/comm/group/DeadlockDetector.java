@@ -3,11 +3,12 @@ package io.jrun.comm.group;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.WorldContext;
-import io.jrun.comm.control.BlockedOperation;
-import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.RuntimeThread;
+import io.jrun.comm.flight.FlightRecorder;
+import io.jrun.comm.flight.RankRecords;
 import io.jrun.comm.group.CurrentOperation.Running;
-import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.RankRecord;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -26,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * a second.
  *
  * <p>It is certain only where no rank has a thread besides the one that waits, nor anything else under way, see {@link
- * CurrentOperation#awaiting}; others are left to the deadline.
+ * CurrentOperation#blockedIn}; others are left to the deadline.
  */
 final class DeadlockDetector implements AutoCloseable {
     private static final long TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -44,7 +45,7 @@ final class DeadlockDetector implements AutoCloseable {
 
     private final WorldContext world;
     private final CurrentOperation currentOperation;
-    private final FlightRecorder recorder;
+    private final RankRecords records;
     private final Thread thread;
     private volatile boolean closed;
 
@@ -52,7 +53,7 @@ final class DeadlockDetector implements AutoCloseable {
     DeadlockDetector(WorldContext world, CurrentOperation currentOperation, FlightRecorder recorder) {
         this.world = world;
         this.currentOperation = currentOperation;
-        this.recorder = recorder;
+        this.records = new RankRecords(recorder, world);
         this.thread = RuntimeThread.start("circle-watch-" + world.rank(), this::watch);
     }
 
@@ -72,8 +73,9 @@ final class DeadlockDetector implements AutoCloseable {
                 continue;
             }
             long late = running.group().context().lateWarning().toNanos();
-            boolean isTime =
-                    running.ticket() == searched ? System.nanoTime() - again >= 0 : running.waitedNanos() >= late;
+            boolean isTime = running.ticket() == searched
+                    ? System.nanoTime() - again >= 0
+                    : running.operation().ranNanos() >= late;
             if (isTime) {
                 search(running);
                 searched = running.ticket();
@@ -100,17 +102,23 @@ final class DeadlockDetector implements AutoCloseable {
     /** The ranks of a circle that begins here, this one first; empty if there is none. */
     private List<Step> circle() {
         List<Step> path = new ArrayList<>();
-        Optional<BlockedOperation> own = currentOperation.awaiting();
-        boolean found = own.isPresent() && leadsBack(world.rank(), own.get(), path, new HashSet<>());
-        return found ? path : List.of();
+        return currentOperation
+                .blockedIn()
+                .map(blocked -> records.about(blocked.group(), Optional.of(blocked)))
+                .filter(own -> leadsBack(own, path, new HashSet<>()))
+                .map(_ -> path)
+                .orElse(List.of());
     }
 
-    private boolean leadsBack(int rank, BlockedOperation awaiting, List<Step> path, Set<Integer> asked) {
-        path.add(new Step(rank, awaiting.operation()));
-        for (int next : awaiting.ranks()) {
-            if (next == world.rank()
-                    ? path.size() > 1 && isAwaited(awaiting)
-                    : leadsBack(next, awaiting, path, asked, rank)) {
+    /** Whether a rank that is blocked waits for this rank, or for another blocked rank that leads back to this rank. */
+    private boolean leadsBack(RankRecord blocked, List<Step> path, Set<Integer> asked) {
+        OperationRecord operation = blocked.blockedIn().orElseThrow();
+        path.add(new Step(blocked.rank(), operation.describe()));
+        for (int next : blocked.awaitedRanks()) {
+            if (next == blocked.rank()) {
+                continue;
+            }
+            if (next == world.rank() ? isAwaited(own(operation), operation) : asksOn(operation, next, path, asked)) {
                 return true;
             }
         }
@@ -118,29 +126,30 @@ final class DeadlockDetector implements AutoCloseable {
         return false;
     }
 
-    private boolean leadsBack(int next, BlockedOperation awaiting, List<Step> path, Set<Integer> asked, int rank) {
-        if (next == rank || asked.size() >= MAX_ASKED || !asked.add(next)) {
+    private boolean asksOn(OperationRecord operation, int next, List<Step> path, Set<Integer> asked) {
+        if (asked.size() >= MAX_ASKED || !asked.add(next)) {
             return false;
         }
-        RankLocation location = ask(next, awaiting);
-        return location != null
-                && location.awaiting().isPresent()
-                && (awaiting.isMessage() || !location.entered())
-                && leadsBack(next, location.awaiting().get(), path, asked);
+        RankRecord record = ask(next, operation);
+        return record != null
+                && record.blockedIn().isPresent()
+                && isAwaited(record, operation)
+                && leadsBack(record, path, asked);
     }
 
-    /** Whether this rank is one that another waits for. */
-    private boolean isAwaited(BlockedOperation awaiting) {
-        return awaiting.isMessage()
-                || recorder.groups().stream()
-                        .noneMatch(group -> group.name().equals(awaiting.group())
-                                && group.startedCollectives() > awaiting.sequence());
+    private RankRecord own(OperationRecord operation) {
+        return records.about(operation.group(), Optional.empty());
     }
 
-    private @Nullable RankLocation ask(int rank, BlockedOperation awaiting) {
+    /** Whether {@code operation} waits for that rank: a message for its other end, a collective for all that have not entered. */
+    private static boolean isAwaited(RankRecord rank, OperationRecord operation) {
+        return operation.isMessage() || rank.started(operation.group()) <= operation.sequence();
+    }
+
+    private @Nullable RankRecord ask(int rank, OperationRecord operation) {
         try {
             return world.locator()
-                    .locate(rank, awaiting.group(), awaiting.sequence())
+                    .locate(rank, operation.group(), operation.sequence())
                     .get(ANSWER_MILLIS, TimeUnit.MILLISECONDS);
         } catch (ExecutionException | TimeoutException _) {
             return null;

@@ -19,15 +19,15 @@ import io.jrun.comm.control.Control;
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
-import io.jrun.comm.control.GroupWait;
-import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.RankLocator;
-import io.jrun.comm.record.FlightDump;
-import io.jrun.comm.record.FlightRecorder;
-import io.jrun.comm.record.OpenDumps;
-import io.jrun.comm.record.RankPlace;
-import io.jrun.comm.record.RecordedGroup;
-import io.jrun.comm.record.ThreadDump;
+import io.jrun.comm.flight.FlightDump;
+import io.jrun.comm.flight.FlightRecorder;
+import io.jrun.comm.flight.OpenDumps;
+import io.jrun.comm.flight.RankRecords;
+import io.jrun.comm.flight.RecordedGroup;
+import io.jrun.comm.flight.ThreadDump;
+import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.RankRecord;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -118,10 +118,12 @@ public final class GroupRegistry implements ControlListener {
         context = worldContext;
         control = coordinator;
         rendezvous = meetingPlace;
-        logFolder.map(folder -> new FlightDump(recorder, worldContext, folder)).ifPresent(made -> {
-            OpenDumps.add(made);
-            dump = made;
-        });
+        logFolder
+                .map(folder -> new FlightDump(new RankRecords(recorder, worldContext), worldContext.rank(), folder))
+                .ifPresent(made -> {
+                    OpenDumps.add(made);
+                    dump = made;
+                });
         if (worldContext.peers().size() > 1 && !worldContext.locator().equals(RankLocator.NONE)) {
             circles = new DeadlockDetector(worldContext, currentOperation, recorder);
         }
@@ -312,45 +314,23 @@ public final class GroupRegistry implements ControlListener {
     }
 
     @Override
-    public RankLocation locate(String group, long sequence) {
-        return locate(group, sequence, ThreadDump.ofThread(owner));
+    public RankRecord locate(String group) {
+        return recordAbout(group).withStack(ThreadDump.ofThread(owner));
     }
 
-    /** How long this rank has waited in each of its groups, closed ones too, for whom. */
+    /** Where this rank is, for a rank that misses it in {@code group}; without stacks. */
+    public RankRecord recordAbout(String group) {
+        return new RankRecords(recorder, world()).about(group, currentOperation.blockedIn());
+    }
+
     @Override
-    public List<GroupWait> waits() {
-        return recorder.groups().stream()
-                .filter(group -> group.worldRanks().size() > 1)
-                .map(group -> new GroupWait(
-                        group.name(),
-                        group.completedCollectives(),
-                        group.waits().total().toNanos(),
-                        group.waits().lags().stream()
-                                .limit(GroupWait.MAX_LAGS)
-                                .map(lag -> new GroupWait.Lag(
-                                        lag.rank(),
-                                        lag.count(),
-                                        lag.median().toNanos(),
-                                        lag.p95().toNanos(),
-                                        lag.max().toNanos()))
-                                .toList()))
-                .limit(GroupWait.MAX_GROUPS)
-                .toList();
+    public List<GroupRecord> waits() {
+        return RankRecords.waits(recorder);
     }
 
     @Override
     public Frame.Alive alive() {
         return new Frame.Alive(recorder.total(), recorder.isInside());
-    }
-
-    /** Where this rank is, with the {@code stack} of what its process does. */
-    public RankLocation locate(String group, long sequence, String stack) {
-        boolean inside =
-                recorder.groups().stream().anyMatch(known -> known.name().equals(group) && known.isIn(sequence));
-        boolean entered = recorder.groups().stream()
-                .anyMatch(known -> known.name().equals(group) && known.startedCollectives() > sequence);
-        return new RankLocation(
-                world().rank(), inside, RankPlace.of(recorder, group), stack, entered, currentOperation.awaiting());
     }
 
     @Override

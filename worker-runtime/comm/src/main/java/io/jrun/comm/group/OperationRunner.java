@@ -4,7 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
-import io.jrun.comm.record.FlightRecorder;
+import io.jrun.comm.flight.FlightRecorder;
 import java.util.function.BiConsumer;
 
 /** Runs a group's operations when it is their turn, and writes them into the flight recorder. Stateless. */

@@ -3,8 +3,8 @@ package io.jrun.comm.join;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame.StoreReply;
-import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.StoreCommand;
+import io.jrun.comm.record.RankRecord;
 import io.jrun.comm.store.StoreTable;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -107,11 +107,11 @@ public final class LocalCoordinator implements AutoCloseable {
         }
 
         @Override
-        public CompletableFuture<RankLocation> locate(int other, String group, long sequence) {
+        public CompletableFuture<RankRecord> locate(int other, String group, long sequence) {
             ControlListener listener = listenerOf(other);
             return listener == null
-                    ? CompletableFuture.completedFuture(new RankLocation(other, false, "has left its world", ""))
-                    : CompletableFuture.supplyAsync(() -> listener.locate(group, sequence), LocalCoordinator::start);
+                    ? CompletableFuture.completedFuture(RankRecord.unknown(other, "has left its world"))
+                    : CompletableFuture.supplyAsync(() -> listener.locate(group), LocalCoordinator::start);
         }
 
         @Override

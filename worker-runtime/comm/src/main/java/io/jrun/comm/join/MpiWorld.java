@@ -9,11 +9,11 @@ import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Control;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.Frame.StoreReply;
-import io.jrun.comm.control.RankLocation;
 import io.jrun.comm.control.RuntimeThread;
 import io.jrun.comm.control.StoreCommand;
 import io.jrun.comm.group.GroupRegistry;
 import io.jrun.comm.mpi.MpiJob;
+import io.jrun.comm.record.RankRecord;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
@@ -134,7 +134,7 @@ final class MpiWorld {
         }
 
         @Override
-        public CompletableFuture<RankLocation> locate(int rank, String group, long sequence) {
+        public CompletableFuture<RankRecord> locate(int rank, String group, long sequence) {
             return NONE.locate(rank, group, sequence);
         }
 

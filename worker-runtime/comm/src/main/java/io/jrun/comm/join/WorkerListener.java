@@ -2,11 +2,11 @@ package io.jrun.comm.join;
 
 import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame;
-import io.jrun.comm.control.GroupWait;
-import io.jrun.comm.control.RankLocation;
+import io.jrun.comm.flight.OpenDumps;
+import io.jrun.comm.flight.ThreadDump;
 import io.jrun.comm.group.GroupRegistry;
-import io.jrun.comm.record.OpenDumps;
-import io.jrun.comm.record.ThreadDump;
+import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.RankRecord;
 import java.util.List;
 
 /** Passes everything on, and ends the process when there is no agent any more. */
@@ -32,15 +32,14 @@ record WorkerListener(int rank, GroupRegistry registry) implements ControlListen
     }
 
     @Override
-    public RankLocation locate(String group, long sequence) {
-        String stack = ThreadDump.ofProcess(registry.owner());
-        return registry.hasJoined()
-                ? registry.locate(group, sequence, stack)
-                : new RankLocation(rank, false, "is joining its job", stack);
+    public RankRecord locate(String group) {
+        RankRecord record =
+                registry.hasJoined() ? registry.recordAbout(group) : RankRecord.unknown(rank, "is joining its job");
+        return record.withStack(ThreadDump.ofProcess(registry.owner()));
     }
 
     @Override
-    public List<GroupWait> waits() {
+    public List<GroupRecord> waits() {
         return registry.waits();
     }
 

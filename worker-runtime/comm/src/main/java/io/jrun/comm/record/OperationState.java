@@ -1,24 +1,20 @@
 package io.jrun.comm.record;
 
+import java.util.Locale;
+
 /** How far an operation has come. */
 public enum OperationState {
-    /** It waits in the group for those before it. */
-    QUEUED("queued"),
-    /** It runs, or waits for other ranks. */
-    STARTED("started"),
-    /** It is done. */
-    COMPLETED("completed"),
-    /** It has thrown. */
-    FAILED("failed");
+    /** The operation waits for earlier operations of the group. */
+    QUEUED,
+    /** The operation runs, or waits for other ranks. */
+    STARTED,
+    /** The operation is done. */
+    COMPLETED,
+    /** The operation has thrown. */
+    FAILED;
 
-    private final String label;
-
-    OperationState(String label) {
-        this.label = label;
-    }
-
-    /** As dumps name it. */
+    /** The name of the state for tables and JSON. */
     public String label() {
-        return label;
+        return name().toLowerCase(Locale.ROOT);
     }
 }

@@ -1,6 +1,6 @@
 package io.jrun.comm.worker;
 
-import static io.jrun.comm.record.JsonText.quoted;
+import static io.jrun.comm.worker.JsonText.quoted;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;

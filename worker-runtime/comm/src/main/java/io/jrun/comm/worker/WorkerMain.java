@@ -4,7 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.WorkerSetup;
 import io.jrun.comm.control.OpenChannels;
-import io.jrun.comm.record.OpenDumps;
+import io.jrun.comm.flight.OpenDumps;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.comm.control.Frame.Alive;
 import io.jrun.comm.control.Frame.Hello;
 import io.jrun.comm.control.Frame.StoreRequest;
+import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.RankRecord;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
@@ -40,7 +42,7 @@ class AgentChannelTest {
     private AgentChannel channel;
 
     private static final class Listener implements ControlListener {
-        private volatile List<GroupWait> waits = List.of();
+        private volatile List<GroupRecord> waits = List.of();
 
         @Override
         public void rankLeft(int rank, String how) {}
@@ -55,12 +57,12 @@ class AgentChannelTest {
         public void regroup(String why) {}
 
         @Override
-        public RankLocation locate(String group, long sequence) {
-            return new RankLocation(0, false, "", "");
+        public RankRecord locate(String group) {
+            return RankRecord.unknown(0, "");
         }
 
         @Override
-        public List<GroupWait> waits() {
+        public List<GroupRecord> waits() {
             return waits;
         }
 
@@ -95,8 +97,8 @@ class AgentChannelTest {
         for (int key = 0; key < SETS; key++) {
             assertThat(set(key)).isNotDone();
         }
-        RankLocation location = channel.locate(1, "world", 7).get(10, TimeUnit.SECONDS);
-        assertThat(location.place()).contains("this node's agent has not said where within 2 s");
+        RankRecord location = channel.locate(1, "world", 7).get(10, TimeUnit.SECONDS);
+        assertThat(location.place("world")).contains("this node's agent has not answered within 2 s");
 
         List<Frame> heard = hear();
         assertThat(heard.getFirst()).isInstanceOf(Hello.class);
@@ -119,14 +121,14 @@ class AgentChannelTest {
 
     @Test
     void tellsWhatThisRankHasWaitedWhereThatHasChanged() throws Exception {
-        List<GroupWait> first = List.of(new GroupWait("world", 1, 2, List.of()));
-        List<GroupWait> second = List.of(new GroupWait("world", 2, 3, List.of()));
+        List<GroupRecord> first = List.of(new GroupRecord("world", List.of(), 1, 1, 2, List.of()));
+        List<GroupRecord> second = List.of(new GroupRecord("world", List.of(), 2, 2, 3, List.of()));
         listener.waits = first;
         DataInputStream in = new DataInputStream(Channels.newInputStream(agent.accept()));
-        List<List<GroupWait>> told = new ArrayList<>();
+        List<List<GroupRecord>> told = new ArrayList<>();
         for (int beats = 0; beats < 7; ) {
             Frame frame = FrameCodec.read(in);
-            if (frame instanceof Frame.Waits(List<GroupWait> waits)) {
+            if (frame instanceof Frame.Waits(List<GroupRecord> waits)) {
                 told.add(waits);
             } else if (frame instanceof Alive) {
                 beats++;

@@ -3,6 +3,8 @@ package io.jrun.comm.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.RankLag;
+import io.jrun.comm.record.GroupRecord;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.EOFException;
@@ -19,15 +21,16 @@ import org.junit.jupiter.params.provider.MethodSource;
 class FrameCodecTest {
     private static final Bytes VALUE = Bytes.of(new byte[] {0, -1, 7});
 
+    private static final List<GroupRecord> WAITS =
+            List.of(new GroupRecord("world", List.of(), 1, 1, 2, List.of(RankLag.none(3))));
+
     private static Stream<Frame> everyFrame() {
         Frame.Peer peer = new Frame.Peer(3, 1, 0, "node-\u00e4", "10.0.0.1", 4711, 99L);
         return Stream.of(
                 new Frame.Hello(1, "run", 2, 3, 4L),
                 new Frame.Join(0),
                 new Frame.Leaving("returned from main", List.of()),
-                new Frame.Leaving(
-                        "closed its world",
-                        List.of(new GroupWait("world", 1, 2, List.of(new GroupWait.Lag(3, 4, 5, 6, 7))))),
+                new Frame.Leaving("closed its world", WAITS),
                 new Frame.StoreRequest(1, new StoreCommand.Set("k", VALUE)),
                 new Frame.StoreRequest(2, new StoreCommand.Get("k", 5)),
                 new Frame.StoreRequest(3, new StoreCommand.Await(List.of("a", "b"), 6)),
@@ -47,21 +50,11 @@ class FrameCodecTest {
                 new Frame.Regroup("a node came"),
                 new Frame.NextRound(1, 2, 3, 4, 5, 6, 7, 8),
                 new Frame.Alive(7, true),
-                new Frame.Waits(List.of(new GroupWait("world", 1, 2, List.of(new GroupWait.Lag(3, 4, 5, 6, 7))))),
+                new Frame.Waits(WAITS),
                 new Frame.Locate(1, 2, "world", 3),
-                new Frame.WhereAreYou(4, "world", 5),
-                new Frame.HereIAm(6, new RankLocation(7, true, "in barrier #8", "\"main\" RUNNABLE\n    at \u00e4")),
-                new Frame.Location(9, new RankLocation(10, false, "stopped", "")),
-                new Frame.Location(
-                        11,
-                        new RankLocation(
-                                12,
-                                false,
-                                "past barrier #13",
-                                "",
-                                true,
-                                Optional.of(new BlockedOperation(
-                                        "recv #14 on world", "world", 14, true, List.of(15, 16))))));
+                new Frame.RecordRequest(4, "world"),
+                new Frame.RecordReply(6, VALUE),
+                new Frame.Location(9, 10, VALUE));
     }
 
     private static Frame read(byte[] bytes) throws IOException {

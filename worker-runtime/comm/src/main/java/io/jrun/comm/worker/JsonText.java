@@ -1,11 +1,11 @@
-package io.jrun.comm.record;
+package io.jrun.comm.worker;
 
 /** Text in JSON, which this module writes by hand since it brings no library. Stateless. */
-public final class JsonText {
+final class JsonText {
     private JsonText() {}
 
     /** A JSON string: quotes, backslashes and control characters escaped. */
-    public static String quoted(String text) {
+    static String quoted(String text) {
         StringBuilder json = new StringBuilder(text.length() + 16).append('"');
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);

@@ -1,4 +1,4 @@
-package io.jrun.comm.record;
+package io.jrun.comm.flight;
 
 import java.time.Duration;
 import java.util.Set;

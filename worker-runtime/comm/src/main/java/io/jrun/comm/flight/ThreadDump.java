@@ -1,4 +1,4 @@
-package io.jrun.comm.record;
+package io.jrun.comm.flight;
 
 import io.jrun.comm.backend.ProgressThread;
 import java.util.ArrayList;

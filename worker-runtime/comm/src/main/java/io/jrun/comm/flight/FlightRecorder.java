@@ -1,8 +1,12 @@
-package io.jrun.comm.record;
+package io.jrun.comm.flight;
 
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.Fingerprint;
+import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.WaitTimes;
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.OperationState;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
@@ -32,14 +36,15 @@ public final class FlightRecorder {
     public static final long NO_TICKET = 0;
 
     /**
-     * Up to this size, completed operations have no time of their end: one more look at the clock is a tenth of them. Dumps
-     * bound it by the start of the next one.
+     * Up to this size, completed operations have no time of their end: one more look at the clock is a tenth of them. The
+     * start of the group's next operation bounds the end.
      */
     private static final long SMALL_BYTES = 4096;
 
     /** In place of the ticket while an entry is being written. */
     private static final long BEING_WRITTEN = -1;
 
+    private static final int NO_RANK = -1;
     private static final int WORDS_PER_ENTRY = 10;
     private static final int TICKET = 0;
     private static final int SEQUENCE = 1;
@@ -145,12 +150,13 @@ public final class FlightRecorder {
     }
 
     /** What is kept, in the order in which it was called. An entry that is being written just then is left out. */
-    public List<RecordedOperation> snapshot() {
-        record Numbered(long ticket, RecordedOperation operation) {}
+    public List<OperationRecord> snapshot() {
+        record Numbered(long ticket, OperationRecord operation) {}
+        long now = System.nanoTime();
         List<Numbered> found = new ArrayList<>();
         for (int entry = 0; entry < words.length; entry += WORDS_PER_ENTRY) {
             long ticket = (long) WORD.getAcquire(words, entry + TICKET);
-            RecordedOperation operation = ticket > NO_TICKET ? read(entry) : null;
+            OperationRecord operation = ticket > NO_TICKET ? read(entry, now) : null;
             VarHandle.loadLoadFence();
             if (operation != null && ticket == (long) WORD.getOpaque(words, entry + TICKET)) {
                 found.add(new Numbered(ticket, operation));
@@ -161,37 +167,55 @@ public final class FlightRecorder {
     }
 
     /** What runs with that ticket; null if that has ended. */
-    public @Nullable RecordedOperation running(long ticket) {
+    public @Nullable OperationRecord running(long ticket) {
         int entry = entry(ticket);
         if (ticket == NO_TICKET || (long) WORD.getAcquire(words, entry + TICKET) != ticket) {
             return null;
         }
-        RecordedOperation operation = read(entry);
+        OperationRecord operation = read(entry, System.nanoTime());
         VarHandle.loadLoadFence();
         boolean isIt = (long) WORD.getOpaque(words, entry + TICKET) == ticket;
         return isIt && operation != null && operation.state() == OperationState.STARTED ? operation : null;
     }
 
     /** Null if its group is known no more. */
-    private @Nullable RecordedOperation read(int entry) {
+    private @Nullable OperationRecord read(int entry, long now) {
         long groupAndState = (long) WORD.getAcquire(words, entry + GROUP_AND_STATE);
         RecordedGroup group = groups.get((int) (groupAndState >>> 8));
+        if (group == null) {
+            return null;
+        }
+        long sequence = (long) WORD.getOpaque(words, entry + SEQUENCE);
         long fingerprint = (long) WORD.getOpaque(words, entry + FINGERPRINT);
-        boolean isMessage = Fingerprint.kind(fingerprint).isMessage();
-        return group == null
-                ? null
-                : new RecordedOperation(
-                        group.name(),
-                        (long) WORD.getOpaque(words, entry + SEQUENCE),
-                        fingerprint,
-                        (long) WORD.getOpaque(words, entry + COUNT),
-                        isMessage ? (long) WORD.getOpaque(words, entry + LABEL) : 0,
-                        STATES[(int) (groupAndState & 0xff)],
-                        (long) WORD.getOpaque(words, entry + QUEUED_NANOS),
-                        (long) WORD.getOpaque(words, entry + STARTED_NANOS),
-                        (long) WORD.getOpaque(words, entry + ENDED_NANOS),
-                        WaitTimes.lateRank((long) WORD.getOpaque(words, entry + LATE)),
-                        WaitTimes.lateNanos((long) WORD.getOpaque(words, entry + LATE)));
+        long count = (long) WORD.getOpaque(words, entry + COUNT);
+        long late = (long) WORD.getOpaque(words, entry + LATE);
+        OpKind kind = Fingerprint.kind(fingerprint);
+        Envelope envelope = kind.isMessage() ? envelope(entry, fingerprint, count) : null;
+        return new OperationRecord(
+                group.name(),
+                sequence,
+                kind.methodName(),
+                Fingerprint.type(fingerprint).label(),
+                count,
+                envelope == null
+                        ? Fingerprint.describe(sequence, fingerprint, count)
+                        : Fingerprint.describe(sequence, fingerprint, envelope.amount(kind)),
+                envelope == null ? NO_RANK : Fingerprint.root(fingerprint),
+                envelope == null ? 0 : envelope.tag(),
+                STATES[(int) (groupAndState & 0xff)],
+                ago((long) WORD.getOpaque(words, entry + QUEUED_NANOS), now),
+                ago((long) WORD.getOpaque(words, entry + STARTED_NANOS), now),
+                ago((long) WORD.getOpaque(words, entry + ENDED_NANOS), now),
+                WaitTimes.lateRank(late),
+                WaitTimes.lateNanos(late));
+    }
+
+    private Envelope envelope(int entry, long fingerprint, long count) {
+        return Envelope.of((long) WORD.getOpaque(words, entry + LABEL), Fingerprint.type(fingerprint), count);
+    }
+
+    private static long ago(long nanoTime, long now) {
+        return nanoTime == 0 ? OperationRecord.NEVER : Math.max(now - nanoTime, 0);
     }
 
     private long write(RecordedGroup group, Call call, OperationState state, long queuedNanos, long startedNanos) {

@@ -1,7 +1,8 @@
-package io.jrun.comm.record;
+package io.jrun.comm.flight;
 
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.WaitTimes;
+import io.jrun.comm.record.GroupRecord;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -48,9 +49,24 @@ public final class RecordedGroup {
         return waits;
     }
 
-    /** Whether this rank has started that collective and has not completed it. */
-    public boolean isIn(long sequence) {
-        return completedCollectives() <= sequence && sequence < startedCollectives();
+    /** The group with its members and with the waits for so many ranks at most. */
+    GroupRecord record(int maxLags) {
+        return record(worldRanks, maxLags);
+    }
+
+    /** What a report of waits needs. */
+    GroupRecord waitRecord() {
+        return record(List.of(), GroupRecord.MAX_LAGS);
+    }
+
+    private GroupRecord record(List<Integer> ranks, int maxLags) {
+        return new GroupRecord(
+                name,
+                ranks,
+                startedCollectives(),
+                completedCollectives(),
+                waits.total().toNanos(),
+                waits.lags().stream().limit(maxLags).toList());
     }
 
     int index() {

@@ -1,0 +1,80 @@
+package io.jrun.comm.flight;
+
+import io.jrun.comm.control.RuntimeThread;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Writes the record of a rank into a file, once, when the first thing goes wrong. The file appears whole or not at all.
+ * Thread-safe.
+ *
+ * <p>A thread of its own writes, so that a slow disk holds up neither the failing operation nor, beyond {@link #await}'s
+ * timeout, the end of the process.
+ */
+public final class FlightDump {
+    /** The file's name in the rank's log folder. */
+    public static final String FILE_NAME = "flight.bin";
+
+    private final RankRecords records;
+    private final int rank;
+    private final Path file;
+    private final AtomicBoolean begun = new AtomicBoolean();
+    private final CountDownLatch written = new CountDownLatch(1);
+    private volatile boolean worldOpen = true;
+
+    /**
+     * Nothing is written yet.
+     *
+     * @param folder the rank's log folder
+     */
+    public FlightDump(RankRecords records, int rank, Path folder) {
+        this.records = records;
+        this.rank = rank;
+        this.file = folder.resolve(FILE_NAME);
+    }
+
+    /** Begins to write, unless that has been done; returns at once. */
+    public void begin(String reason) {
+        if (begun.compareAndSet(false, true)) {
+            var _ = RuntimeThread.start("flight-dump", () -> write(reason));
+        }
+    }
+
+    /** The rank takes part in nothing any more, as intended: its process may end without a dump. */
+    public void worldClosed() {
+        worldOpen = false;
+    }
+
+    boolean isWorldOpen() {
+        return worldOpen;
+    }
+
+    /** Waits until the dump is there, if one has begun; false if that takes longer. */
+    boolean await(Duration timeout) {
+        try {
+            return !begun.get() || written.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException _) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private void write(String reason) {
+        Path partial = file.resolveSibling(FILE_NAME + ".partial");
+        try {
+            Files.write(partial, records.all(reason).encoded());
+            Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            System.err.println("jrun: rank " + rank + ": cannot write the flight recorder's dump " + file + ": " + e
+                    + ". Its directory must be writable.");
+        } finally {
+            written.countDown();
+        }
+    }
+}

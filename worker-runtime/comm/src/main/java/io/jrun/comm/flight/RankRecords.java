@@ -1,0 +1,92 @@
+package io.jrun.comm.flight;
+
+import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.OperationState;
+import io.jrun.comm.record.RankRecord;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/** Makes the records of one rank, each with what its reader needs. Stateless but for the recorder. Thread-safe. */
+public final class RankRecords {
+    /** The bound of a report for programs that split their world very often. */
+    private static final int MAX_GROUPS = 64;
+
+    /** The bound of an answer for programs that start very many asynchronous operations. */
+    private static final int MAX_RUNNING = 16;
+
+    private final FlightRecorder recorder;
+    private final WorldContext world;
+
+    /** The records of the rank of {@code world}. */
+    public RankRecords(FlightRecorder recorder, WorldContext world) {
+        this.recorder = recorder;
+        this.world = world;
+    }
+
+    /** All that is kept, for a dump. */
+    public RankRecord all(String reason) {
+        List<GroupRecord> groups = recorder.groups().stream()
+                .map(group -> group.record(Integer.MAX_VALUE))
+                .toList();
+        return record(reason, groups, recorder.snapshot(), Optional.empty());
+    }
+
+    /**
+     * What somebody who misses this rank in a collective wants to know: how far the rank came in that group, and the
+     * operations that run.
+     */
+    public RankRecord about(String group, Optional<OperationRecord> blockedIn) {
+        List<OperationRecord> all = recorder.snapshot();
+        Set<OperationRecord> operations = new LinkedHashSet<>();
+        all.reversed().stream()
+                .filter(operation -> operation.group().equals(group) && operation.state() != OperationState.QUEUED)
+                .findFirst()
+                .ifPresent(operations::add);
+        all.stream()
+                .filter(operation -> operation.state() == OperationState.STARTED)
+                .limit(MAX_RUNNING)
+                .forEach(operations::add);
+        List<GroupRecord> groups = recorder.groups().stream()
+                .filter(known -> known.name().equals(group)
+                        || operations.stream()
+                                .anyMatch(operation -> operation.group().equals(known.name())))
+                .map(known -> known.record(GroupRecord.MAX_LAGS))
+                .toList();
+        return record("", groups, List.copyOf(operations), blockedIn);
+    }
+
+    private RankRecord record(
+            String reason,
+            List<GroupRecord> groups,
+            List<OperationRecord> operations,
+            Optional<OperationRecord> blockedIn) {
+        Peer self = world.peers().get(world.rank());
+        return new RankRecord(
+                world.rank(),
+                world.peers().size(),
+                self.host(),
+                self.pid(),
+                world.round(),
+                System.currentTimeMillis(),
+                reason,
+                groups,
+                operations,
+                recorder.total() == operations.size(),
+                blockedIn,
+                "");
+    }
+
+    /** How long a rank has waited in each of its groups, closed ones too, for whom. */
+    public static List<GroupRecord> waits(FlightRecorder recorder) {
+        return recorder.groups().stream()
+                .filter(group -> group.worldRanks().size() > 1)
+                .limit(MAX_GROUPS)
+                .map(RecordedGroup::waitRecord)
+                .toList();
+    }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.jrun.comm.flight;
+
+import org.jspecify.annotations.NullMarked;
