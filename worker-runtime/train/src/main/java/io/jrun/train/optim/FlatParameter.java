@@ -1,6 +1,6 @@
 package io.jrun.train.optim;
 
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.Tensor;
 
 /** One parameter's place in {@link FlatParameters}, and the number of steps that it has made. */

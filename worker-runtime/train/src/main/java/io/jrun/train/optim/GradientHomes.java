@@ -1,6 +1,6 @@
 package io.jrun.train.optim;
 
-import io.jrun.train.TensorMemory;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.List;
