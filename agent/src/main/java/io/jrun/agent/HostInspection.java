@@ -21,7 +21,7 @@ public final class HostInspection {
      */
     public static Examination here(String version, List<String> names, String localAddress)
             throws InterruptedException {
-        StartTools.Found tools = StartTools.look(System.getenv());
+        StartTools.Found tools = StartTools.find(System.getenv());
         NodeResources node = NodeProbe.probeHere();
         HostFacts.Space shm = HostFacts.sharedMemory();
         return Examination.newBuilder()

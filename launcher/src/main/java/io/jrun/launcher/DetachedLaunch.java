@@ -31,7 +31,7 @@ final class DetachedLaunch {
     private DetachedLaunch() {}
 
     /** Whether this process is the detached launcher. */
-    static boolean isHere() {
+    static boolean isDetachedLauncher() {
         return System.getProperty(PROPERTY) != null;
     }
 

@@ -97,7 +97,7 @@ public final class JRunCommand {
         Optional<SubCommand> subCommand = args.isEmpty() ? Optional.empty() : SubCommand.of(args.getFirst());
         if (subCommand.isEmpty()) {
             JobRequest request = JobRequest.parse(args, commandContext);
-            return request instanceof JobRequest.Detach(JobSpec job) && !DetachedLaunch.isHere()
+            return request instanceof JobRequest.Detach(JobSpec job) && !DetachedLaunch.isDetachedLauncher()
                     ? DetachedLaunch.start(job, args.size(), terminal)
                     : run(request, args);
         }

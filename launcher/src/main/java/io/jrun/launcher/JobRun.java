@@ -95,7 +95,7 @@ final class JobRun implements AutoCloseable {
         Path logs = job.logDirectory().resolve(job.runId());
         try (RunFolder folder = RunFolder.claim(logs, terminal::say)) {
             index.ifPresent(jobs -> enter(jobs, folder, logs));
-            if (DetachedLaunch.isHere()) {
+            if (DetachedLaunch.isDetachedLauncher()) {
                 terminal = Terminal.toFile(logs.resolve(RecordSchema.CONSOLE));
                 console = terminal.console(job);
             }
@@ -115,7 +115,7 @@ final class JobRun implements AutoCloseable {
                 job.runId(),
                 Version.TEXT,
                 ProcessIdentity.current(),
-                DetachedLaunch.isHere(),
+                DetachedLaunch.isDetachedLauncher(),
                 job.stop().gracePeriod().toMillis(),
                 job.workers().workingDirectory(),
                 typed,

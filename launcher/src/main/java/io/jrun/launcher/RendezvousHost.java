@@ -161,7 +161,7 @@ final class RendezvousHost {
     }
 
     private static boolean isHere(AgentSlot place) {
-        return place.arrival().isHere();
+        return place.arrival().isOnThisMachine();
     }
 
     private int missing(long come) {

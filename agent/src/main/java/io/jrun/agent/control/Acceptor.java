@@ -7,22 +7,25 @@ import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** Accepts connections until its channel is closed, also after a time in which none could be: this process had no file left. */
+/**
+ * Accepts connections until its channel is closed. Continues after failures, such as a process without free file
+ * descriptors.
+ */
 public final class Acceptor {
-    /** Files are closed all the time; until then each attempt fails at once. */
+    /** The pause after a failure. Without a free descriptor each attempt fails at once. */
     private static final long PAUSE_MILLIS = 100;
 
     private final ServerSocketChannel channel;
     private final Consumer<String> say;
     private boolean told;
 
-    /** @param say hears once that a connection could not be accepted, and why */
+    /** @param say say receives one message with the reason of a failure */
     public Acceptor(ServerSocketChannel channel, Consumer<String> say) {
         this.channel = channel;
         this.say = say;
     }
 
-    /** Gives each connection to {@code taker}, on the caller's thread. */
+    /** Passes each connection to {@code taker}, on the thread of the caller. */
     public void run(Consumer<SocketChannel> taker) {
         while (channel.isOpen()) {
             try {

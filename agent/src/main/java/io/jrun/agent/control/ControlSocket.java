@@ -11,8 +11,8 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 
 /**
- * Where the workers of one job reach their agent: a unix-domain socket in a folder only this user can enter. Accepts on a
- * thread of its own until closed.
+ * The unix-domain socket on which the workers of one job reach their agent, in a folder that only this user can enter.
+ * A thread of its own accepts connections until the socket is closed.
  */
 public final class ControlSocket implements AutoCloseable {
     /** sun_path holds 108 bytes with the closing zero. */
@@ -33,7 +33,7 @@ public final class ControlSocket implements AutoCloseable {
         this.channel = channel;
     }
 
-    /** Creates folder and socket; nobody is accepted before {@link #start}. */
+    /** Makes folder and socket. Connections are accepted after {@link #start}. */
     public static ControlSocket bind() throws IOException {
         Path folder = createFolder(Path.of(System.getProperty("java.io.tmpdir")));
         if (socketIn(folder).toString().getBytes(StandardCharsets.UTF_8).length > MAX_PATH_BYTES) {
@@ -43,7 +43,7 @@ public final class ControlSocket implements AutoCloseable {
         Path path = socketIn(folder);
         ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
         try {
-            channel.bind(UnixDomainSocketAddress.of(path), 1024); // all workers of a node connect in the same instant
+            channel.bind(UnixDomainSocketAddress.of(path), 1024); // all workers of a node connect at the same time
         } catch (IOException e) {
             channel.close();
             Files.delete(folder);
@@ -58,7 +58,7 @@ public final class ControlSocket implements AutoCloseable {
                     temp, "jrun-" + ProcessHandle.current().pid() + "-", OWNER_ONLY);
         } catch (IOException e) {
             throw new IOException(
-                    "workers talk to their agent through a socket in " + temp + ", which cannot be made there ("
+                    "workers reach their agent through a socket in " + temp + ", which cannot be made there ("
                             + e.getMessage() + "); make " + temp + " writable on that host",
                     e);
         }
@@ -78,7 +78,7 @@ public final class ControlSocket implements AutoCloseable {
         return path;
     }
 
-    /** Starts to accept; each connection reports its frames to {@code events}. */
+    /** Starts to accept connections. Each connection reports its frames to {@code events}. */
     public void start(WorkerConnection.Events events) {
         Thread.ofPlatform().daemon().name("jrun-accept").start(() -> accept(events));
     }
@@ -87,7 +87,7 @@ public final class ControlSocket implements AutoCloseable {
         new Acceptor(channel, events::acceptFailed).run(worker -> new WorkerConnection(worker, events).start());
     }
 
-    /** Stops to accept and removes the folder. Connections live on until they are closed. */
+    /** Stops to accept connections and removes the folder. Open connections stay open. */
     @Override
     public void close() throws IOException {
         channel.close();

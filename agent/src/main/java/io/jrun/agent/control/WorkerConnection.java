@@ -13,24 +13,27 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One worker's control connection. A thread reads, another writes what was queued, so that a worker that does not read (it
- * may be stopped in a debugger) holds up nobody; when too much is queued the connection is closed. All methods may be called
- * from any thread and none waits.
+ * The control connection of one worker. One thread reads, another thread writes the queued frames. A worker that does
+ * not read (for example in a debugger) therefore delays nothing. When the queue is full the connection is closed. Any
+ * thread may call all methods. No method waits.
  */
 public final class WorkerConnection {
-    /** Hears of everything that happens on connections, on the connections' own threads. */
+    /** Receives the events of connections, on the threads of the connections. */
     public interface Events {
         /** The worker sent a frame. */
         void received(WorkerConnection connection, Frame.FromWorker frame);
 
-        /** The last event; {@code problem} is empty if the worker closed in order. */
+        /** The last event. {@code problem} is empty if the worker closed the connection normally. */
         void ended(WorkerConnection connection, String problem);
 
-        /** A connection could not be accepted; said once, since accepting goes on. */
+        /** A connection could not be accepted. Reported once; accepting continues. */
         void acceptFailed(String problem);
     }
 
-    /** A few hundred peer tables, or store values of the largest size: beyond that the worker is not reading. */
+    /**
+     * The bound of the queue: a few hundred tables of peers, or store values of the largest size. Above this bound the
+     * worker does not read.
+     */
     private static final long MAX_QUEUED_BYTES = 64 << 20;
 
     private static final byte[] CLOSE = {};
@@ -64,12 +67,12 @@ public final class WorkerConnection {
         queue.add(frame);
     }
 
-    /** Closes once everything queued is written. */
+    /** Closes the connection when all queued frames have been written. */
     public void close() {
         queue.add(CLOSE);
     }
 
-    /** Closes now. */
+    /** Closes the connection now. */
     public void abandon() {
         closeChannel();
         close();
@@ -87,7 +90,7 @@ public final class WorkerConnection {
                 }
             }
         } catch (EOFException e) {
-            problem = ""; // also inside a frame: the worker's exit, told elsewhere, is the event
+            problem = ""; // also inside a frame: the exit of the worker is reported elsewhere
         } catch (IOException e) {
             problem = channel.isOpen() ? String.valueOf(e.getMessage()) : "";
         }
@@ -105,7 +108,7 @@ public final class WorkerConnection {
                 queuedBytes.addAndGet(-frame.length);
             }
         } catch (IOException e) {
-            // The reading side sees the same end and reports it.
+            // The reading thread sees the same end and reports it.
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -116,7 +119,7 @@ public final class WorkerConnection {
         try {
             channel.close();
         } catch (IOException e) {
-            // The descriptor is released in any case; the peer sees the end of the stream.
+            // The descriptor is released in any case, and the peer sees the end of the stream.
         }
     }
 }

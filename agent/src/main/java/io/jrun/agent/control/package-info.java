@@ -1,4 +1,4 @@
-/** The unix-domain socket between an agent and its workers. Entry: {@code ControlSocket}. */
+/** The unix-domain socket between an agent and its workers. Entry class: {@code ControlSocket}. */
 @NullMarked
 package io.jrun.agent.control;
 

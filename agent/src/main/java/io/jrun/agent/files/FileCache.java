@@ -20,20 +20,20 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Files by the SHA-256 of their content. They are handed out as hard links, so that a job keeps its files when the cache lets
- * go of them, and read-only, since all jobs share them; each is hashed again whenever it is handed out. Any number of
- * processes may use one folder at once. The files used last stay.
+ * A cache of files by the SHA-256 of their content. Jobs get hard links, so a job keeps its files when the cache
+ * removes them. The files are read-only, because all jobs share them. The cache hashes a file again at each use.
+ * Several processes may use one folder at the same time. The files used last stay.
  */
 final class FileCache {
     private static final String PART = "part-";
 
-    /** A part that nobody has written to for so long was left by a killed agent. */
+    /** The age after which a partial file counts as left by a killed agent. */
     private static final long STALE_MILLIS = 3_600_000;
 
     private final Path folder;
     private final long maxBytes;
 
-    /** Gives the content of a file. */
+    /** The source of the content of a file. */
     interface Content {
         void writeTo(OutputStream out) throws IOException, StagingException, InterruptedException;
     }
@@ -44,14 +44,20 @@ final class FileCache {
         }
     }
 
-    /** The cache in {@code folder}, made with mode 0700 if it is not there; holds {@code maxBytes} and the file added last. */
+    /**
+     * Opens the cache in {@code folder}, and makes the folder with mode 0700 if it does not exist. The cache holds
+     * {@code maxBytes} and the file added last.
+     */
     FileCache(Path folder, long maxBytes) throws IOException {
         this.folder = Files.createDirectories(
                 folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         this.maxBytes = maxBytes;
     }
 
-    /** Links the file with this hash to {@code target}; false if there is none. A spoilt one is removed. Reads all of it. */
+    /**
+     * Links the file with this hash to {@code target}. Returns false if the cache lacks the file. Reads the whole file,
+     * and removes a damaged file.
+     */
     boolean link(byte[] sha256, boolean executable, Path target) throws IOException {
         Path file = file(sha256);
         try {
@@ -75,8 +81,8 @@ final class FileCache {
     /**
      * Keeps {@code content} and links it to {@code target}.
      *
-     * @throws IOException if it cannot be written here
-     * @throws StagingException if it cannot be had, or is not what the hash says
+     * @throws IOException if the file cannot be written here
+     * @throws StagingException if the content is unavailable or has another hash
      */
     void put(byte[] sha256, long size, boolean executable, Path target, Content content)
             throws IOException, StagingException, InterruptedException {
@@ -122,7 +128,7 @@ final class FileCache {
         }
     }
 
-    /** The file that was not used for the longest time first. */
+    /** The files of the cache, the least recently used first. */
     private List<Entry> entries() throws IOException {
         List<Entry> entries = new ArrayList<>();
         try (Stream<Path> files = Files.list(folder)) {
@@ -131,7 +137,7 @@ final class FileCache {
                     BasicFileAttributes found = Files.readAttributes(file, BasicFileAttributes.class);
                     entries.add(new Entry(file, found.size(), found.lastAccessTime(), found.lastModifiedTime()));
                 } catch (NoSuchFileException e) {
-                    // another process has made room
+                    // another process has removed the file
                 }
             }
         }

@@ -24,15 +24,18 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the files of one job on this node, and brings those that are not there: a file in its place is used if it has the
- * launcher's size and time of change, or its content; else it comes from the cache or from the launcher. All on a thread of its
- * own; {@link #placed} tells the end, with a {@link StagingException} if it cannot be done.
+ * Finds the files of one job on this node, and gets the missing files. A file in its place is used if it has the
+ * launcher's size and modification time, or the launcher's content. Other files come from the cache or from the
+ * launcher. The work runs on a thread of its own. {@link #placed} completes at the end, with a {@link StagingException}
+ * after a failure.
  */
 public final class FileStaging implements AutoCloseable {
-    /** Some large jobs' files; a node's disk has a hundred times that. */
+    /** The size of the cache: the files of some large jobs, and a hundredth of a node's disk. */
     private static final long CACHE_BYTES = 20L << 30;
 
-    /** The launcher opens its stream when it hears that the job is open here. */
+    /**
+     * Seconds to wait for the launcher's stream. The launcher opens the stream when it knows that the job is open here.
+     */
     private static final long LAUNCHER_SECONDS = 60;
 
     private static final long END_SECONDS = 2;
@@ -51,10 +54,10 @@ public final class FileStaging implements AutoCloseable {
     private @Nullable JobFolder folder;
 
     /**
-     * The staging of a job, not yet begun.
+     * Prepares the staging of a job.
      *
-     * @param environment names the cache's folder: XDG_CACHE_HOME, or HOME
-     * @param say takes sentences for the user
+     * @param environment the environment with the folder of the cache: XDG_CACHE_HOME, or HOME
+     * @param say say receives messages for the user
      */
     public FileStaging(OpenJob request, Map<String, String> environment, Consumer<String> say) {
         this.request = request;
@@ -62,7 +65,7 @@ public final class FileStaging implements AutoCloseable {
         this.say = say;
     }
 
-    /** Begins on the node called {@code name}, and returns at once. */
+    /** Begins the staging on the node {@code name}. Returns at once. */
     public void begin(String name) {
         host = name;
         if (request.getWorkingDir().isEmpty()) {
@@ -73,14 +76,14 @@ public final class FileStaging implements AutoCloseable {
         }
     }
 
-    /** The launcher's stream has come. */
+    /** Called when the launcher has opened its stream. */
     public void attach(LauncherFiles stream) {
         if (!launcher.complete(stream)) {
             stream.close();
         }
     }
 
-    /** Where everything is, once it is there. */
+    /** Completes with the paths of all files when all files are on this node. */
     public CompletableFuture<StagedFiles> placed() {
         return placed;
     }
@@ -161,7 +164,7 @@ public final class FileStaging implements AutoCloseable {
         int first = 0;
         for (FileTree tree : request.getFilesList()) {
             for (int i = 0; i < tree.getEntriesCount() && !lacking.contains(tree); i++) {
-                if (!isHere(tree, i, first)) {
+                if (!isInPlace(tree, i, first)) {
                     lacking.add(tree);
                 }
             }
@@ -170,7 +173,7 @@ public final class FileStaging implements AutoCloseable {
         return lacking;
     }
 
-    private boolean isHere(FileTree tree, int index, int first)
+    private boolean isInPlace(FileTree tree, int index, int first)
             throws IOException, StagingException, InterruptedException {
         FileEntry entry = tree.getEntries(index);
         Path file = below(Path.of(tree.getPath()), entry.getName());
@@ -180,7 +183,7 @@ public final class FileStaging implements AutoCloseable {
         } catch (NoSuchFileException e) {
             return false;
         } catch (FileSystemException e) {
-            return false; // a file where a folder should be, or a folder that this user may not enter
+            return false; // a file in the place of a folder, or a folder that this user may not enter
         }
         if (!found.isRegularFile() || found.size() != entry.getSize() || !Files.isReadable(file)) {
             return false;
@@ -195,7 +198,7 @@ public final class FileStaging implements AutoCloseable {
             FileEntry entry = tree.getEntries(i);
             Path target = below(root, entry.getName());
             to.makeFolderOf(target);
-            if (isHere(tree, i, first)) {
+            if (isInPlace(tree, i, first)) {
                 Files.createSymbolicLink(target, below(Path.of(tree.getPath()), entry.getName()));
             } else {
                 bring(entry, first + i, target, below(Path.of(tree.getPath()), entry.getName()));
@@ -284,20 +287,20 @@ public final class FileStaging implements AutoCloseable {
     }
 
     /**
-     * Gives up what is not yet here, and removes what was put here: when this returns, or where that takes longer than two
-     * seconds, later.
+     * Cancels missing files, and removes the files that the staging has put here: before this method returns, or later
+     * if the removal takes longer than two seconds.
      */
     @Override
     public void close() {
         placed.completeExceptionally(new StagingException("the job has ended"));
-        var _ = launcher.thenAccept(LauncherFiles::giveUp);
+        var _ = launcher.thenAccept(LauncherFiles::abort);
         launcher.completeExceptionally(new StagingException("the job has ended"));
         try {
             finished.thenRun(this::removeFolder).get(END_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (ExecutionException | TimeoutException e) {
-            // the thread is busy with a file, and removes the folder when it has noticed
+            // the thread is busy with a file, and removes the folder afterwards
         }
     }
 

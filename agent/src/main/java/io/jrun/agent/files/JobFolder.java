@@ -9,8 +9,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Objects;
 
 /**
- * A job's own folder on a node, for its files and, where there is no other, as its working directory. In the end only what was
- * put there is removed: what workers have written or changed stays. Confined to one thread at a time.
+ * The folder of a job on a node, for its files and, if needed, as its working directory. At the end only unchanged
+ * files of the staging are removed. Files that workers have written or changed stay. Confined to one thread at a time.
  */
 final class JobFolder {
     private static final FileAttribute<?> OWNER_ONLY =
@@ -24,7 +24,10 @@ final class JobFolder {
         this.placed = placed;
     }
 
-    /** A new one below {@code parent}; with a number where the name is taken, by another agent or what a job has left. */
+    /**
+     * Makes a new folder below {@code parent}, with a number if the name is in use by another agent or by the rest of
+     * another job.
+     */
     static JobFolder create(Path parent, String name) throws IOException {
         Path lists = Files.createDirectories(lists(parent), OWNER_ONLY);
         for (int number = 0; ; number++) {
@@ -40,12 +43,12 @@ final class JobFolder {
         }
     }
 
-    /** Removes what agents that were killed have put into folders below {@code parent}. */
+    /** Removes the files that killed agents have put into folders below {@code parent}. */
     static void sweep(Path parent) throws IOException {
         StagedFileList.sweep(lists(parent));
     }
 
-    /** No run id begins with a dot. */
+    /** The folder of the lists. Its name begins with a dot, as no run id does. */
     private static Path lists(Path parent) {
         return parent.resolve(".placed");
     }
@@ -54,7 +57,7 @@ final class JobFolder {
         return path;
     }
 
-    /** Makes a folder, and those above it. */
+    /** Makes a folder and its missing parents. */
     void makeFolder(Path folder) throws IOException {
         if (!folder.startsWith(path)) {
             throw new IOException(folder + " is outside of the job's folder");
@@ -66,17 +69,17 @@ final class JobFolder {
         }
     }
 
-    /** Makes the folder that {@code file} will be in. */
+    /** Makes the parent folder of {@code file}. */
     void makeFolderOf(Path file) throws IOException {
         makeFolder(Objects.requireNonNull(file.getParent(), "a file below the job's folder"));
     }
 
-    /** Remembers that {@code file} was put there. */
+    /** Records that the staging has put {@code file} there. */
     void remember(Path file) throws IOException {
         placed.add(file);
     }
 
-    /** Removes what was put there and is unchanged. */
+    /** Removes the recorded files that are unchanged. */
     void remove() throws IOException {
         placed.remove();
     }

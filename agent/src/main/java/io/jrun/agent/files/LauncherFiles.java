@@ -10,25 +10,29 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * The launcher's files, over a Files stream: what it sends goes into {@link #answers}, and one thread at a time asks. Waits for
- * an answer as long as the stream lasts, which the kernel ends when the other host falls silent: a launcher that is stopped
- * (Ctrl-Z) goes on where it was, and one that hashes a terabyte takes its time.
+ * Reads files of the launcher over a Files stream. The launcher's messages go to {@link #answers}, and one thread at a
+ * time requests files. A request waits for its answer as long as the stream is open, because a stopped launcher
+ * (Ctrl-Z) continues later, and the hash of a terabyte takes long. The kernel ends the stream when the other host does
+ * not answer.
  */
 public final class LauncherFiles {
     private static final int PIECE_BYTES = 1 << 18;
 
-    /** Enough for 1 GB/s over a round trip of a millisecond; with 1,000 nodes, 1 GiB of the launcher's in all. */
+    /**
+     * The number of pieces in flight: enough for 1 GB/s with a round trip of a millisecond. With 1,000 nodes these are
+     * 1 GiB of the launcher's memory.
+     */
     private static final int PIECES_UNDER_WAY = 4;
 
     private final StreamObserver<FileRequest> requests;
     private final BlockingQueue<FileChunk> answers = new LinkedBlockingQueue<>();
 
-    /** The launcher behind {@code requests}, which nobody else may use. */
+    /** Reads from the launcher behind {@code requests}. The caller must not use {@code requests} any more. */
     public LauncherFiles(StreamObserver<FileRequest> requests) {
         this.requests = requests;
     }
 
-    /** Where the stream's incoming side goes. */
+    /** The receiver of the launcher's messages. */
     public StreamObserver<FileChunk> answers() {
         return new StreamObserver<>() {
             @Override
@@ -86,13 +90,13 @@ public final class LauncherFiles {
         return chunk;
     }
 
-    /** Asks no more. */
+    /** Ends the requests. */
     void close() {
         requests.onCompleted();
     }
 
-    /** Fails the thread that asks, from another one. */
-    void giveUp() {
+    /** Makes a pending request fail. Called from another thread. */
+    void abort() {
         ended("the job has ended");
     }
 }

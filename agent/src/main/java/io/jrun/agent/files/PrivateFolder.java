@@ -11,8 +11,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserPrincipal;
 
 /**
- * Folders for one user's files in places where others may write, too. Their names can be guessed, so somebody else may have
- * laid a link or a folder there to read or redirect what is written. Stateless.
+ * Makes folders for the files of one user in places where other users may write too. The names can be guessed, so
+ * another user may have made a link or a folder there to read or redirect the files. Stateless.
  */
 public final class PrivateFolder {
     private static final FileAttribute<?> OWNER_ONLY =
@@ -21,10 +21,10 @@ public final class PrivateFolder {
     private PrivateFolder() {}
 
     /**
-     * Makes {@code folder}, and those above it that are missing, for this user alone; one that is there already is taken if it is this
-     * user's.
+     * Makes {@code folder} and its missing parents, for this user only. An existing folder is accepted if it belongs to
+     * this user.
      *
-     * @throws IOException with a sentence for the user if it is a link, or somebody else's
+     * @throws IOException with a message for the user if the folder is a link or belongs to another user
      */
     public static void claim(Path folder) throws IOException {
         Path absolute = folder.toAbsolutePath();
@@ -61,8 +61,9 @@ public final class PrivateFolder {
     }
 
     /**
-     * The owner that the file system gives to what this user makes: a file server may map all users to one. The probe lies beside
-     * the folder, since the owner of a folder can replace a file in it. In a sticky folder nobody can replace the probe.
+     * Returns the owner of the files that this user makes, with a probe file, because a file server may map all users
+     * to one owner. The probe lies beside the folder, because the owner of a folder can replace a file in it. In a
+     * sticky folder nobody can replace the probe.
      */
     private static UserPrincipal ownerOfWhatIsMadeIn(Path parent) throws IOException {
         Path probe = Files.createTempDirectory(parent, ".jrun-owner", OWNER_ONLY);

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
-/** The hash by which launcher and agents know a file. Stateless. */
+/** The hash that identifies a file between launcher and agents. Stateless. */
 public final class Sha256 {
     private static final int BUFFER_BYTES = 1 << 16;
 
@@ -21,7 +21,7 @@ public final class Sha256 {
         }
     }
 
-    /** Reads all of {@code file}: about a second for each 1.5 GB. */
+    /** Hashes the whole {@code file}, in about a second for each 1.5 GB. */
     public static byte[] of(Path file) throws IOException {
         MessageDigest digest = start();
         byte[] buffer = new byte[BUFFER_BYTES];

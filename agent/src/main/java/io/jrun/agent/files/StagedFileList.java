@@ -17,11 +17,12 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * What an agent has put into a job's folder, in a file of its own: the agent's identity, then each path with what tells whether
- * it is still the same. So what was put there can be removed by another agent if the first is killed. Confined to one thread.
+ * A list file of all files that an agent has put into the folder of a job: the identity of the agent, then each path
+ * with the state of its file. Another agent can remove unchanged files by this list if the first agent was killed.
+ * Confined to one thread.
  */
 final class StagedFileList {
-    /** A name of a file may have a line feed in it. */
+    /** The end of an entry. A file name may contain a line feed. */
     private static final String END = "\0";
 
     private static final Path PID_NAMESPACE = Path.of("/proc/self/ns/pid");
@@ -32,14 +33,14 @@ final class StagedFileList {
         this.file = file;
     }
 
-    /** A new one of this process. */
+    /** Makes a new list of this process. */
     static StagedFileList create(Path file) throws IOException {
         StagedFileList list = new StagedFileList(file);
         list.append(owner(), StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE);
         return list;
     }
 
-    /** Removes what agents have put into folders that died before they could remove it. */
+    /** Removes the files of agents that died before they could remove their files. */
     static void sweep(Path folder) throws IOException {
         if (!Files.isDirectory(folder)) {
             return;
@@ -54,17 +55,17 @@ final class StagedFileList {
                     new StagedFileList(file).remove();
                 }
             } catch (NoSuchFileException e) {
-                // its owner, or another agent, was faster
+                // the owner of the list, or another agent, has removed the list
             }
         }
     }
 
-    /** Adds a file, folder or link that is there. */
+    /** Adds an existing file, folder or link. */
     void add(Path path) throws IOException {
         append(state(path) + " " + path, StandardOpenOption.APPEND);
     }
 
-    /** Removes all that is still as it was put there, and the list. */
+    /** Removes all unchanged files, and the list. */
     void remove() throws IOException {
         Deque<String> last = new ArrayDeque<>();
         entries(file).stream().skip(1).filter(entry -> !entry.isEmpty()).forEach(last::push);
@@ -76,7 +77,7 @@ final class StagedFileList {
                     Files.delete(path);
                 }
             } catch (NoSuchFileException | DirectoryNotEmptyException e) {
-                // the worker's doing
+                // a worker has changed or removed the file
             }
         }
         Files.deleteIfExists(file);
@@ -86,13 +87,16 @@ final class StagedFileList {
         Files.writeString(file, entry + END, how);
     }
 
-    /** The last one is torn if its writer was killed meanwhile, and then dropped. */
+    /** Reads the entries. The last entry is incomplete if its writer was killed, and is then ignored. */
     private static List<String> entries(Path file) throws IOException {
         String text = Files.readString(file);
         return List.of(text.substring(0, text.lastIndexOf(END) + 1).split(END, -1));
     }
 
-    /** The same object, and unless it is a folder with the same content. Without blanks. */
+    /**
+     * Returns the state of a file, without blanks. Equal states mean the same file with the same content, or the same
+     * folder.
+     */
     private static String state(Path path) throws IOException {
         BasicFileAttributes found = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
         return found.fileKey() + (found.isDirectory() ? "" : "@" + found.lastModifiedTime());
@@ -109,7 +113,7 @@ final class StagedFileList {
                 Files.readSymbolicLink(PID_NAMESPACE).toString());
     }
 
-    /** Only where this process can tell: the owner was one of this machine, and would be seen from here. */
+    /** Whether the owner is dead. The answer is known only for processes of this machine that this process can see. */
     private static boolean isDead(String line) throws IOException {
         String[] words = line.split(" ", -1);
         if (words.length != 5) {
@@ -117,7 +121,7 @@ final class StagedFileList {
         }
         ProcessIdentity owner =
                 new ProcessIdentity(words[0], Long.parseLong(words[1]), words[2], Long.parseLong(words[3]));
-        return owner.isHere()
+        return owner.isOnThisMachine()
                 && words[4].equals(Files.readSymbolicLink(PID_NAMESPACE).toString())
                 && !owner.isAlive();
     }

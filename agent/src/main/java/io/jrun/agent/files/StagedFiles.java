@@ -8,13 +8,13 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Where a job's files are on this node.
+ * The paths of a job's files on this node.
  *
- * @param moved from the launcher's path of a file or folder to the one here; others are where the launcher has them
- * @param workingDir the folder that stands for the working directory, if not that itself
+ * @param moved the path on this node by the launcher's path; all other files have the launcher's path
+ * @param workingDir the folder that replaces the working directory, empty if the working directory itself is used
  */
 public record StagedFiles(Map<String, Path> moved, Optional<Path> workingDir) {
-    /** Everything is where the launcher has it. */
+    /** All files have the launcher's paths. */
     public static final StagedFiles IN_PLACE = new StagedFiles(Map.of(), Optional.empty());
 
     private static final String ALL_JARS = "/*";
@@ -24,7 +24,7 @@ public record StagedFiles(Map<String, Path> moved, Optional<Path> workingDir) {
         moved = Map.copyOf(moved);
     }
 
-    /** The launch with this node's paths. */
+    /** Returns the launch with the paths of this node. */
     public Launch on(Launch launch) {
         if (equals(IN_PLACE)) {
             return launch;

@@ -1,6 +1,6 @@
 /**
- * Brings a job's files to a node that lacks them: asked of the launcher piece by piece, kept by the hash of their content for
- * later jobs, and laid out in a folder of the job's own. Entry: {@code FileStaging}.
+ * Gets the files of a job to a node that lacks them: requests the files from the launcher piece by piece, caches them
+ * by their hash for later jobs, and links them into the folder of the job. Entry class: {@code FileStaging}.
  */
 @NullMarked
 package io.jrun.agent.files;

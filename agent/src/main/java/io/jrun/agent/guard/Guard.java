@@ -8,29 +8,30 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
- * A shell in a session of its own that reads commands from a pipe only this agent holds. When the pipe ends, however the
- * agent ended, the shell kills with SIGKILL every process group and every process of a mark that it was told of, removes the
- * job's unused shared-memory segments and the socket folder, and exits.
+ * A shell in a session of its own that reads commands from a pipe. Only this agent holds the pipe. When the pipe ends,
+ * however the agent ended, the shell sends SIGKILL to every registered process group and to every process with a
+ * registered mark, removes the unused shared-memory segments of the job and the socket folder, and exits.
  *
- * <p>It is also how the agent sends signals: the shell's built-in {@code kill} costs a write to a pipe, where a child
- * process costs milliseconds and a native call the start of the linker. Signals are therefore asynchronous, in order, and
- * go by number to groups the agent has not yet reaped. Thread-safe; nothing here waits except {@link #close}.
+ * <p>The agent also sends signals through the shell: the built-in {@code kill} costs a write to a pipe. A child process
+ * would cost milliseconds, and a native call would start the linker. Signals are therefore asynchronous and ordered.
+ * They go by number to groups that the agent has not yet reaped. Thread-safe. Only {@link #close} waits.
  */
 public final class Guard implements AutoCloseable {
-    /** After the pipe's end the shell has only kill(2) and one rm to do. */
+    /** Seconds to wait in close. After the end of the pipe the shell runs only kill(2) and one rm. */
     private static final long CLOSE_SECONDS = 5;
 
     /**
-     * A worker becomes its group's leader a moment after it is forked; until then only its pid can be signalled, hence the
-     * second kill. The shell ignores what a terminal or a batch system sends to everybody.
+     * A worker becomes the leader of its group shortly after the fork. Before that only its pid can get a signal, so
+     * the script has a second kill. The shell ignores the signals that a terminal or a batch system sends to all
+     * processes.
      *
-     * <p>{@code reap} kills the processes that carry a {@link ProcessMark}. It looks again where it has found some, since one of
-     * them may just have forked. Unless the agent said goodbye, it may have been killed between a fork and the word of it, so
-     * the shell looks once more a second later.
+     * <p>{@code reap} kills the processes that carry a {@link ProcessMark}. It searches again after each success,
+     * because a found process may just have forked. An agent that ended without a goodbye may have been killed between
+     * a fork and its message to the shell. The shell therefore searches once more a second later.
      *
-     * <p>{@code sweep} removes shared-memory segments that no process holds a lock of. A process that was just killed may need
-     * a moment to let go of its lock, so there is one second for that. The segments' folder is sticky: a file of this
-     * user that is no link cannot be replaced by another user.
+     * <p>{@code sweep} removes shared-memory segments whose lock no process holds. A killed process may need some time
+     * to release its lock, so the script waits for a second. The folder of the segments is sticky: another user cannot
+     * replace a file of this user that is no link.
      */
     private static final String SCRIPT = """
             trap '' HUP INT QUIT TERM PIPE USR1 USR2
@@ -89,16 +90,16 @@ public final class Guard implements AutoCloseable {
             rm -rf -- "$sockets"
             """;
 
-    /** For a shell that removes nothing. */
+    /** The pattern of a shell that removes nothing. */
     private static final String NOTHING = "jrun-none/none";
 
-    /** What concerns the guard's own end. */
+    /** The commands for the end of the agent. */
     private static final Pattern KEPT = Pattern.compile("(add|mark) ");
 
     private final Process shell;
     private final OutputStream commands;
     private final ProcessMark marks = ProcessMark.ofThisProcess();
-    private volatile boolean cutOff;
+    private volatile boolean killOnClose;
 
     private Guard(Process shell) {
         this.shell = shell;
@@ -108,8 +109,8 @@ public final class Guard implements AutoCloseable {
     /**
      * Starts the shell.
      *
-     * @param socketFolder removed when the agent has ended
-     * @param segments with which the names of the job's shared-memory segments begin
+     * @param socketFolder the folder to remove when the agent has ended
+     * @param segments the prefix of the names of the job's shared-memory segments
      * @throws IOException if /bin/sh or setsid cannot be started
      */
     public static Guard start(Path socketFolder, String segments) throws IOException {
@@ -121,20 +122,21 @@ public final class Guard implements AutoCloseable {
                         .start());
     }
 
-    /** From now on the group of this leader is killed when the agent ends. */
+    /** Registers a group by its leader. The guard kills the group when the agent ends. */
     public void add(long pid) {
         tell("add " + pid);
     }
 
-    /** The leader is reaped: kills what is left of its group, then forgets it. */
+    /** Called when the leader has been reaped. Kills the rest of its group and removes the registration. */
     public void sweep(long pid) {
         tell("sweep " + pid + "\ndel " + pid);
     }
 
     /**
-     * A round is about to start workers. All processes that come to carry the mark are killed when the round or the agent ends.
+     * Called before a round starts workers. The guard kills all processes with the returned mark when the round or the
+     * agent ends.
      *
-     * @return the mark, to be given to each worker as it is started
+     * @return the mark for the start of each worker
      */
     public long beginRound(int round) {
         long mark = marks.of(round);
@@ -143,8 +145,8 @@ public final class Guard implements AutoCloseable {
     }
 
     /**
-     * All workers of a round are reaped: kills what they have left, wherever it has gone, and removes shared-memory segments of
-     * the job that nobody uses.
+     * Called when all workers of a round have been reaped. Kills all processes that the workers have left, and removes
+     * unused shared-memory segments of the job.
      */
     public void endRound(long mark) {
         tell("end " + mark);
@@ -160,21 +162,24 @@ public final class Guard implements AutoCloseable {
         tell("process " + pid + " " + signal);
     }
 
-    /** The shell's process id. */
+    /** The process id of the shell. */
     public long pid() {
         return shell.pid();
     }
 
-    /** The job ends though workers are not reaped: {@link #close} will leave as little of them as the agent's own death does. */
-    public void cutOff() {
-        cutOff = true;
+    /**
+     * Called when the job ends before workers have been reaped. {@link #close} then kills the workers, as after the
+     * death of the agent.
+     */
+    public void killOnClose() {
+        killOnClose = true;
     }
 
-    /** Ends the pipe and waits, at most 5 s, until the shell has done its duty. */
+    /** Ends the pipe and waits at most 5 s for the end of the shell. */
     @Override
     public void close() {
         try {
-            if (!cutOff) {
+            if (!killOnClose) {
                 tell("bye");
             }
             commands.close();
@@ -182,7 +187,7 @@ public final class Guard implements AutoCloseable {
                 shell.destroyForcibly();
             }
         } catch (IOException e) {
-            shell.destroyForcibly(); // it died before us; the workers carry a parent-death signal as well
+            shell.destroyForcibly(); // the shell has died before; the workers also have a parent-death signal
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -197,7 +202,7 @@ public final class Guard implements AutoCloseable {
         }
     }
 
-    /** Somebody killed the guard: signals must still go out, each through a shell of its own. */
+    /** Sends a signal through a shell of its own, if the guard was killed. */
     private static void runWithoutGuard(String command) {
         try {
             Process once = new ProcessBuilder("/bin/sh", "-c", SCRIPT, "jrun-signal", "/nonexistent", NOTHING)

@@ -8,19 +8,19 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Numbers by which the processes of a round are found again: each worker starts with one as its limit of real-time CPU time
- * (RLIMIT_RTTIME, in microseconds), thousands of years that no program uses up. The kernel hands the limit on to every
- * descendant. A process that leaves its group, its session, its parent and its environment keeps it, and no process without
- * privileges can raise it. Source: getrlimit(2). Immutable.
+ * Marks of the processes of a round. Each worker starts with the mark as its limit of real-time CPU time
+ * (RLIMIT_RTTIME, in microseconds): thousands of years, which no program uses up. All descendants inherit the limit. A
+ * process that leaves its group, its session, its parent and its environment keeps the limit, and a process without
+ * privileges cannot raise the limit. Source: getrlimit(2). Immutable.
  */
 final class ProcessMark {
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final Pattern HARD_LIMIT = Pattern.compile("Max realtime timeout +\\S+ +(\\d+) ");
 
-    /** So many numbers that no two jobs of one machine draw the same. */
+    /** The range of marks. The range is large enough that no two jobs of one machine get the same mark. */
     private static final long SPREAD = 1L << 61;
 
-    /** The same below the mark of a job that has started this one. */
+    /** The range of marks of a job inside another job, below the mark of the outer job. */
     private static final long NESTED_SPREAD = 1L << 40;
 
     private final long first;
@@ -29,7 +29,7 @@ final class ProcessMark {
         this.first = first;
     }
 
-    /** Numbers that this process may set as limits. */
+    /** Returns marks that this process may set as limits. */
     static ProcessMark ofThisProcess() {
         ThreadLocalRandom random = ThreadLocalRandom.current();
         long limit = hardLimit();
@@ -39,7 +39,7 @@ final class ProcessMark {
                         : limit - random.nextLong(Math.max(1, Math.min(NESTED_SPREAD, limit / 2))));
     }
 
-    /** The mark of a round. */
+    /** Returns the mark of a round. */
     long of(int round) {
         return first - round;
     }
@@ -49,7 +49,7 @@ final class ProcessMark {
             Matcher line = HARD_LIMIT.matcher(Files.readString(LIMITS));
             return line.find() ? Long.parseLong(line.group(1)) : Long.MAX_VALUE;
         } catch (IOException | NumberFormatException e) {
-            return Long.MAX_VALUE; // unlimited, in a kernel's own way of saying so
+            return Long.MAX_VALUE; // unlimited, in the notation of this kernel
         }
     }
 }

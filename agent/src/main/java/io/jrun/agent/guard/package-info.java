@@ -1,4 +1,4 @@
-/** The watcher that outlives the agent by a moment. Entry: {@code Guard}. */
+/** A process that outlives the agent and ends what the agent has left. Entry class: {@code Guard}. */
 @NullMarked
 package io.jrun.agent.guard;
 

@@ -302,7 +302,7 @@ final class Job {
         if (round != null) {
             round.closeConnections();
             if (resources != null && !round.isReaped()) {
-                resources.guard().cutOff();
+                resources.guard().killOnClose();
             }
         }
         try {

@@ -15,8 +15,8 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * What an agent has heard about its job, in a file that is made with its first line and is its user's alone. Confined to the
- * job's thread.
+ * The log of an agent about its job. The first line makes the file, which only its user can read. Confined to the
+ * thread of the job.
  */
 public final class AgentLog {
     private static final FileAttribute<?> OWNER_ONLY_FILE =
@@ -29,8 +29,8 @@ public final class AgentLog {
     /**
      * The log of the agent on {@code host}.
      *
-     * @param runLogDir the job's log folder on this node
-     * @param notices hears of a line that could not be written
+     * @param runLogDir the log folder of the job on this node
+     * @param notices notices receives a message if a line cannot be written
      */
     public AgentLog(Path runLogDir, String host, Consumer<String> notices) {
         this.folder = runLogDir;
@@ -38,7 +38,7 @@ public final class AgentLog {
         this.notices = notices;
     }
 
-    /** Appends a line, after the time (UTC). */
+    /** Appends a line that begins with the time (UTC). */
     public void write(String text) {
         try {
             PrivateFolder.claim(folder);

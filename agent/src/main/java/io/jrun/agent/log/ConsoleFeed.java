@@ -12,9 +12,10 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The console's reader of the log files. Sends whole lines of all streams in turn while the reader's credit is positive, so
- * that credit may be overdrawn by one piece but a line is not torn; remembers a position per file and nothing else, so a
- * reader that stops costs no memory and holds up nobody. One thread, from {@link #attach} to {@link #close}.
+ * Reads the log files for the console. The feed sends whole lines of all streams in turn while the credit of the reader
+ * is positive. One piece may therefore exceed the credit, but a line is never split. The feed keeps only a position for
+ * each file, so a reader that stops takes no memory and delays nothing. One thread runs the feed, from {@link #attach}
+ * to {@link #close}.
  */
 public final class ConsoleFeed implements AutoCloseable {
     private final Consumer<String> notice;
@@ -25,16 +26,16 @@ public final class ConsoleFeed implements AutoCloseable {
     private boolean closed;
     private @Nullable Thread thread;
 
-    /** A feed without sources or reader; {@code notice} takes a sentence when a file cannot be read back. */
+    /** A feed without sources and without a reader. {@code notice} receives a message if a file is unreadable. */
     public ConsoleFeed(Consumer<String> notice) {
         this.notice = notice;
     }
 
     /**
-     * Adds a stream that the console shall see. If it sees that file already, as another rank's or round's, that stream ends
-     * for it, and what was not yet sent comes as this one's.
+     * Adds a stream for the console. If the console already reads this file as the stream of another rank or round,
+     * that stream ends, and the rest of the file comes as this stream.
      *
-     * @param onTerminal the console is a terminal, on which a line may be painted over
+     * @param onTerminal whether the console is a terminal, on which lines can be overwritten
      */
     public synchronized void add(int rank, int round, boolean stderr, boolean onTerminal, LogFile file) {
         LogChunk header = LogChunk.newBuilder()
@@ -58,13 +59,13 @@ public final class ConsoleFeed implements AutoCloseable {
                 .orElse(null);
     }
 
-    /** Says that some file has grown or ended. Cheap, called for every write. */
+    /** Notifies the feed that a file has grown or ended. Cheap; called for every write. */
     public synchronized void changed() {
         changed = true;
         notifyAll();
     }
 
-    /** Lets the reader have more. */
+    /** Grants the reader further bytes. */
     public synchronized void grant(long bytes) {
         credit += bytes;
         changed();
@@ -74,7 +75,7 @@ public final class ConsoleFeed implements AutoCloseable {
      * Starts to send, on a thread of this feed.
      *
      * @param onClose runs after the last chunk, once this feed is closed
-     * @throws IllegalStateException if there is a reader already: two would each see half
+     * @throws IllegalStateException if there is a reader already, because two readers would each get half of the output
      */
     public synchronized void attach(Consumer<LogChunk> reader, Runnable onClose) {
         if (thread != null) {
@@ -83,13 +84,13 @@ public final class ConsoleFeed implements AutoCloseable {
         thread = Thread.ofPlatform().daemon().name("jrun-console-feed").start(() -> run(reader, onClose));
     }
 
-    /** No more streams will be added: closes this feed once all has been sent. */
+    /** Closes this feed when everything has been sent. No stream may be added after this call. */
     public synchronized void closeWhenSent() {
         lastRound = true;
         changed();
     }
 
-    /** Stops sending; what was not yet sent stays in the files. */
+    /** Stops sending. Unsent output stays in the files. */
     @Override
     public synchronized void close() {
         closed = true;
@@ -111,7 +112,7 @@ public final class ConsoleFeed implements AutoCloseable {
         onClose.run();
     }
 
-    /** Waits for news; false when closed. The wait ends with every write, grant and end of a stream, and with the feed. */
+    /** Waits for a change: a write, a grant, or the end of a stream. Returns false when the feed is closed. */
     private synchronized boolean awaitChange() {
         try {
             while (!closed && !changed) {
@@ -175,7 +176,7 @@ public final class ConsoleFeed implements AutoCloseable {
         source.close();
     }
 
-    /** One stream of one worker; confined to the feed's thread once it was added. */
+    /** One stream of one worker. Confined to the thread of the feed after it was added. */
     private static final class Source {
         private final boolean onTerminal;
         private final LogFile file;
@@ -207,7 +208,7 @@ public final class ConsoleFeed implements AutoCloseable {
             return ended ? Optional.of(end()) : Optional.empty();
         }
 
-        /** The last chunk of all. */
+        /** The last chunk of the stream. */
         LogChunk end() {
             done = true;
             return last();

@@ -4,11 +4,12 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Passes a byte stream on, less the first line that is exactly the JVM's notice about the Vector API, which cannot be
- * switched off. Holds back at most that line's length, and nothing once the line was seen. Confined to one thread.
+ * Forwards a byte stream without the first line that is exactly the JVM's notice about the Vector API. The JVM has no
+ * option to suppress this notice. The filter delays at most the bytes of this line, and nothing after the line.
+ * Confined to one thread.
  */
 public final class IncubatorLineFilter {
-    /** Where bytes go. */
+    /** The receiver of the bytes. */
     public interface Sink {
         /** Takes {@code length} bytes from {@code offset}. */
         void write(byte[] bytes, int offset, int length) throws IOException;
@@ -41,7 +42,7 @@ public final class IncubatorLineFilter {
         sink.write(bytes, start, length - start);
     }
 
-    /** The stream has ended: passes on what was held back. */
+    /** Called at the end of the stream. Forwards the delayed bytes. */
     public void end() throws IOException {
         releaseHeld();
     }

@@ -8,15 +8,15 @@ import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 
 /**
- * Reads a growing log file in pieces that end at the end of a line, where wanted also at a carriage return. A line longer
- * than {@value #MAX_LINE_BYTES} bytes comes in several pieces of that size; a last line without a newline is given one. Every
- * byte is read at most twice. Confined to one thread.
+ * Reads a growing log file in pieces that end at the end of a line, or on request at a carriage return. A line longer
+ * than {@value #MAX_LINE_BYTES} bytes comes in several pieces of that size. A last line without a newline gets a
+ * newline. Every byte is read at most twice. Confined to one thread.
  */
 final class LineCutter implements AutoCloseable {
-    /** Enough to make a piece worth its message. */
+    /** The size of a piece, large compared with the cost of a message. */
     static final int PIECE_BYTES = 1 << 16;
 
-    /** Lines up to here stay whole; what is longer is no text, and memory has to be bounded. */
+    /** The longest line that stays whole. Longer lines are no text, and memory must be bounded. */
     static final int MAX_LINE_BYTES = 1 << 20;
 
     private final LogFile file;
@@ -32,9 +32,11 @@ final class LineCutter implements AutoCloseable {
         this.channel = FileChannel.open(file.path(), StandardOpenOption.READ);
     }
 
-    /** The next piece, or empty if no line is complete yet. After {@link LogFile#isEnded}, empty means: all was given. */
+    /**
+     * Returns the next piece, or empty if no line is complete yet. After {@link LogFile#isEnded}, empty means the end.
+     */
     Optional<ByteString> next() throws IOException {
-        boolean ended = file.isEnded(); // before the size, which is final once this is true
+        boolean ended = file.isEnded(); // read before the size, because the size is final if this is true
         long size = file.size();
         while (scanned < size && scanned - position < MAX_LINE_BYTES) {
             byte[] window = read(scanned, (int) Math.min(PIECE_BYTES, size - scanned));
@@ -86,7 +88,7 @@ final class LineCutter implements AutoCloseable {
         try {
             channel.close();
         } catch (IOException e) {
-            // A channel that was only read from has nothing to lose.
+            // The channel was open only for reading, so no data is lost.
         }
     }
 }

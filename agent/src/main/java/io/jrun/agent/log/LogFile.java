@@ -10,8 +10,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 
 /**
- * One stream of one worker, as raw bytes on disk. Written by one pump thread; {@link #size} and {@link #isEnded} may be
- * read from any thread and only ever grow.
+ * One stream of one worker, as raw bytes on disk. One pump thread writes. Any thread may call {@link #size}, which only
+ * grows, and {@link #isEnded}, which changes once.
  */
 public final class LogFile implements AutoCloseable {
     private static final FileAttribute<?> OWNER_ONLY =
@@ -24,7 +24,7 @@ public final class LogFile implements AutoCloseable {
     private volatile boolean ended;
 
     /**
-     * Creates or empties the file, which is its user's alone.
+     * Creates or empties the file. Only its user can read the file.
      *
      * @param onChange called after every write and at the end, on the writing thread; must not block
      */
@@ -37,7 +37,7 @@ public final class LogFile implements AutoCloseable {
                 OWNER_ONLY);
     }
 
-    /** Appends bytes; those after the end are dropped. */
+    /** Appends bytes. Bytes after the end of the stream are dropped. */
     public synchronized void write(byte[] bytes, int offset, int length) throws IOException {
         if (ended || length == 0) {
             return;
@@ -49,12 +49,12 @@ public final class LogFile implements AutoCloseable {
         onChange.run();
     }
 
-    /** Where it is. */
+    /** The path of the file. */
     public Path path() {
         return path;
     }
 
-    /** Bytes written so far. */
+    /** The number of bytes written so far. */
     public long size() {
         return size;
     }
@@ -74,7 +74,7 @@ public final class LogFile implements AutoCloseable {
         try {
             channel.close();
         } catch (IOException e) {
-            // Every byte has been handed to the kernel by write; there is nothing left that close could lose.
+            // The kernel already has every byte, so a failed close loses no data.
         }
         onChange.run();
     }

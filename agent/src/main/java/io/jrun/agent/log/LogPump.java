@@ -5,8 +5,9 @@ import java.io.InputStream;
 import java.util.function.Consumer;
 
 /**
- * Copies a worker's pipe into its log file on a thread of its own, so that a worker never waits for anything but the disk.
- * When the disk refuses (full, gone), the pump says so once and goes on reading: the worker must not stop for its log.
+ * Copies the pipe of a worker into its log file on a thread of its own, so a worker waits only for the disk. If the
+ * disk fails (full, removed), the pump reports this once and continues to read, because the worker must not stop for
+ * its log.
  */
 public final class LogPump {
     private static final int BUFFER_BYTES = 1 << 16;
@@ -18,9 +19,9 @@ public final class LogPump {
     private final Thread thread;
 
     /**
-     * A pump that is not yet running.
+     * Makes a pump. {@link #start} starts it.
      *
-     * @param notice takes one sentence if the file cannot be written
+     * @param notice notice receives one message if the file cannot be written
      */
     public LogPump(String name, InputStream pipe, LogFile file, boolean dropIncubatorLine, Consumer<String> notice) {
         this.pipe = pipe;
@@ -35,7 +36,7 @@ public final class LogPump {
         thread.start();
     }
 
-    /** Waits until the pipe has ended, but not beyond the deadline; then ends the file either way. */
+    /** Waits for the end of the pipe until the deadline, then ends the file. */
     public void finish(long deadlineNanos) {
         try {
             long millis = Math.max(1, (deadlineNanos - System.nanoTime()) / 1_000_000);
@@ -77,7 +78,7 @@ public final class LogPump {
         try {
             return pipe.read(buffer, 0, buffer.length);
         } catch (IOException e) {
-            return -1; // closed under us after the drain deadline
+            return -1; // another thread closed the pipe after the drain deadline
         }
     }
 

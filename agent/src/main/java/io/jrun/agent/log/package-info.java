@@ -1,4 +1,7 @@
-/** Workers' output: raw bytes into files at once, whole lines to a console that may lag. Entry: {@code LogFile} and {@code ConsoleFeed}. */
+/**
+ * The output of workers: raw bytes go into files at once, and whole lines go to a console that may lag behind. Entry
+ * classes: {@code LogFile} and {@code ConsoleFeed}.
+ */
 @NullMarked
 package io.jrun.agent.log;
 

@@ -12,30 +12,30 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * The CPUs that this process may use, as the kernel numbers them.
+ * The CPUs that this process may use, with the numbers of the kernel.
  *
- * @param domains NUMA domains in order, each with its cores, each of those with its hardware threads
+ * @param domains the NUMA domains in order, each with its cores, each core with its hardware threads
  */
 public record CpuMap(List<List<List<Integer>>> domains) {
     private static final String CPUS = "sys/devices/system/cpu/cpu";
     private static final String DOMAINS = "sys/devices/system/node/node";
 
-    /** More than Linux is built for. */
-    private static final int MOST_DOMAINS = 1024;
+    /** The limit of NUMA domains. Linux supports no more. */
+    private static final int MAX_DOMAINS = 1024;
 
     public CpuMap {
         domains = List.copyOf(domains);
     }
 
     /**
-     * Reads it.
+     * Reads the map of this machine.
      *
-     * @param root where /proc and /sys are found; what of them is missing makes one domain, or cores of one thread
+     * @param root the folder with /proc and /sys. Without these files the map has one domain, or cores with one thread
      */
     public static CpuMap probe(Path root) {
         Set<Integer> left = new TreeSet<>(allowed(root));
         Map<Integer, Set<Integer>> byDomain = new TreeMap<>();
-        for (int domain = 0; domain < MOST_DOMAINS && !left.isEmpty(); domain++) {
+        for (int domain = 0; domain < MAX_DOMAINS && !left.isEmpty(); domain++) {
             Set<Integer> cpus = new TreeSet<>(list(text(root.resolve(DOMAINS + domain + "/cpulist"))));
             cpus.retainAll(left);
             left.removeAll(cpus);
@@ -44,7 +44,7 @@ public record CpuMap(List<List<List<Integer>>> domains) {
             }
         }
         if (!left.isEmpty()) {
-            byDomain.put(MOST_DOMAINS, left);
+            byDomain.put(MAX_DOMAINS, left);
         }
         return new CpuMap(
                 byDomain.values().stream().map(cpus -> cores(cpus, root)).toList());
@@ -70,7 +70,7 @@ public record CpuMap(List<List<List<Integer>>> domains) {
                 .orElse(List.of());
     }
 
-    /** The numbers of {@code 0-3,8}. */
+    /** Expands {@code 0-3,8} to numbers. */
     private static List<Integer> list(String text) {
         List<Integer> numbers = new ArrayList<>();
         for (String range : text.strip().split(",", -1)) {
@@ -89,7 +89,7 @@ public record CpuMap(List<List<List<Integer>>> domains) {
         try {
             return Files.readString(file).strip();
         } catch (IOException e) {
-            return ""; // a kernel without it
+            return ""; // a kernel without this file
         }
     }
 }

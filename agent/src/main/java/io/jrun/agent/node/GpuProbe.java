@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Which NVIDIA devices a program started here would see. */
+/** Finds the NVIDIA devices that a program on this machine would see. */
 final class GpuProbe {
     private static final long NVIDIA_SMI_SECONDS = 10;
 
@@ -42,7 +42,7 @@ final class GpuProbe {
         return listed.isEmpty() ? devices : listed;
     }
 
-    /** CUDA's own rule: the list ends at the first entry that names no device. */
+    /** Applies CUDA's rule: the list ends at the first entry that names no device. */
     static List<String> chosen(String value) {
         List<String> devices = new ArrayList<>();
         for (String entry : value.split(",", -1)) {
@@ -55,7 +55,7 @@ final class GpuProbe {
         return devices;
     }
 
-    /** Reads the output of {@code nvidia-smi -L}: indices, or the UUIDs of MIG slices where a GPU is cut into such. */
+    /** Reads the output of {@code nvidia-smi -L}: indices, or UUIDs of MIG slices if a GPU has slices. */
     static List<String> parseListing(List<String> lines) {
         Pattern gpuLine = Pattern.compile("GPU (\\d+):.*");
         Pattern migLine = Pattern.compile("\\s+MIG .*\\(UUID: (MIG-[^)]+)\\).*");
@@ -79,7 +79,7 @@ final class GpuProbe {
         List<String> devices = new ArrayList<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(root.resolve("dev"), GpuProbe::isDevice)) {
             for (Path _ : files) {
-                devices.add(Integer.toString(devices.size())); // CUDA numbers what it can see from 0
+                devices.add(Integer.toString(devices.size())); // CUDA numbers the visible devices from 0
             }
         } catch (IOException e) {
             return List.of();
@@ -87,7 +87,7 @@ final class GpuProbe {
         return devices;
     }
 
-    /** nvidia0, not nvidiactl. */
+    /** Whether the file is a device, such as nvidia0, and not nvidiactl. */
     private static boolean isDevice(Path file) {
         String name = String.valueOf(file.getFileName());
         return name.startsWith("nvidia")
@@ -102,7 +102,7 @@ final class GpuProbe {
                     .start();
             process.getOutputStream().close();
             if (!process.waitFor(NVIDIA_SMI_SECONDS, TimeUnit.SECONDS)) {
-                process.destroyForcibly(); // a hanging driver; the device files have to do
+                process.destroyForcibly(); // the driver hangs; use the device files
                 return List.of();
             }
             String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

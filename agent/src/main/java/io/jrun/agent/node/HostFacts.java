@@ -15,7 +15,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** What of this machine matters to jobs besides what workers are given, see {@link NodeProbe}. Stateless. */
+/** Facts of this machine for {@code jrun doctor}, besides the resources of {@link NodeProbe}. Stateless. */
 public final class HostFacts {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
     private static final Path LIMITS = Path.of("/proc/self/limits");
@@ -23,7 +23,7 @@ public final class HostFacts {
     private static final Path PORT_RANGE = Path.of("/proc/sys/net/ipv4/ip_local_port_range");
     private static final Path RDMA_DEVICES = Path.of("/sys/class/infiniband");
 
-    /** Name, soft limit and hard limit stand in columns. */
+    /** A line of /proc/self/limits: columns for name, soft limit and hard limit. */
     private static final Pattern LIMIT = Pattern.compile("(Max .*?) {2,}(\\S+) +(\\S+) .*");
 
     private static final int DISCARD_PORT = 9;
@@ -31,10 +31,10 @@ public final class HostFacts {
 
     private HostFacts() {}
 
-    /** A folder's file system; {@code free} is -1 where nothing can be written. */
+    /** The size of a file system in bytes. {@code free} is -1 if the file system is not writable. */
     public record Space(long free, long total) {}
 
-    /** Of /dev/shm. */
+    /** The space of /dev/shm. */
     public static Space sharedMemory() {
         try {
             FileStore store = Files.getFileStore(SHARED_MEMORY);
@@ -45,10 +45,10 @@ public final class HostFacts {
     }
 
     /**
-     * One of this process's limits.
+     * A limit of this process.
      *
-     * @param name as the kernel has it, "Max open files"
-     * @param soft a number or "unlimited", as {@code hard}
+     * @param name the kernel's name, such as "Max open files"
+     * @param soft a number or "unlimited"; {@code hard} has the same form
      */
     public record Limit(String name, String soft, String hard) {}
 
@@ -61,23 +61,23 @@ public final class HostFacts {
                 .toList();
     }
 
-    /** The ports from which the kernel chooses one for who asks for none, as {@code 32768-60999}; empty if unknown. */
+    /** The range from which the kernel chooses a free port, such as {@code 32768-60999}; empty if unknown. */
     public static String portRange() {
         return lines(PORT_RANGE).findFirst().orElse("").strip().replaceAll("\\s+", "-");
     }
 
-    /** InfiniBand's and RoCE's. */
+    /** The InfiniBand and RoCE devices. */
     public static List<String> rdmaDevices() {
         try (Stream<Path> devices = Files.list(RDMA_DEVICES)) {
             return devices.map(device -> device.getFileName().toString())
                     .sorted()
                     .toList();
         } catch (IOException e) {
-            return List.of(); // no such hardware, or no driver of it
+            return List.of(); // no such hardware, or no driver
         }
     }
 
-    /** Of this machine's addresses, the one from which {@code host} is reached. Nothing is sent; empty without a route. */
+    /** Returns the address of this machine on the route to {@code host}; empty without a route. Sends nothing. */
     public static String addressTowards(String host) {
         try (DatagramChannel channel = DatagramChannel.open()) {
             channel.connect(new InetSocketAddress(InetAddress.getByName(host), DISCARD_PORT));
@@ -87,7 +87,7 @@ public final class HostFacts {
         }
     }
 
-    /** The version of NVIDIA's driver, empty without one. */
+    /** The version of NVIDIA's driver, empty without a driver. */
     public static String gpuDriver() {
         return lines(GPU_DRIVER)
                 .map(VERSION::matcher)
@@ -97,7 +97,7 @@ public final class HostFacts {
                 .orElse("");
     }
 
-    /** The interface that has {@code address}, as {@code eth0, MTU 1500}; empty if there is none. */
+    /** The interface with {@code address}, such as {@code eth0, MTU 1500}; empty if there is none. */
     public static String interfaceOf(String address) {
         try {
             NetworkInterface found = NetworkInterface.getByInetAddress(InetAddress.ofLiteral(address));
@@ -107,7 +107,7 @@ public final class HostFacts {
         }
     }
 
-    /** Those of {@code names} that this machine does not know. */
+    /** Returns the {@code names} that this machine cannot resolve. */
     public static List<String> unknown(List<String> names) {
         return names.stream().filter(name -> !isKnown(name)).toList();
     }

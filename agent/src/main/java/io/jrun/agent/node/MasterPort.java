@@ -5,9 +5,9 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 
 /**
- * Reserves a TCP port for foreign programs' MASTER_PORT: a socket bound with SO_REUSEADDR that never listens. The kernel
- * gives the port to nobody who asks for "any", while a program that binds it by number with SO_REUSEADDR, as torch's
- * TCPStore does, may listen on it.
+ * Reserves a TCP port, the MASTER_PORT of programs with a rendezvous of their own. The reservation is a socket that is
+ * bound with SO_REUSEADDR and never listens. The kernel does not choose this port for a bind to any port. A program
+ * that binds the port by number with SO_REUSEADDR, as torch's TCPStore does, may listen on the port.
  */
 public final class MasterPort implements AutoCloseable {
     private final Socket socket;
@@ -20,7 +20,7 @@ public final class MasterPort implements AutoCloseable {
      * Reserves a port on all interfaces.
      *
      * @param port the port, 0 for any
-     * @throws IOException with a sentence for the user if it cannot be had
+     * @throws IOException with a message for the user if the port is not available
      */
     public static MasterPort reserve(int port) throws IOException {
         Socket socket = new Socket();
@@ -47,7 +47,7 @@ public final class MasterPort implements AutoCloseable {
         try {
             socket.close();
         } catch (IOException e) {
-            // Nothing was ever sent over it; the kernel frees the port with the process at the latest.
+            // Nothing was sent over the socket. The kernel frees the port at the latest with the end of the process.
         }
     }
 }

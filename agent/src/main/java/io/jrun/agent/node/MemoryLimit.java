@@ -5,7 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Usable memory: MemTotal of /proc/meminfo, or the limit of this process's cgroup (v2 or v1) where that is lower. */
+/** The usable memory: the lower of MemTotal in /proc/meminfo and the limit of this process's cgroup (v2 or v1). */
 final class MemoryLimit {
     private MemoryLimit() {}
 
@@ -42,7 +42,10 @@ final class MemoryLimit {
         return limit;
     }
 
-    /** A limit anywhere up the tree binds; inside a container the path may not exist below the mount, but its root does. */
+    /**
+     * Returns the lowest limit from the group up to the root. Inside a container the path of the group may not exist
+     * below the mount, but the root exists.
+     */
     private static long lowest(Path mount, String group, String file) {
         long limit = Long.MAX_VALUE;
         for (Path at = Path.of(mount + "/" + group).normalize();
@@ -69,7 +72,7 @@ final class MemoryLimit {
         try {
             return Files.readAllLines(file);
         } catch (IOException e) {
-            return List.of(); // not mounted or not ours to read: no limit is known from here
+            return List.of(); // not mounted or not readable: no known limit
         }
     }
 }

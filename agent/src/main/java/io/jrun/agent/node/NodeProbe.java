@@ -6,20 +6,23 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /**
- * Finds out what this machine offers. Reads a few small files of /proc and /sys and asks nvidia-smi only where an
- * NVIDIA device file exists, so that a probe costs about a millisecond on a machine without GPUs. Stateless.
+ * Finds the resources of this machine. The probe reads a few small files of /proc and /sys, and runs nvidia-smi only if
+ * an NVIDIA device file exists. A probe takes about a millisecond on a machine without GPUs. Stateless.
  */
 public final class NodeProbe {
-    /** For a job of this machine alone, where nothing leaves the loopback interface; see {@link NodeResources#address}. */
+    /**
+     * The address in a job of only this machine, which uses only the loopback interface; see {@link
+     * NodeResources#address}.
+     */
     private static final String LOOPBACK = "127.0.0.1";
 
     private final Path root;
     private final Map<String, String> environment;
 
     /**
-     * A probe with its sources given.
+     * A probe with the given sources.
      *
-     * @param root where /proc, /sys and /dev are found
+     * @param root the folder with /proc, /sys and /dev
      * @param environment source of CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES
      */
     public NodeProbe(Path root, Map<String, String> environment) {
@@ -27,12 +30,12 @@ public final class NodeProbe {
         this.environment = Map.copyOf(environment);
     }
 
-    /** Probes this machine with this process's environment. */
+    /** Probes this machine with the environment of this process. */
     public static NodeResources probeHere() {
         return new NodeProbe(Path.of("/"), System.getenv()).probe();
     }
 
-    /** What the machine offers now. Blocks at most 10 s, for nvidia-smi. */
+    /** Returns the resources of the machine now. Blocks at most 10 s, for nvidia-smi. */
     public NodeResources probe() {
         return new NodeResources(
                 host(), LOOPBACK, cores(), MemoryLimit.usableBytes(root), new GpuProbe(root, environment).visible());
@@ -43,7 +46,7 @@ public final class NodeProbe {
         return Math.min(found, SlurmStep.cpus(environment).orElse(found));
     }
 
-    /** This machine's name, without a look at anything else. */
+    /** The name of this machine, without a probe. */
     public static String hostHere() {
         return new NodeProbe(Path.of("/"), System.getenv()).host();
     }

@@ -3,13 +3,13 @@ package io.jrun.agent.node;
 import java.util.List;
 
 /**
- * What one machine offers to workers.
+ * The resources of a machine for workers.
  *
- * @param host the node's name, for messages
- * @param address numeric address of the workers' data plane in a job of this machine alone
- * @param cores usable cores: affinity and cgroup limits applied
- * @param memoryBytes usable memory: the machine's or the cgroup's, whichever is smaller
- * @param gpus visible devices as CUDA_VISIBLE_DEVICES would name them, in index order
+ * @param host the name of the node, for messages
+ * @param address numeric address for the connections between workers in a job of only this machine
+ * @param cores the number of usable cores, after affinity and cgroup limits
+ * @param memoryBytes the usable memory: the smaller of the machine's memory and the limit of the cgroup
+ * @param gpus the visible devices as in CUDA_VISIBLE_DEVICES, in index order
  */
 public record NodeResources(String host, String address, int cores, long memoryBytes, List<String> gpus) {
     /** Copies the list. */

@@ -5,7 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.OptionalLong;
 
-/** The kernel's count of processes it killed for memory in this process's cgroup; absent where none can be read. */
+/** The number of processes of this process's cgroup that the kernel has killed for memory; empty if unreadable. */
 public final class OomKills {
     private OomKills() {}
 
@@ -34,7 +34,10 @@ public final class OomKills {
         };
     }
 
-    /** Inside a container the group named in /proc is not visible and the mount's root is the container's own group. */
+    /**
+     * Reads the counter. Inside a container the group in /proc is not visible, and the root of the mount is the group
+     * of the container.
+     */
     private static OptionalLong read(Path mount, String group, String name) throws IOException {
         for (Path file : new Path[] {Path.of(mount + "/" + group, name), mount.resolve(name)}) {
             if (!Files.isReadable(file)) {

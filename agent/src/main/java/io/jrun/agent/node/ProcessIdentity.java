@@ -5,18 +5,21 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * A process that another one with the same number is not taken for.
+ * The identity of a process, which differs from all other processes with the same pid.
  *
- * @param host name of its machine
- * @param boot names the machine's run since it was started
- * @param startTicks when it started, on the kernel's clock
+ * @param host name of the machine
+ * @param boot id of the machine's current boot
+ * @param startTicks start time on the kernel's clock
  */
 public record ProcessIdentity(String host, long pid, String boot, long startTicks) {
     private static final Path PROC = Path.of("/proc");
     private static final Path HOST = Path.of("/proc/sys/kernel/hostname");
     private static final Path BOOT = Path.of("/proc/sys/kernel/random/boot_id");
 
-    /** Field 22 of /proc/PID/stat, counted from the third, which follows the name in brackets. Source: proc(5). */
+    /**
+     * The index of field 22 of /proc/PID/stat, counted from the third field, which follows the name in brackets.
+     * Source: proc(5).
+     */
     private static final int START_TICKS = 19;
 
     /** This process. */
@@ -24,22 +27,22 @@ public record ProcessIdentity(String host, long pid, String boot, long startTick
         return of(ProcessHandle.current().pid());
     }
 
-    /** A process of this machine; not alive if there is none. */
+    /** The process with this pid on this machine. The identity is not alive if there is no such process. */
     public static ProcessIdentity of(long pid) {
         return new ProcessIdentity(text(HOST), pid, text(BOOT), startTicks(pid));
     }
 
-    /** Whether it belongs to this machine, so that {@link #isAlive} can tell. */
-    public boolean isHere() {
+    /** Whether the process belongs to this machine. Only then does {@link #isAlive} know the answer. */
+    public boolean isOnThisMachine() {
         return host.equals(text(HOST));
     }
 
-    /** Whether it runs, on this machine. */
+    /** Whether the process runs, on this machine. */
     public boolean isAlive() {
         return boot.equals(text(BOOT)) && startTicks >= 0 && startTicks == startTicks(pid);
     }
 
-    /** -1 if there is no such process. */
+    /** Returns the start time, or -1 if there is no such process. */
     private static long startTicks(long pid) {
         String stat = text(PROC.resolve(Long.toString(pid)).resolve("stat"));
         int name = stat.lastIndexOf(')');

@@ -5,16 +5,16 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** What the kernel says of a process that says nothing itself, in words. Source: proc(5). Stateless. */
+/** Describes in words what the kernel knows about a process that does not answer. Source: proc(5). Stateless. */
 public final class ProcessState {
     private static final String NOT_TRACED = "0";
 
     private ProcessState() {}
 
     /**
-     * One clause, as {@code process 7 is stopped (state T): ...}.
+     * Returns one clause, such as {@code process 7 is stopped (state T): ...}.
      *
-     * @param root in which {@code proc} lies
+     * @param root root the folder with {@code proc}
      */
     public static String describe(Path root, long pid) {
         Path folder = root.resolve("proc").resolve(Long.toString(pid));
@@ -58,7 +58,7 @@ public final class ProcessState {
         try {
             return Files.readAllLines(file);
         } catch (IOException e) {
-            return List.of(); // the process has ended, or is not ours to look at
+            return List.of(); // the process has ended, or belongs to another user
         }
     }
 }

@@ -8,8 +8,8 @@ import java.util.OptionalLong;
 import java.util.stream.IntStream;
 
 /**
- * What Slurm has given this node's part of a job, as it tells every process of it. A cluster that keeps jobs to their share
- * (cgroups) needs no telling; one that does not relies on them. Stateless.
+ * The resources that Slurm has allocated to a job on this node, from the environment of the job's processes. On a
+ * cluster without cgroups, jobs must keep to these resources themselves. Stateless.
  */
 public final class SlurmStep {
     private static final long MEBIBYTE = 1 << 20;
@@ -18,13 +18,13 @@ public final class SlurmStep {
 
     private SlurmStep() {}
 
-    /** The job's CPUs on this node; empty outside of any job. */
+    /** The number of the job's CPUs on this node; empty outside a job. */
     public static OptionalInt cpus(Map<String, String> environment) {
         int cpus = (int) number(environment, CPUS);
         return cpus > 0 ? OptionalInt.of(cpus) : OptionalInt.empty();
     }
 
-    /** The job's memory on this node in bytes; empty without a limit, or outside of any job. */
+    /** The job's memory on this node in bytes; empty without a limit or outside a job. */
     public static OptionalLong memoryBytes(Map<String, String> environment) {
         long perNode = number(environment, "SLURM_MEM_PER_NODE");
         long perCpu = number(environment, "SLURM_MEM_PER_CPU");
@@ -35,7 +35,10 @@ public final class SlurmStep {
         return mebibytes > 0 ? OptionalLong.of(mebibytes * MEBIBYTE) : OptionalLong.empty();
     }
 
-    /** The job's GPUs on this node; empty if Slurm has counted none. A step need not name those that it may use. */
+    /**
+     * The job's GPUs on this node; empty if Slurm has counted none. The environment of a step may lack the names of its
+     * GPUs.
+     */
     static Optional<List<String>> gpus(Map<String, String> environment) {
         int count = (int) number(environment, "SLURM_GPUS_ON_NODE");
         if (count == 0) {

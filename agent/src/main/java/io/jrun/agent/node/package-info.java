@@ -1,4 +1,4 @@
-/** What this machine has for workers: cores, memory, devices, ports. Entry: {@code NodeProbe}. */
+/** Finds the resources of this machine for workers: cores, memory, devices, ports. Entry class: {@code NodeProbe}. */
 @NullMarked
 package io.jrun.agent.node;
 

@@ -12,8 +12,8 @@ import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
- * Trusts whom one authority has given a certificate: its chain, dates and purpose, and of a server also the name it was called
- * by, are the JDK's to check.
+ * Trusts the peers with a certificate of one authority. The JDK checks chain, dates and purpose, and for a server also
+ * the name that the client called.
  */
 final class AuthorityTrustManager extends X509ExtendedTrustManager {
     private final X509ExtendedTrustManager checks;
@@ -32,7 +32,7 @@ final class AuthorityTrustManager extends X509ExtendedTrustManager {
         }
     }
 
-    /** One of the JDK's checks. */
+    /** A check of the JDK. */
     @FunctionalInterface
     private interface Check {
         void run() throws CertificateException;

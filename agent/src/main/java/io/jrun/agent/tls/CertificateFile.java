@@ -15,8 +15,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What {@code jrun cert node} makes: a private key, its certificate, the authority's certificate, and what all whom that
- * authority has admitted know.
+ * The file of {@code jrun cert node}: a private key, its certificate, the certificate of the authority, and the secret
+ * of all nodes and users of this authority.
  */
 record CertificateFile(PrivateKey key, X509Certificate own, X509Certificate authority, Bytes secret) {
     private static final List<String> KINDS = List.of("PRIVATE KEY", "CERTIFICATE", "CERTIFICATE", "JRUN SECRET");

@@ -10,16 +10,20 @@ import java.security.spec.NamedParameterSpec;
 import java.util.Arrays;
 
 /**
- * The Ed25519 key pair that belongs to a private key. With P-256 the JDK computes a table of points before its first signature,
- * for longer than anything else that a launcher does before it connects; this curve has none. Source: RFC 8032, 5.1.5.
+ * Makes the Ed25519 key pair of a private key. For P-256 the JDK computes a table of points before the first signature,
+ * which takes longer than all other work of a launcher before it connects. Ed25519 needs no table. Source: RFC 8032,
+ * 5.1.5.
  */
 final class Ed25519 {
-    /** Any will do. */
+    /** The length of a private key in bytes. Every value is a valid key. */
     static final int KEY_BYTES = 32;
 
     private Ed25519() {}
 
-    /** The JDK makes pairs of random bytes alone: here it gets {@code privateKey} as those. */
+    /**
+     * Makes the key pair. The JDK makes key pairs only from random bytes, so it gets {@code privateKey} as random
+     * bytes.
+     */
     static KeyPair keyPair(byte[] privateKey) throws GeneralSecurityException {
         KeyPairGenerator generator = KeyPairGenerator.getInstance("Ed25519");
         generator.initialize(NamedParameterSpec.ED25519, new Given(privateKey));
@@ -34,7 +38,7 @@ final class Ed25519 {
         return pair;
     }
 
-    /** Randomness that was drawn before. */
+    /** A source of random bytes that returns given bytes. */
     private static final class Given extends SecureRandom {
         private static final long serialVersionUID = 1;
 

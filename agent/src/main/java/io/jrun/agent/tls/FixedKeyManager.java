@@ -8,7 +8,10 @@ import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedKeyManager;
 import org.jspecify.annotations.Nullable;
 
-/** Shows one certificate whatever the other side asks for. A key store would cost a password's derivation at every start. */
+/**
+ * Sends the same certificate for every request of the peer. A key store would need the derivation of a password at
+ * every start.
+ */
 final class FixedKeyManager extends X509ExtendedKeyManager {
     private static final String ALIAS = "jrun";
 

@@ -11,9 +11,10 @@ import javax.net.ssl.KeyManager;
 import javax.net.ssl.TrustManager;
 
 /**
- * What a secret makes of those who share it: one key pair, the same for all of them on every machine, and a token for calls;
- * or what an authority has given to one of them: a key pair of its own, and the token of all whom it has admitted. TLS with {@link #keyManager()} and {@link #trustManager()} on both sides lets in exactly those, as
- * clients and as servers. Immutable.
+ * The identity of a launcher or agent: a key pair, and a token for calls. All holders of one secret have the same key
+ * pair. With certificates each node and user has a key pair of its own, and all of one authority have the same token.
+ * TLS with {@link #keyManager()} and {@link #trustManager()} on both sides accepts exactly these peers, as clients and
+ * as servers. Immutable.
  */
 public final class PeerIdentity {
     private static final int TOKEN_BYTES = 32;
@@ -29,8 +30,8 @@ public final class PeerIdentity {
     }
 
     /**
-     * The identity of those who know {@code secret}; takes some milliseconds. Who sees the public key can try secrets against
-     * it, so a secret must be too long to be guessed.
+     * Derives the identity of the holders of {@code secret}, in some milliseconds. Somebody who has seen the public key
+     * can test guesses of the secret, so a secret must be too long to be guessed.
      */
     public static PeerIdentity of(byte[] secret) {
         try {
@@ -45,9 +46,10 @@ public final class PeerIdentity {
     }
 
     /**
-     * The identity in a file of {@code jrun cert node}: a key of its own, and trust in all whom the same authority has admitted.
+     * Reads the identity in a file of {@code jrun cert node}: a key of its own, and trust in all certificates of the
+     * same authority.
      *
-     * @throws IllegalArgumentException if the text is none of such a file
+     * @throws IllegalArgumentException if the text is not from such a file
      */
     public static PeerIdentity ofCertificate(String pem) {
         CertificateFile file = CertificateFile.parse(pem);
@@ -65,7 +67,10 @@ public final class PeerIdentity {
         return derive(secret, "jrun agent call 1", TOKEN_BYTES);
     }
 
-    /** HKDF with the purpose as its info, so that nothing derived for one purpose tells of another. Source: RFC 5869. */
+    /**
+     * HKDF with the purpose as its info, so a value for one purpose gives no information about other values. Source:
+     * RFC 5869.
+     */
     private static byte[] derive(byte[] secret, String purpose, int bytes) throws GeneralSecurityException {
         return KDF.getInstance("HKDF-SHA256")
                 .deriveData(HKDFParameterSpec.ofExtract()
@@ -73,17 +78,17 @@ public final class PeerIdentity {
                         .thenExpand(purpose.getBytes(StandardCharsets.US_ASCII), bytes));
     }
 
-    /** Shows this identity to the other side. */
+    /** The key manager that sends this identity to the peer. */
     public KeyManager keyManager() {
         return shown;
     }
 
-    /** Accepts this identity and no other, or those of the same authority. */
+    /** The trust manager that accepts only this identity, or only certificates of the same authority. */
     public TrustManager trustManager() {
         return trusted;
     }
 
-    /** What a caller shows with each call; a copy. */
+    /** A copy of the token that a caller sends with each call. */
     public byte[] token() {
         return Arrays.copyOf(token, token.length);
     }

@@ -7,7 +7,7 @@ import java.security.cert.X509Certificate;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedTrustManager;
 
-/** Trusts the holder of one key. TLS itself has the other side prove that it holds the private half. */
+/** Trusts the holder of one key. In TLS the peer proves that it holds the private key. */
 final class PinnedKeyTrustManager extends X509ExtendedTrustManager {
     private final byte[] trusted;
 

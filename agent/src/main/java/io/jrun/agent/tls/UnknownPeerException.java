@@ -3,7 +3,10 @@ package io.jrun.agent.tls;
 import java.io.Serial;
 import java.security.cert.CertificateException;
 
-/** The other side of a TLS connection does not know the secret, or has no certificate for what it was called. The message is part of a sentence about it. */
+/**
+ * The TLS peer does not know the secret, or has no certificate for the called name. The message is a part of a sentence
+ * about the peer.
+ */
 public final class UnknownPeerException extends CertificateException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -12,7 +15,7 @@ public final class UnknownPeerException extends CertificateException {
         super("it was started with another secret; give the --secret-file that 'jrun agent' was given");
     }
 
-    /** @param why its certificate was not accepted */
+    /** @param why the reason of the refusal */
     UnknownPeerException(CertificateException why) {
         super("its certificate is not accepted here: " + why.getMessage(), why);
     }

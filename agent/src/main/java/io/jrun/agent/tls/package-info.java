@@ -1,7 +1,6 @@
 /**
- * Who a peer is, off this machine too: whoever knows the shared secret has one certain key pair, and TLS accepts no other; or whoever one authority has
- * given a certificate.
- * Entry: {@code PeerIdentity}.
+ * Authenticates peers on this machine and on others: by a key pair that is derived from a shared secret, or by
+ * certificates of one authority. Entry class: {@code PeerIdentity}.
  */
 @NullMarked
 package io.jrun.agent.tls;

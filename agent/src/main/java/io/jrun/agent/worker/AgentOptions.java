@@ -10,15 +10,15 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * What an agent must know about its own installation.
+ * The facts about an agent's own installation.
  *
- * @param version jrun's version; a coordinator of another version is refused
- * @param runtimeClassPath jrun's runtime, first on the class path of every Java worker
- * @param workerArchive a CDS archive dumped with exactly this runtime class path, for faster starts of Java workers; the file
- *     may come, or go, while the agent stands
+ * @param version jrun's version; the agent refuses a coordinator of another version
+ * @param runtimeClassPath the jars of jrun's runtime, first on the class path of every Java worker
+ * @param workerArchive a CDS archive made with exactly this runtime class path, for faster starts of Java workers. The
+ *     file may appear or disappear while the agent runs
  */
 public record AgentOptions(String version, List<Path> runtimeClassPath, Optional<Path> workerArchive) {
-    /** Names the worker archive, as a system property of the launcher's JVM. */
+    /** The system property of the launcher's JVM with the path of the worker archive. */
     public static final String WORKER_ARCHIVE_PROPERTY = "jrun.worker.archive";
 
     /** Copies the list. */

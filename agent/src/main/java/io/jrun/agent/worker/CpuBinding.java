@@ -6,14 +6,17 @@ import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Which of a node's CPUs a worker is bound to: its part of the cores, or of the NUMA domains, in local-rank order. Pure. */
+/**
+ * Computes the CPUs to which a worker is bound: its part of the cores or of the NUMA domains, in local-rank order.
+ * Pure.
+ */
 public final class CpuBinding {
     private CpuBinding() {}
 
     /**
-     * The words in front of a worker's command; none where it is not bound.
+     * Returns the words before the command of a worker; none without a binding.
      *
-     * @param workers of this node
+     * @param workers the number of workers of this node
      */
     public static List<String> words(BindTo bindTo, int localRank, int workers, CpuMap cpus) {
         List<List<Integer>> units = switch (bindTo) {

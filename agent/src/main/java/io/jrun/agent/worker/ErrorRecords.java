@@ -11,12 +11,12 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * Reads what a worker wrote about its own end: jrun's runtime and torch's {@code @record} use one format, {@code
+ * Reads the error record of a worker. jrun's runtime and torch's {@code @record} use one format, {@code
  * {"message": {"message": ..., "extraInfo": {"java_callstack" or "py_callstack": ...}}}},
  * and torch also writes {@code {"message": "text"}}. Source: torch/distributed/elastic/multiprocessing/errors.
  */
 final class ErrorRecords {
-    /** A stack trace is a few kB; a file of another kind must not fill the report. */
+    /** The limit of a record. A stack trace is a few kB, and a file of another kind must not fill the report. */
     private static final int MAX_BYTES = 1 << 20;
 
     private static final int MAX_TEXT = 64 << 10;

@@ -4,8 +4,8 @@ import java.util.List;
 import org.apache.commons.exec.CommandLine;
 
 /**
- * A command line that reaches exec(2) as it was given. Commons Exec trims arguments, rewrites slashes of the executable and
- * may add quotes, which suits a line typed by hand and not a vector of arguments.
+ * A command line that reaches exec(2) unchanged. The class of Commons Exec trims arguments, rewrites slashes of the
+ * executable and may add quotes.
  */
 final class ExactCommandLine extends CommandLine {
     private final List<String> words;

@@ -18,23 +18,26 @@ import java.util.StringTokenizer;
 import java.util.stream.Stream;
 
 /**
- * JVM options that let N workers share one node. They come first on the command line, and HotSpot lets the last of equal
- * options win, so {@code --jvm-opts} overrides each; the one exception, the choice of collector, is left out when the user
- * made one, since two of them stop the JVM.
+ * JVM options with which N workers share one node. The options come first on the command line. HotSpot uses the last of
+ * equal options, so {@code --jvm-opts} overrides each option. The collector is the exception: jrun chooses none if the
+ * user has chosen one, because a JVM with two collectors does not start.
  */
 public final class JvmDefaults {
-    /** All local heaps together; the rest is for native memory (tensors), code and the page cache. */
+    /**
+     * The part of the memory for all local heaps together. The rest is for native memory (tensors), code and the page
+     * cache.
+     */
     private static final int HEAP_PERCENT = 50;
 
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
 
-    /** The runtime's: what {@code WorkerMain} prepares before the program begins. */
+    /** The class of the runtime that {@code WorkerMain} runs before the program. */
     static final String NATIVE_SETUP = "-D" + WorkerSetup.PROPERTY + "=io.jrun.train.NativeSetup";
 
     private static final List<String> ACCESS_OPTIONS =
             List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
 
-    /** Part of what an archive of classes depends on. */
+    /** The options for modules. A class-data archive depends on them. */
     static final List<String> MODULE_OPTIONS = Stream.concat(
                     Stream.of("--add-modules=" + VECTOR_MODULE), ACCESS_OPTIONS.stream())
             .toList();
@@ -52,12 +55,12 @@ public final class JvmDefaults {
         }
         options.addAll(lacksVectorModule(WorkerCommand.javaHome(launch)) ? ACCESS_OPTIONS : MODULE_OPTIONS);
         options.add("-XX:-UsePerfData");
-        options.add("-Dorg.bytedeco.javacpp.maxphysicalbytes=0"); // its default bound makes big models fail
+        options.add("-Dorg.bytedeco.javacpp.maxphysicalbytes=0"); // big models fail with the default limit
         options.add(NATIVE_SETUP);
         String logDir = literal(context.rankLogDir(launch, worker.getRank()));
         options.add("-XX:ErrorFile=" + logDir + "/hs_err_pid%p.log");
         options.add("-XX:HeapDumpPath=" + logDir);
-        if (ownCollector) { // a stranger, such as ZGC, may not fit the archive and would then start without any
+        if (ownCollector) { // the archive may not fit another collector, such as ZGC
             context.options()
                     .workerArchive()
                     .filter(Files::isRegularFile)
@@ -67,8 +70,9 @@ public final class JvmDefaults {
     }
 
     /**
-     * An archive that does not fit makes a slower start, not a message; the JVM's other warnings go to stderr. Mapped where it
-     * was made for, its pages are shared by all workers and none of its pointers has to be changed.
+     * Returns the options for the archive. An unusable archive makes a slower start without a message. The JVM's other
+     * warnings go to stderr. At its original address the workers share the pages of the archive, and no pointer of the
+     * archive changes.
      */
     private static List<String> archiveOptions(Path archive) {
         return List.of(
@@ -80,14 +84,17 @@ public final class JvmDefaults {
                 "-Xlog:cds*=off,aot*=off:stderr");
     }
 
-    /** Whether the incubator line on this worker's stderr is our doing: jrun adds the module and the user does not. */
+    /** Whether jrun, and not the user, causes the incubator notice on this worker's stderr by adding the module. */
     public static boolean addsVectorModule(Launch launch) {
         return launch.getProgram().hasJava()
                 && launch.getProgram().getJava().getJvmOptionsList().stream()
                         .noneMatch(option -> option.contains(VECTOR_MODULE));
     }
 
-    /** A JDK made with jlink lists its modules in its release file, and does not start when told to add another. */
+    /**
+     * Whether the JDK lacks the Vector API module. A JDK made with jlink lists its modules in its release file, and
+     * does not start with an option for a missing module.
+     */
     private static boolean lacksVectorModule(Path javaHome) {
         try (Stream<String> lines = Files.lines(javaHome.resolve("release"), StandardCharsets.ISO_8859_1)) {
             return lines.anyMatch(line -> line.startsWith("MODULES=") && !line.contains(VECTOR_MODULE));
@@ -97,8 +104,9 @@ public final class JvmDefaults {
     }
 
     /**
-     * Of the memory that a JVM finds, which is more than the job's where Slurm hands memory out without fencing it. In
-     * hundredths of a percent and without the formatter, whose first use takes longer than all the rest of this.
+     * Returns the heap in percent of the memory that a JVM finds. On a Slurm cluster without cgroups this memory is
+     * more than the job's. The number has hundredths and is made without the formatter, whose first use takes longer
+     * than the rest of this class.
      */
     private static String heapPercent(int workers, LaunchContext context) {
         long found = context.node().memoryBytes();
@@ -109,8 +117,9 @@ public final class JvmDefaults {
     }
 
     /**
-     * A JVM makes compiler threads and pools for all processors that it finds, which are more than the job's where Slurm hands
-     * CPUs out without fencing them. One that is bound finds its own.
+     * Returns the number of processors for a JVM. A JVM makes compiler threads and pools for all processors that it
+     * finds. On a Slurm cluster without cgroups these are more than the job's. A bound JVM finds only its own
+     * processors.
      */
     private static List<String> processors(Launch launch, LaunchContext context) {
         return SlurmStep.cpus(context.inherited()).isPresent() && launch.getBindTo() == BindTo.BIND_TO_NONE
@@ -118,7 +127,10 @@ public final class JvmDefaults {
                 : List.of();
     }
 
-    /** With one core per worker, parallel collector threads would only take turns with the other workers. */
+    /**
+     * Returns the collector options. With one core for each worker, parallel collector threads would only compete with
+     * the other workers.
+     */
     private static List<String> collector(int coresPerWorker) {
         if (coresPerWorker < 2) {
             return List.of("-XX:+UseSerialGC");
@@ -151,7 +163,7 @@ public final class JvmDefaults {
                 || option.startsWith("-XX:Flags=");
     }
 
-    /** HotSpot expands %p in these paths. */
+    /** Escapes %, because HotSpot expands %p in these paths. */
     private static String literal(Path path) {
         return path.toString().replace("%", "%%");
     }

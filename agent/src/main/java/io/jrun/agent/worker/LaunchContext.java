@@ -6,14 +6,15 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /**
- * What a node adds to a coordinator's {@code Launch} when it composes its workers' commands and environments.
+ * The facts of a node with which it composes the commands and environments of its workers from a coordinator's {@code
+ * Launch}.
  *
  * @param node the machine
  * @param options the installation
  * @param runId the job's name
- * @param runLogDir absolute; the job's log folder on this node, LOG_DIR/RUN_ID
+ * @param runLogDir the log folder of the job on this node as an absolute path, LOG_DIR/RUN_ID
  * @param socket the agent's unix-domain socket
- * @param inherited the environment that workers start from
+ * @param inherited the environment that workers inherit
  */
 public record LaunchContext(
         NodeResources node,
@@ -27,16 +28,16 @@ public record LaunchContext(
         inherited = Map.copyOf(inherited);
     }
 
-    /** Four digits or more. Without the formatter, whose first use costs the start of every job some milliseconds. */
+    /** Pads to four digits, without the formatter, whose first use takes some milliseconds. */
     private static String padded(int rank) {
         String digits = Integer.toString(rank);
         return "0".repeat(Math.max(0, 4 - digits.length())) + digits;
     }
 
     /**
-     * Where everything about a process that begins in this round as {@code rank} is written: {@code attempt-0/rank-0003}. Each
-     * round has an attempt of its own: a process that goes on from an earlier one keeps its files, also where its rank is now
-     * another's.
+     * Returns the log folder of a process that begins in this round as {@code rank}: {@code attempt-0/rank-0003}. Each
+     * round has an attempt of its own. A process that continues from an earlier round keeps its files, also if another
+     * process has its old rank.
      */
     public Path rankLogDir(Launch launch, int rank) {
         return runLogDir.resolve("attempt-" + (launch.getRound() - 1)).resolve("rank-" + padded(rank));

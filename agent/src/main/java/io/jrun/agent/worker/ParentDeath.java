@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Puts a worker into a session and process group of its own and lets the kernel kill it when the thread that forked it
- * ends: {@code prlimit --rttime=MARK setsid setpriv --pdeathsig KILL command}. Each replaces itself, so the pid stays. They are
- * named by absolute path, since the worker's own PATH may be anything.
+ * Puts a worker into a session and process group of its own, and lets the kernel kill the worker when the forking
+ * thread ends: {@code prlimit --rttime=MARK setsid setpriv --pdeathsig KILL command}. Each program replaces itself by
+ * exec, so the pid stays the same. The programs have absolute paths, because the PATH of the worker may be anything.
  */
 public final class ParentDeath {
     private static final Path LIMITS = Path.of("/proc/self/limits");
@@ -26,15 +26,16 @@ public final class ParentDeath {
     }
 
     /**
-     * Looks for the programs.
+     * Finds the programs.
      *
-     * @param environment the agent's
-     * @throws IOException with a sentence for the user if one is missing or too old
+     * @param environment the environment of the agent
+     * @throws IOException with a message for the user if a program is missing or too old
      */
     public static ParentDeath find(Map<String, String> environment) throws IOException {
         List<String> prefix = new ArrayList<>();
         if (environment.containsKey("SLURM_JOB_ID")) {
-            // Slurm sends its warning to every process of a step; who takes none of it must not die of it.
+            // Slurm sends its warning signal to every process of a step. A process without a handler must survive the
+            // signal.
             prefix.addAll(List.of(
                     locate("env", "ignore-signal", "coreutils 8.31", environment), "--ignore-signal=USR1,USR2"));
         }
@@ -49,13 +50,13 @@ public final class ParentDeath {
         return new ParentDeath(prefix, prlimit);
     }
 
-    /** Sandboxes that have a kernel of their own may lack the limit, and could not show it. */
+    /** Whether the kernel shows the limit. Sandboxes with a kernel of their own may lack the limit. */
     private static boolean marksAreKept() throws IOException {
         return Files.isReadable(LIMITS) && Files.readString(LIMITS).contains("Max realtime timeout");
     }
 
     /**
-     * The command with these in front.
+     * Returns the command behind these programs.
      *
      * @param mark the limit of real-time CPU time that marks its processes
      */
@@ -68,10 +69,11 @@ public final class ParentDeath {
     }
 
     /**
-     * Asking a program for its version takes as long as to start a worker; but who knows an option has its name within.
+     * Finds a program that knows an option. A call with --version takes as long as the start of a worker, so jrun
+     * searches the file of the program for the name of the option.
      *
-     * @param option that it must know, empty for none
-     * @param since the package that it is in, of the first version that has it
+     * @param option the option that the program must know, empty for none
+     * @param since the package and its first version with this option
      */
     private static String locate(String program, String option, String since, Map<String, String> environment)
             throws IOException {

@@ -3,15 +3,15 @@ package io.jrun.agent.worker;
 import java.util.regex.Pattern;
 
 /**
- * {@code ${rank}} and {@code ${local_rank}} in a program's arguments stand for the worker's numbers. A further dollar sign in
- * front, {@code $${rank}}, keeps the text and loses that sign. Anything else stays as it is. Stateless.
+ * Replaces {@code ${rank}} and {@code ${local_rank}} in the arguments of a program by the numbers of the worker. {@code
+ * $${rank}} gives the text {@code ${rank}}. All other text stays unchanged. Stateless.
  */
 public final class Placeholders {
     private static final Pattern PLACEHOLDER = Pattern.compile("(\\$?)\\$\\{(rank|local_rank)}");
 
     private Placeholders() {}
 
-    /** {@code argument} for one worker. */
+    /** Returns {@code argument} for one worker. */
     public static String expand(String argument, int rank, int localRank) {
         if (argument.indexOf('$') < 0) {
             return argument;

@@ -10,11 +10,11 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * What can be known before a fork. setpriv would report a missing program too, but as exit code 127 of "the worker" and a
- * line on its stderr; the user gets one sentence instead.
+ * Checks a worker before the fork. setpriv would report a missing program only as exit code 127 and a line on the
+ * worker's stderr. The user gets one message instead.
  */
 final class Preflight {
-    /** A worker that could not be started: why, and the exit code a shell would give. */
+    /** The reason why a worker could not be started, with the exit code of a shell. */
     record Failure(String reason, int exitCode) {}
 
     private static final int NOT_FOUND = 127;
@@ -77,7 +77,7 @@ final class Preflight {
     }
 
     private static String lost(String what, Charset charset) {
-        return what + " cannot be passed on: this JVM's locale has the encoding " + charset
+        return what + " cannot be passed to the worker: this JVM's locale has the encoding " + charset
                 + "; start jrun with LC_ALL=C.UTF-8";
     }
 

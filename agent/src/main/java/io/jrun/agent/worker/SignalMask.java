@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Which processes of a worker's group would survive a signal because they handle it. Linux's /proc. */
+/** Finds the processes of a worker's group that handle a signal and survive it. Reads Linux's /proc. */
 final class SignalMask {
     private SignalMask() {}
 
@@ -22,7 +22,7 @@ final class SignalMask {
                 }
             }
         } catch (IOException e) {
-            return List.of(); // no /proc, no knowledge: a signal that may kill is not sent
+            return List.of(); // without /proc the handlers are unknown, so jrun does not send a signal that may kill
         }
         return pids;
     }
@@ -33,7 +33,7 @@ final class SignalMask {
             String[] afterName = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
             return Long.parseLong(afterName[2]);
         } catch (IOException e) {
-            return -1; // it has ended since
+            return -1; // the process has ended
         }
     }
 

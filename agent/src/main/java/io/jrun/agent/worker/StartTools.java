@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What this machine starts workers through, as its owner knows it: packages and their versions. Stateless. */
+/** The tools with which this machine starts workers, as packages with versions. Stateless. */
 public final class StartTools {
     private static final Pattern VERSION = Pattern.compile("\\b\\d+\\.\\d+(?:\\.\\d+)?\\b");
     private static final long DEADLINE_SECONDS = 5;
@@ -16,19 +16,19 @@ public final class StartTools {
     private StartTools() {}
 
     /**
-     * What was found.
+     * The found tools.
      *
-     * @param versions as {@code util-linux 2.38.1, coreutils 9.1}
-     * @param missing a sentence about what is missing or too old; empty if nothing is
+     * @param versions the versions, such as {@code util-linux 2.38.1, coreutils 9.1}
+     * @param missing a message about missing or too old tools; empty if there are none
      */
     public record Found(String versions, String missing) {}
 
     /**
-     * Looks for what any job needs, one in a Slurm allocation included.
+     * Finds the tools that jobs need, also jobs in a Slurm allocation.
      *
-     * @param environment the agent's
+     * @param environment the environment of the agent
      */
-    public static Found look(Map<String, String> environment) throws InterruptedException {
+    public static Found find(Map<String, String> environment) throws InterruptedException {
         String versions = "util-linux " + version("setpriv") + ", coreutils " + version("env");
         Map<String, String> inSlurm = new HashMap<>(environment);
         inSlurm.putIfAbsent("SLURM_JOB_ID", "");

@@ -14,9 +14,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /**
- * Makes the class-data archive that Java workers start from. It is a static one, dumped with the class path every worker
- * begins with and with the workers' module options: with those, the JDK's own archive cannot be used in full, and a dynamic
- * one lies on top of it. HotSpot checks the archive against the jars; where it does not fit, workers start as without it.
+ * Makes the class-data archive of Java workers. The archive is static, with the runtime class path and the module
+ * options of the workers. With these options a JVM cannot use the JDK's own archive completely, and a dynamic archive
+ * needs the JDK's archive. HotSpot checks the archive against the jars. If the archive does not fit, workers start
+ * without it.
  */
 public final class WorkerArchive {
     private static final long DUMP_SECONDS = 120;
@@ -33,7 +34,7 @@ public final class WorkerArchive {
         create(AgentOptions.ofHome(Path.of(args[0]), ""), Path.of(args[1]), Path.of(args[2]));
     }
 
-    /** Dumps into a neighbour of {@code target} and renames it, so that nobody sees half an archive. Takes seconds. */
+    /** Writes the archive beside {@code target} and renames it, so {@code target} is always complete. Takes seconds. */
     private static void create(AgentOptions options, Path target, Path lists) throws IOException, InterruptedException {
         Path folder = Files.createTempDirectory(target.toAbsolutePath().getParent(), "worker-archive");
         Path classes = folder.resolve("classes");
@@ -49,13 +50,16 @@ public final class WorkerArchive {
         }
     }
 
-    /** Each line once. Ids are those of one list, and only classes of strange loaders need them; those stay out. */
+    /**
+     * Merges the lists, each line once. Lines with ids are left out: an id is valid in one list only, and only classes
+     * of custom class loaders need ids.
+     */
     private static Set<String> merged(Path lists) throws IOException {
         Set<String> lines = new LinkedHashSet<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(lists)) {
             for (Path file : files) {
                 String text = Files.readString(file);
-                text.substring(0, text.lastIndexOf('\n') + 1) // a worker that was killed leaves half a line
+                text.substring(0, text.lastIndexOf('\n') + 1) // a killed worker leaves half a line
                         .lines()
                         .filter(line -> !line.contains(" source: "))
                         .map(line -> line.replaceFirst(" id: .*", ""))

@@ -13,16 +13,16 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The command line of a worker, as a pure function. The class path is jrun's runtime first, then the user's: a fat jar
- * that carries another jrun does no harm.
+ * Computes the command line of a worker. Pure. The class path is jrun's runtime first, then the user's jars, so a fat
+ * jar with another jrun has no effect.
  */
 public final class WorkerCommand {
-    /** Wraps the user's main class; in jrun-comm. */
+    /** The class in jrun-comm that runs the user's main class. */
     public static final String WORKER_MAIN = "io.jrun.comm.worker.WorkerMain";
 
     private WorkerCommand() {}
 
-    /** Program and arguments of one worker, {@code ${rank}} and {@code ${local_rank}} filled in. */
+    /** Returns program and arguments of one worker, with {@code ${rank}} and {@code ${local_rank}} replaced. */
     public static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
         Program program = launch.getProgram();
         List<String> command = new ArrayList<>(bound(launch, worker));
@@ -50,10 +50,10 @@ public final class WorkerCommand {
                         CpuMap.probe(Path.of("/")));
     }
 
-    /** The jar or folder of a Java program: without it, a JVM would only say that a class is missing. */
+    /** Returns the jar or folder of a Java program. Without it a JVM would report only a missing class. */
     public static List<Path> neededFiles(Launch launch) {
         return launch.getProgram().getJava().getClassPathList().stream()
-                .limit(1) // a JVM does without the others, which a manifest may name in vain
+                .limit(1) // a JVM ignores other missing entries, and a manifest may name missing jars
                 .map(Path::of)
                 .toList();
     }
@@ -71,7 +71,7 @@ public final class WorkerCommand {
         return command;
     }
 
-    /** The JDK of the workers: the user's choice, or this JVM's own. */
+    /** Returns the JDK of the workers: the user's choice, or the JDK of this JVM. */
     static Path javaHome(Launch launch) {
         String chosen = launch.getProgram().getJava().getJavaHome();
         return Path.of(chosen.isEmpty() ? System.getProperty("java.home") : chosen);

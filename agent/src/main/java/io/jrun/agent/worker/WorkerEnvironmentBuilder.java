@@ -9,12 +9,12 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The environment of a worker, as a pure function: what the agent inherited, then jrun's defaults, then the user's
- * {@code --env}, then the rank variables, which nobody may change. Source of the names: torch/distributed/run.py and
+ * Computes the environment of a worker. Pure. Later parts override earlier parts: the environment of the agent, jrun's
+ * defaults, the user's {@code --env}, the rank variables. Source of the names: torch/distributed/run.py and
  * elastic/agent/server/local_elastic_agent.py.
  */
 public final class WorkerEnvironmentBuilder {
-    /** What LC_ALL was before the {@code jrun} wrapper set it for the launcher's own JVM; empty: it was not set. */
+    /** The value of LC_ALL before scripts/jrun set it for the launcher's JVM; empty if it was not set. */
     public static final String ORIGINAL_LC_ALL = "JRUN_LC_ALL";
 
     private static final String OMP_NUM_THREADS = "OMP_NUM_THREADS";
@@ -22,7 +22,7 @@ public final class WorkerEnvironmentBuilder {
 
     private WorkerEnvironmentBuilder() {}
 
-    /** All variables of one worker. */
+    /** Returns all variables of one worker. */
     public static Map<String, String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
         Map<String, String> env = new HashMap<>(context.inherited());
         locale(env, launch);
@@ -45,7 +45,7 @@ public final class WorkerEnvironmentBuilder {
                 || chosen(launch).containsKey(OMP_NUM_THREADS);
     }
 
-    /** What the user gave with {@code --env}; of one name, the last. */
+    /** Returns the variables of {@code --env}. Of equal names the last one counts. */
     static Map<String, String> chosen(Launch launch) {
         Map<String, String> chosen = new HashMap<>();
         for (Variable variable : launch.getEnvList()) {
@@ -104,7 +104,7 @@ public final class WorkerEnvironmentBuilder {
         }
     }
 
-    /** The wrapper's LC_ALL is for the launcher's JVM; a foreign program gets back what the user had. */
+    /** Restores the user's LC_ALL for other programs. The value of scripts/jrun is for the launcher's JVM. */
     private static void locale(Map<String, String> env, Launch launch) {
         String original = env.remove(ORIGINAL_LC_ALL);
         if (original == null || launch.getProgram().hasJava()) {
@@ -118,8 +118,8 @@ public final class WorkerEnvironmentBuilder {
     }
 
     /**
-     * A JVM decodes its arguments, its environment and every file name by the locale; in the C locale it turns each byte
-     * beyond ASCII into a question mark.
+     * Sets a UTF-8 locale for Java programs. A JVM decodes arguments, environment and file names by the locale, and
+     * replaces each byte beyond ASCII by a question mark in the C locale.
      */
     private static void utf8ForJava(Map<String, String> env, Launch launch) {
         if (launch.getProgram().hasJava() && !isUtf8(env)) {

@@ -5,14 +5,14 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What is known about a worker that has ended.
+ * The known facts about a worker that has ended.
  *
  * @param pid 0 if it could not be started
- * @param exitCode as waitpid tells it: the program's own, or 128 + signal
- * @param afterStop it had been told to stop before it ended
- * @param startError why it could not be started, empty otherwise
- * @param error the worker's own account
- * @param stderrTail its last lines
+ * @param exitCode the exit code of waitpid: the program's own, or 128 + signal
+ * @param afterStop whether the worker ended after the stop signal
+ * @param startError the reason why the worker could not be started, empty otherwise
+ * @param error the error record of the worker
+ * @param stderrTail the last lines on stderr
  * @param artifacts crash reports and heap dumps
  * @param runSeconds from fork to waitpid
  */
@@ -25,10 +25,10 @@ public record WorkerExit(
         List<String> stderrTail,
         List<String> artifacts,
         double runSeconds) {
-    /** Exit code of a command that was found but could not be executed, as shells give it. */
+    /** The exit code of shells for a command that exists but cannot be executed. */
     private static final int CANNOT_EXECUTE = 126;
 
-    /** The end of a worker that never ran. */
+    /** The exit of a worker that never ran. */
     public static WorkerExit notStarted(String reason) {
         return new WorkerExit(0, CANNOT_EXECUTE, false, reason, Optional.empty(), List.of(), List.of(), 0);
     }

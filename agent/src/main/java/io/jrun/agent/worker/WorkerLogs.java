@@ -16,12 +16,12 @@ import java.util.function.Consumer;
 import org.apache.commons.exec.ExecuteStreamHandler;
 
 /**
- * Both output streams of one worker, as Commons Exec's stream handler: stdin is empty, each output has a pump, and after the
- * exit at most one second goes into draining. Longer than that a pipe is only held by a stranger, for instance a daemon the
- * worker left behind.
+ * Both output streams of one worker, as the stream handler of Commons Exec. stdin is empty, and each output has a pump.
+ * After the exit of the worker the pumps have one second to drain the pipes. Only another process, such as a daemon of
+ * the worker, holds a pipe open for longer.
  */
 public final class WorkerLogs implements ExecuteStreamHandler {
-    /** Output may hold secrets, whatever the umask. */
+    /** The mode of files, whatever the umask, because output may hold secrets. */
     private static final FileAttribute<?> OWNER_ONLY =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
@@ -34,7 +34,7 @@ public final class WorkerLogs implements ExecuteStreamHandler {
     private final List<LogPump> pumps = new ArrayList<>();
     private Runnable onExit = () -> {};
 
-    /** Creates the log folder and both files, for their user alone. */
+    /** Makes the log folder and both files, which only their user can read. */
     public WorkerLogs(WorkerPlan plan, Runnable onChange, Consumer<String> notice) throws IOException {
         this.plan = plan;
         this.notice = notice;
@@ -44,17 +44,17 @@ public final class WorkerLogs implements ExecuteStreamHandler {
         this.stderr = new LogFile(folder.resolve("stderr.log"), onChange);
     }
 
-    /** What the worker wrote to stdout. */
+    /** The file with the worker's stdout. */
     public LogFile stdout() {
         return stdout;
     }
 
-    /** What the worker wrote to stderr. */
+    /** The file with the worker's stderr. */
     public LogFile stderr() {
         return stderr;
     }
 
-    /** Ends both files, also where no process ever wrote to them. */
+    /** Ends both files, also if no process has written to them. */
     void close() {
         stdout.close();
         stderr.close();

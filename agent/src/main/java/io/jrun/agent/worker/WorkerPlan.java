@@ -5,16 +5,16 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Everything needed to start one worker.
+ * All data for the start of one worker.
  *
- * @param rank for names and messages
+ * @param rank the rank, for names and messages
  * @param command program and arguments
- * @param environment all of its variables
- * @param workingDir where it starts
- * @param neededFiles what must be on this node besides the program itself
- * @param logDir the rank's log folder, created if missing
- * @param mark a limit that all of its processes inherit, by which they are found
- * @param dropIncubatorLine whether the JVM's notice about the Vector API is of our making
+ * @param environment all variables of the worker
+ * @param workingDir the working directory
+ * @param neededFiles the files that this node needs besides the program itself
+ * @param logDir the log folder of the rank, made if missing
+ * @param mark the mark of the round, a limit that all processes of the worker inherit, see {@code ProcessMark}
+ * @param dropIncubatorLine whether jrun causes the JVM's notice about the Vector API
  */
 public record WorkerPlan(
         int rank,

@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 
-/** What an ended worker left in its log folder, for the report. */
+/** Reads what an ended worker has left in its log folder, for the report. */
 final class WorkerPostMortem {
     private static final int TAIL_LINES = 20;
     private static final int TAIL_BYTES = 16 << 10;
@@ -20,7 +20,7 @@ final class WorkerPostMortem {
 
     private WorkerPostMortem() {}
 
-    /** The last lines of a log, at most 20 and of the last 16 KiB. */
+    /** Returns the last lines of a log: at most 20, from the last 16 KiB. */
     static List<String> fileTail(Path log) {
         String text;
         boolean whole;
@@ -34,11 +34,12 @@ final class WorkerPostMortem {
             return List.of();
         }
         List<String> lines = text.lines().map(WorkerPostMortem::cut).toList();
-        int skip = Math.max(whole || lines.size() == 1 ? 0 : 1, lines.size() - TAIL_LINES); // the first may be torn
+        int skip = Math.max(
+                whole || lines.size() == 1 ? 0 : 1, lines.size() - TAIL_LINES); // the first line may be incomplete
         return lines.subList(skip, lines.size());
     }
 
-    /** Crash reports and heap dumps of the JVM. */
+    /** Returns the crash reports and heap dumps of the JVM. */
     static List<String> artifacts(Path logDir) {
         List<String> found = new ArrayList<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(logDir, WorkerPostMortem::isArtifact)) {
@@ -55,7 +56,7 @@ final class WorkerPostMortem {
         return name.startsWith("hs_err_pid") || name.endsWith(".hprof") || name.startsWith("core");
     }
 
-    /** Removes what an earlier run of the same name left, so that it is not taken for this worker's. */
+    /** Removes the files of an earlier run of the same name, so that they do not count as files of this worker. */
     static void clear(Path logDir) throws IOException {
         Files.deleteIfExists(logDir.resolve("error.json"));
         Files.deleteIfExists(logDir.resolve(FlightDump.FILE_NAME));

@@ -11,17 +11,17 @@ import org.apache.commons.exec.ProcessDestroyer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One worker, from fork to waitpid, on a platform thread of its own that lives exactly as long: the kernel's parent-death
- * signal is bound to the thread that forked. Signals may be sent from any thread; they reach only a process that is not yet
- * reaped, and one sent before the fork is delivered after it.
+ * One worker, from fork to waitpid, on a platform thread of its own that lives exactly as long, because the kernel's
+ * parent-death signal is bound to the forking thread. Any thread may send signals. Signals reach only a process that
+ * has not been reaped. A signal before the fork is delivered after the fork.
  */
 public final class WorkerProcess {
-    /** Hears of the two events, on the worker's thread. */
+    /** Receives the two events of a worker, on the thread of the worker. */
     public interface Listener {
-        /** It runs. */
+        /** The worker runs. */
         void started(long pid);
 
-        /** It has ended, or could not be started; the last event. */
+        /** The worker has ended, or could not be started. This is the last event. */
         void ended(WorkerExit end);
     }
 
@@ -44,7 +44,7 @@ public final class WorkerProcess {
     private long startNanos;
     private long endNanos;
 
-    /** A worker that is not yet started. */
+    /** Makes a worker. {@link #start} starts it. */
     public WorkerProcess(WorkerPlan plan, WorkerLogs logs, ParentDeath parentDeath, Guard guard, Listener listener) {
         this.plan = plan;
         this.logs = logs;
@@ -53,12 +53,12 @@ public final class WorkerProcess {
         this.listener = listener;
     }
 
-    /** Forks on a new thread and returns at once. */
+    /** Forks on a new thread. Returns at once. */
     public void start() {
         Thread.ofPlatform().name("jrun-worker-" + plan.rank()).daemon().start(this::run);
     }
 
-    /** Asks the whole process group to end; from now on its end is counted as wanted. */
+    /** Sends the stop signal to the whole process group. The end of the worker then counts as requested. */
     public synchronized void stop(int signal) {
         stopRequested = true;
         send(new Signal(signal, false));
@@ -69,7 +69,7 @@ public final class WorkerProcess {
         stop(SIGKILL);
     }
 
-    /** Sends a signal to the whole process group, or only to those of its processes that have a handler for it. */
+    /** Sends a signal to the whole process group, or only to its processes that have a handler for the signal. */
     public synchronized void signal(int signal, boolean toHandlersOnly) {
         send(new Signal(signal, toHandlersOnly));
     }
@@ -99,7 +99,7 @@ public final class WorkerProcess {
             try {
                 execute();
             } catch (IOException | RuntimeException | Error e) {
-                startError = reasonOf(e); // whatever it is, "no more threads" too, the job must hear of it
+                startError = reasonOf(e); // report every error to the job, also "no more threads"
                 startExitCode = Preflight.NOT_EXECUTABLE;
             }
         }
@@ -112,7 +112,7 @@ public final class WorkerProcess {
                 .setWorkingDirectory(plan.workingDir())
                 .setExecuteStreamHandler(logs)
                 .get();
-        executor.setExitValues(null); // every exit code is an answer, none an exception
+        executor.setExitValues(null); // every exit code is a result, none an exception
         executor.setProcessDestroyer(new Watch());
         logs.onExit(this::onExit);
         startNanos = System.nanoTime();
@@ -126,7 +126,7 @@ public final class WorkerProcess {
         beforeFork.clear();
     }
 
-    /** Right after waitpid: no signal may follow, but what the worker left of its group goes with it. */
+    /** Called right after waitpid. No signal may follow. The rest of the group is killed. */
     private synchronized void onExit() {
         endNanos = System.nanoTime();
         reaped = true;
@@ -154,7 +154,10 @@ public final class WorkerProcess {
         return e.getCause() == null ? e.toString() : e + ": " + e.getCause().getMessage();
     }
 
-    /** Commons Exec tells its process destroyer of the process right after the fork, and of its end last of all. */
+    /**
+     * Commons Exec passes the process to its process destroyer right after the fork, and reports its end at the very
+     * end.
+     */
     private final class Watch implements ProcessDestroyer {
         @Override
         public boolean add(Process started) {

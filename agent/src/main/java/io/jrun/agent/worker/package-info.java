@@ -1,6 +1,6 @@
 /**
- * One worker: its command line and environment as pure functions, its process, and what is known of its end. Entry:
- * {@code WorkerProcess}.
+ * One worker: its command line and environment as pure functions, its process, and the facts about its end. Entry
+ * class: {@code WorkerProcess}.
  */
 @NullMarked
 package io.jrun.agent.worker;

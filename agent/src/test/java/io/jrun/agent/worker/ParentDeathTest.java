@@ -44,11 +44,11 @@ class ParentDeathTest {
 
     @Test
     void whatIsMissingIsToldWithWhatIsThere() throws IOException, InterruptedException {
-        StartTools.Found here = StartTools.look(Map.of());
+        StartTools.Found here = StartTools.find(Map.of());
         assertThat(here.versions()).matches("util-linux \\d[0-9.]+, coreutils \\d[0-9.]+");
         assertThat(here.missing()).isEmpty();
         Map<String, String> old = Map.of("PATH", with("env", "\177ELF --chdir").get("PATH"));
-        assertThat(StartTools.look(old).missing())
+        assertThat(StartTools.find(old).missing())
                 .as("Slurm's jobs need it")
                 .endsWith("install coreutils 8.31 or newer");
     }

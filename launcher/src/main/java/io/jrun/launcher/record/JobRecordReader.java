@@ -23,7 +23,7 @@ public final class JobRecordReader {
 
     /** Reads the record in {@code folder}, the log folder of a job. */
     public JobRecordReader(Path folder) {
-        this(folder, launcher -> launcher.isHere() && !launcher.isAlive());
+        this(folder, launcher -> launcher.isOnThisMachine() && !launcher.isAlive());
     }
 
     /** @param isGone whether a launcher has surely ended; false for launchers of other machines, since nobody here can tell */

@@ -60,7 +60,7 @@ public final class AgentRegistration implements AutoCloseable {
     }
 
     /** Whether an agent is here now. */
-    public boolean isHere() {
+    public boolean isOnThisMachine() {
         return arrived.isDone() && !left.isDone();
     }
 

@@ -160,7 +160,7 @@ public final class AgentRegistry implements AutoCloseable {
     private boolean isHere(String host, String caller) {
         return (host.equals(NodeProbe.hostHere()) && isOwnAddress(caller))
                 || places.entrySet().stream()
-                        .anyMatch(entry -> entry.getValue().arrival().isHere()
+                        .anyMatch(entry -> entry.getValue().arrival().isOnThisMachine()
                                 && machine(host, caller).equals(machines.get(entry.getKey())));
     }
 

@@ -35,7 +35,7 @@ class AgentRegistryTest {
                     .isInstanceOfSatisfying(
                             OutboundAgent.End.Refused.class,
                             refused -> assertThat(refused.why()).contains("launcher is jrun 1", "agent is jrun 2"));
-            assertThat(place.arrival().isHere()).isFalse();
+            assertThat(place.arrival().isOnThisMachine()).isFalse();
             CompletableFuture<OutboundAgent.End> stays = come("1", invitation);
             place.arrival().arrived().get(60, TimeUnit.SECONDS);
             var _ = AgentGrpc.newStub(place.agent().channel()).control(ending(end));
