@@ -152,7 +152,7 @@ final class JobRun implements AutoCloseable {
             throw e;
         }
         double seconds = secondsSince(start);
-        coordinator.publishStragglers(seconds);
+        coordinator.publishEnd(seconds);
         FailureReport.ofShown(outcome, logs, job.console()).forEach(console::say);
         if (outcome.exitCode() == 0 && job.console().terminals().stderr()) {
             say(String.format(Locale.ROOT, "job %s succeeded after %.1f s; logs: %s", job.runId(), seconds, logs));

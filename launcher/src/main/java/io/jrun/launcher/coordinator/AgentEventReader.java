@@ -45,6 +45,7 @@ final class AgentEventReader {
     private final LocationQueries inquiries = new LocationQueries();
     private final Set<String> said = new HashSet<>();
     private final StragglerDetector late;
+    private final MetricEvents metrics;
     private @Nullable Membership membership;
     private int round;
 
@@ -55,6 +56,7 @@ final class AgentEventReader {
         this.console = console;
         this.events = events;
         this.late = new StragglerDetector(nanoTime, events);
+        this.metrics = new MetricEvents(nanoTime, events);
     }
 
     /** A round begins, with an empty store. */
@@ -116,15 +118,17 @@ final class AgentEventReader {
                 .isPresent();
     }
 
-    /** Publishes which ranks were late in the last round of a job of so many seconds. */
-    void publishStragglers(double seconds) {
+    /** Publishes what is known only at the end of a job, which took so many seconds: its stragglers, and dropped metrics. */
+    void publishEnd(double seconds) {
         late.end(seconds);
+        metrics.end();
     }
 
     /** Time goes by. */
     void tick() {
         store.expire();
         late.tick();
+        metrics.tick();
     }
 
     /** What the machine must hear of a message. */
@@ -189,6 +193,7 @@ final class AgentEventReader {
                     late.heard(rank, waits);
                 }
             }
+            case Frame.Metrics report -> metrics.publish(ofRound, rank, report);
             case Frame.Leaving _ -> throw new IllegalArgumentException("for the machine: " + frame);
         }
     }

@@ -112,9 +112,9 @@ public final class Coordinator {
         }
     }
 
-    /** Publishes which ranks were late in the last round. To be called after the run, which took so many seconds. */
-    public void publishStragglers(double seconds) {
-        news.publishStragglers(seconds);
+    /** Publishes what is known only at the end of the job. To be called after the run, which took so many seconds. */
+    public void publishEnd(double seconds) {
+        news.publishEnd(seconds);
     }
 
     private JobOutcome run(SortedMap<Integer, String> called) throws InterruptedException {

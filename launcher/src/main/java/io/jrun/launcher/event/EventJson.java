@@ -73,10 +73,7 @@ public final class EventJson {
                 json.put("round", metric.round());
                 json.putAll(of(metric));
             }
-            case MetricsDropped(long count, String reason) -> {
-                json.put("count", count);
-                json.put("reason", reason);
-            }
+            case MetricsDropped(long count) -> json.put("count", count);
             case StragglersChanged(List<Straggler> stragglers, boolean atEnd) -> {
                 json.put("stragglers", of(stragglers));
                 json.put("atEnd", atEnd);

@@ -53,7 +53,7 @@ public final class EventJsonReader {
             case "workerEnded" -> Optional.of(worker(round, rank, fields));
             case "metricReported" ->
                 Optional.of(new MetricReported(round, rank, fields.number("step"), fields.reals("values")));
-            case "metricsDropped" -> Optional.of(new MetricsDropped(fields.number("count"), fields.text("reason")));
+            case "metricsDropped" -> Optional.of(new MetricsDropped(fields.number("count")));
             case "stragglersChanged" -> Optional.of(stragglers(fields));
             case "failureDetected" -> Optional.of(new FailureDetected(round, failure(fields.object("cause"))));
             case "notice" -> Optional.of(new Notice(fields.text("text")));

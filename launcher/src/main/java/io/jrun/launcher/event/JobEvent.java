@@ -142,12 +142,11 @@ public sealed interface JobEvent {
     }
 
     /**
-     * Metric reports were dropped, because there were too many.
+     * Workers have dropped metric reports, because they reported faster than jrun takes them. Replaces the last such event.
      *
-     * @param count reports since the last event of this kind
-     * @param reason which limit was reached
+     * @param count reports of all ranks since the start of the job
      */
-    record MetricsDropped(long count, String reason) implements JobEvent {}
+    record MetricsDropped(long count) implements JobEvent {}
 
     /**
      * The ranks for which others wait have changed. Replaces the last such event.

@@ -4,6 +4,7 @@ import io.jrun.launcher.event.EventJson;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEvent.JobEnded;
 import io.jrun.launcher.event.JobEvent.MetricReported;
+import io.jrun.launcher.event.JobEvent.MetricsDropped;
 import io.jrun.launcher.event.JobEvent.RoundStarted;
 import io.jrun.launcher.event.JobEvent.StragglersChanged;
 import io.jrun.launcher.event.JobEvent.WorkerEnded;
@@ -26,6 +27,7 @@ public final class JobResultJson implements JobEventListener {
     private final List<WorkerEnded> workers = new ArrayList<>();
     private final Map<Integer, MetricReported> metrics = new TreeMap<>();
     private List<Straggler> stragglers = List.of();
+    private long metricsDropped;
 
     /**
      * For the result of one job.
@@ -45,6 +47,7 @@ public final class JobResultJson implements JobEventListener {
             case RoundStarted _ -> workers.clear();
             case WorkerEnded ended -> workers.add(ended);
             case MetricReported metric -> metrics.put(metric.rank(), metric);
+            case MetricsDropped(long count) -> metricsDropped = count;
             case StragglersChanged(List<Straggler> all, boolean _) -> stragglers = all;
             case JobEnded ended -> print.accept(JsonLine.of(result(ended)));
             default -> {} // The result does not have the other events.
@@ -65,6 +68,7 @@ public final class JobResultJson implements JobEventListener {
         json.put("workers", workers.stream().map(EventJson::of).toList());
         json.put("stragglers", EventJson.of(stragglers));
         json.put("metrics", metrics.values().stream().map(EventJson::of).toList());
+        json.put("metricsDropped", metricsDropped);
         return json;
     }
 }

@@ -46,7 +46,7 @@ class EventJsonTest {
                         2, 1, 1, "h1", 99, 137, true, true, 0.125, "Error: x", "no such file", List.of("core"), "a"),
                 new JobEvent.MetricReported(
                         2, 1, Long.MAX_VALUE, Map.of("loss", -0.5, "a", Double.NaN, "b", Double.NEGATIVE_INFINITY)),
-                new JobEvent.MetricsDropped(7, "too many"),
+                new JobEvent.MetricsDropped(7),
                 new JobEvent.StragglersChanged(
                         List.of(new Straggler(1, "my group", 12.5, 0.25, 7.25, 3, 4, 0.5, 0.625, 0.75)), true),
                 new JobEvent.FailureDetected(2, FAILURE),

@@ -45,6 +45,9 @@ public interface World extends AutoCloseable {
     /** The job's key-value store. */
     Store store();
 
+    /** Reports numbers of the training, which jrun records. */
+    Metrics metrics();
+
     /** True once after each time a checkpoint was asked for; ranks may hear of it at different steps, so agree about it. */
     boolean checkpointRequested();
 

@@ -316,7 +316,7 @@ public final class TestAgent implements AutoCloseable {
                 Objects.requireNonNull(recordQueries.remove(id)).accept(record);
             case Frame.Leaving(String how, List<GroupRecord> _) ->
                 broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
-            case Frame.Alive _, Frame.Waits _ -> {} // nobody watches
+            case Frame.Alive _, Frame.Waits _, Frame.Metrics _ -> {} // nobody watches
             case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.Forwarded _, Frame.FromAgent _ ->
                 throw new IllegalStateException("unexpected " + frame);
         }

@@ -54,6 +54,7 @@ public final class AgentChannel implements Control {
     private volatile ControlListener listener;
     private volatile ControlListener nextListener;
     private final ControlOutbox outbox;
+    private final MetricQueue metrics = new MetricQueue(System::nanoTime);
     private int beats;
     private List<GroupRecord> reported = List.of();
 
@@ -62,7 +63,7 @@ public final class AgentChannel implements Control {
         this.listener = listener;
         this.nextListener = listener;
         this.reader = new RuntimeThread("agent-channel-" + rank, this::readFrames);
-        this.outbox = new ControlOutbox(rank, this::write, this::beat);
+        this.outbox = new ControlOutbox(rank, this::write, this::beat, metrics);
     }
 
     /**
@@ -123,6 +124,7 @@ public final class AgentChannel implements Control {
     public Frame.NextRound park(String why, ControlListener next, Duration timeout) {
         nextListener = next;
         try {
+            sendMetrics();
             send(new Frame.Parked(why));
             return roundJoin.awaitNext(timeout);
         } catch (IOException e) {
@@ -159,6 +161,20 @@ public final class AgentChannel implements Control {
             reply.completeExceptionally(e);
         }
         return reply;
+    }
+
+    @Override
+    public void report(long step, Map<String, Double> values) {
+        if (metrics.add(step, values)) {
+            outbox.wake();
+        }
+    }
+
+    /** Sends what waits before this rank leaves its round. */
+    private void sendMetrics() throws IOException {
+        for (Frame.Metrics report : metrics.takeAll()) {
+            send(report);
+        }
     }
 
     @Override
@@ -202,6 +218,7 @@ public final class AgentChannel implements Control {
     void leaveNow(String how) {
         if (left.compareAndSet(false, true) && !closed.get()) {
             try {
+                sendMetrics();
                 send(new Frame.Leaving(how, listener.waits()));
                 outbox.flush(LAST_WORDS); // The connection or the process ends next.
             } catch (InterruptedException e) {
@@ -277,7 +294,10 @@ public final class AgentChannel implements Control {
 
     private void dispatch(Frame frame) throws IOException {
         switch (frame) {
-            case PeerTable table -> roundJoin.complete(table);
+            case PeerTable table -> {
+                metrics.setWorldSize(table.peers().size());
+                roundJoin.complete(table);
+            }
             case StoreReply reply -> {
                 CompletableFuture<StoreReply> request = requests.remove(reply.id());
                 if (request != null) {

@@ -21,8 +21,6 @@ final class ControlOutbox implements AutoCloseable {
     /** A few of the largest frames; who asks on while its agent answers nothing is to hear that. */
     private static final int MAX_BYTES = 4 * FrameCodec.MAX_FRAME_BYTES;
 
-    private static final byte[] NO_FRAME = {};
-
     /** Writes all of a frame. */
     @FunctionalInterface
     interface Sink {
@@ -31,6 +29,7 @@ final class ControlOutbox implements AutoCloseable {
 
     private final Sink sink;
     private final Supplier<byte[]> beat;
+    private final MetricQueue metrics;
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -40,10 +39,16 @@ final class ControlOutbox implements AutoCloseable {
     private boolean closed;
     private @Nullable IOException failure;
 
-    /** @param beat the next sign of life */
-    ControlOutbox(int rank, Sink sink, Supplier<byte[]> beat) {
+    /**
+     * An outbox that is not started.
+     *
+     * @param beat the next sign of life
+     * @param metrics sent when nothing else is to be sent, each at its time
+     */
+    ControlOutbox(int rank, Sink sink, Supplier<byte[]> beat, MetricQueue metrics) {
         this.sink = sink;
         this.beat = beat;
+        this.metrics = metrics;
         this.thread = new RuntimeThread("agent-channel-out-" + rank, this::run);
     }
 
@@ -67,6 +72,16 @@ final class ControlOutbox implements AutoCloseable {
             }
             frames.add(frame);
             bytes += frame.length;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** The queue of metrics is not empty any more. */
+    void wake() {
+        lock.lock();
+        try {
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -98,11 +113,9 @@ final class ControlOutbox implements AutoCloseable {
     private void run() {
         try {
             long nextBeat = System.nanoTime();
-            for (byte[] frame = next(nextBeat); frame != null; frame = next(nextBeat)) {
-                if (frame.length > 0) {
-                    sink.write(frame);
-                } else {
-                    sink.write(beat.get());
+            for (Supplier<byte[]> frame = next(nextBeat); frame != null; frame = next(nextBeat)) {
+                sink.write(frame.get());
+                if (frame == beat) {
                     nextBeat = System.nanoTime() + PERIOD.toNanos();
                 }
             }
@@ -111,21 +124,20 @@ final class ControlOutbox implements AutoCloseable {
         }
     }
 
-    /** The next frame, an empty one where it is time for a sign of life; null once this is closed. */
-    private byte @Nullable [] next(long nextBeat) {
+    /** What to write next; null once this is closed. */
+    private @Nullable Supplier<byte[]> next(long nextBeat) {
         lock.lock();
         try {
             isWriting = false;
             changed.signalAll();
             while (!closed) {
-                long left = nextBeat - System.nanoTime();
-                if (left <= 0 || !frames.isEmpty()) {
+                long beatLeft = nextBeat - System.nanoTime();
+                long metricsLeft = metrics.nanosLeft();
+                if (beatLeft <= 0 || metricsLeft <= 0 || !frames.isEmpty()) {
                     isWriting = true;
-                    byte[] frame = left <= 0 ? NO_FRAME : frames.remove();
-                    bytes -= frame.length;
-                    return frame;
+                    return beatLeft <= 0 ? beat : frames.isEmpty() ? metrics::take : firstFrame();
                 }
-                long _ = changed.awaitNanos(left);
+                long _ = changed.awaitNanos(Math.min(beatLeft, metricsLeft));
             }
             return null;
         } catch (InterruptedException e) {
@@ -134,6 +146,12 @@ final class ControlOutbox implements AutoCloseable {
         } finally {
             lock.unlock();
         }
+    }
+
+    private Supplier<byte[]> firstFrame() {
+        byte[] frame = frames.remove();
+        bytes -= frame.length;
+        return () -> frame;
     }
 
     private void ended(IOException why) {

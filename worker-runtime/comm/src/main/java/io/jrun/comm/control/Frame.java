@@ -1,7 +1,10 @@
 package io.jrun.comm.control;
 
 import io.jrun.comm.record.GroupRecord;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /** One message between a worker and its agent. */
@@ -90,6 +93,17 @@ public sealed interface Frame {
     record Waits(List<GroupRecord> waits) implements ToLauncher {
         public Waits {
             waits = List.copyOf(waits);
+        }
+    }
+
+    /**
+     * Values of a step that the program has reported.
+     *
+     * @param dropped how many reports this rank has dropped since its last frame of this kind
+     */
+    record Metrics(long step, Map<String, Double> values, long dropped) implements ToLauncher {
+        public Metrics {
+            values = Collections.unmodifiableMap(new LinkedHashMap<>(values));
         }
     }
 

@@ -57,6 +57,7 @@ public final class FrameCodec {
     private static final int LEAVING = TO_LAUNCHER + 1;
     private static final int LOCATE = TO_LAUNCHER + 2;
     private static final int WAITS = TO_LAUNCHER + 3;
+    private static final int METRICS = TO_LAUNCHER + 4;
 
     private static final int SET = 1;
     private static final int GET = 2;
@@ -167,6 +168,10 @@ public final class FrameCodec {
                 writeString(how, out);
                 writeWaits(waits, out);
             }
+            case Frame.Metrics metrics -> {
+                out.writeByte(METRICS);
+                MetricCodec.write(metrics, out);
+            }
             case Frame.Waits(List<GroupRecord> waits) -> {
                 out.writeByte(WAITS);
                 writeWaits(waits, out);
@@ -249,6 +254,7 @@ public final class FrameCodec {
             case STORE_REQUEST -> new Frame.StoreRequest(in.readLong(), readCommand(in));
             case LEAVING -> new Frame.Leaving(readString(in), readWaits(in));
             case WAITS -> new Frame.Waits(readWaits(in));
+            case METRICS -> MetricCodec.read(in);
             case ALIVE -> new Frame.Alive(in.readLong(), in.readBoolean());
             case REFUSED -> new Frame.Refused(readString(in));
             case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));

@@ -1,6 +1,7 @@
 package io.jrun.comm.join;
 
 import io.jrun.comm.GroupOptions;
+import io.jrun.comm.Metrics;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Store;
 import io.jrun.comm.World;
@@ -17,6 +18,7 @@ public final class JoinedWorld implements World {
     private final GroupRegistry registry;
     private final ProcessGroup group;
     private final Store store;
+    private final Metrics metrics;
 
     public JoinedWorld(
             WorldIdentity identity,
@@ -43,6 +45,7 @@ public final class JoinedWorld implements World {
         this.control = control;
         this.registry = registry;
         this.store = StoreClient.ofProgram(control);
+        this.metrics = new CheckedMetrics(identity.rank(), control);
         this.group = registry.openWorld(context, control, rendezvous, options);
     }
 
@@ -99,6 +102,11 @@ public final class JoinedWorld implements World {
     @Override
     public Store store() {
         return store;
+    }
+
+    @Override
+    public Metrics metrics() {
+        return metrics;
     }
 
     @Override

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -51,6 +52,7 @@ class FrameCodecTest {
                 new Frame.NextRound(1, 2, 3, 4, 5, 6, 7, 8),
                 new Frame.Alive(7, true),
                 new Frame.Waits(WAITS),
+                new Frame.Metrics(1, Map.of("loss", Double.NaN, "lr", -0.5), 2),
                 new Frame.Locate(1, 2, "world", 3),
                 new Frame.RecordRequest(4, "world"),
                 new Frame.RecordReply(6, VALUE),

@@ -1,0 +1,115 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jrun.launcher.jobs.JRun.Result;
+import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Metrics of real workers reach the record of the job and its result, and hold up nobody. */
+class MetricsIT extends RealJobs {
+    private static final String PROGRAM = """
+            import io.jrun.comm.*;
+            import java.nio.file.*;
+            import java.util.*;
+
+            public class Job {
+                public static void main(String[] args) throws Exception {
+                    try (World world = Distributed.init()) {
+                        for (long step = 1; step <= 3; step++) {
+                            world.metrics().report(step, Map.of("loss", step == 3 ? Double.NaN : world.rank() + 1.0 / step));
+                            world.metrics().report(step, Map.of("lr", 0.5));
+                        }
+                        for (long step = 4; step < Long.parseLong(args[0]); step++) {
+                            if (step == 5) {
+                                Files.createFile(Path.of("reports-" + world.rank()));
+                                while (!Files.exists(Path.of("go"))) {
+                                    Thread.sleep(10);
+                                }
+                            }
+                            world.metrics().report(step, Map.of("loss", 1.0));
+                        }
+                        Files.createFile(Path.of("reported-" + world.rank()));
+                        while (args.length > 1 && !Files.exists(Path.of(args[1]))) {
+                            Thread.sleep(10);
+                        }
+                    }
+                }
+            }
+            """;
+
+    @Test
+    void theRecordAndTheResultHaveTheMetricsOfAllRanks() throws IOException {
+        Jars.program(folder.resolve("job.jar"), "Job", PROGRAM);
+        Result result = jrun.run("--nproc-per-node=2", "--json", "job.jar", "4");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        List<String> recorded = new ArrayList<>();
+        for (JsonNode event : events(jrun.logs().resolve("metrics.jsonl"))) {
+            assertThat(event.path("round").asInt()).isEqualTo(1);
+            recorded.add(event.path("rank") + " " + event.path("step") + " " + event.path("values"));
+        }
+        assertThat(recorded).contains("0 1 {\"loss\":1.0,\"lr\":0.5}", "1 1 {\"loss\":2.0,\"lr\":0.5}");
+        JsonNode metrics = new JsonMapper().readTree(result.out()).path("metrics");
+        assertThat(metrics).hasSize(2);
+        assertThat(metrics.get(1))
+                .isEqualTo(new JsonMapper()
+                        .readTree("{\"rank\":1,\"step\":3,\"values\":{\"loss\":\"NaN\",\"lr\":0.5}}"));
+        assertThat(events(jrun.logs().resolve("events.jsonl")))
+                .extracting(event -> event.path("type").asText())
+                .startsWith("jobStarted", "nodeJoined", "roundStarted")
+                .endsWith("workerEnded", "jobEnded")
+                .contains("roundJoined", "workerStarted", "workerLeft")
+                .doesNotContain("metricReported");
+    }
+
+    /** The agent is in the launcher's process, so the workers' connection stands still too. */
+    @Test
+    void aStoppedLauncherHoldsUpNoStepAndAKilledOneLeavesAReadableRecord() throws IOException {
+        Jars.program(folder.resolve("job.jar"), "Job", PROGRAM);
+        Running job = jrun.start("job.jar", "500000", "never");
+        Path logs = jrun.logs();
+        JRun.waitFor(() -> Files.exists(folder.resolve("reports-0")), "the first reports");
+        job.signal("STOP");
+        JRun.waitFor(job::isStopped, "the stop of the launcher");
+        Files.createDirectory(folder.resolve("go"));
+        JRun.waitFor(() -> Files.exists(folder.resolve("reported-0")), "half a million reports during the stop");
+        job.signal("CONT");
+        JRun.waitFor(() -> text(logs.resolve("metrics.jsonl")).contains("\"step\":499999,"), "the last report");
+        job.signal("KILL");
+        job.awaitNothingLeft();
+        JsonNode described =
+                new JsonMapper().readTree(jrun.run("describe", "--json", job.runId()).out());
+        assertThat(described.path("state").asText()).isEqualTo("lost");
+        assertThat(described.path("metrics").get(0).path("step").asLong()).isEqualTo(499_999);
+        assertThat(events(logs.resolve("metrics.jsonl"))).hasSizeLessThan(200);
+    }
+
+    private static List<JsonNode> events(Path file) throws IOException {
+        List<JsonNode> events = new ArrayList<>();
+        for (String line : Files.readAllLines(file)) {
+            JsonNode event = new JsonMapper().readTree(line);
+            if (event.has("type")) {
+                events.add(event);
+            } else {
+                assertThat(event.path("schema").asText()).isEqualTo("jrun-job-events");
+            }
+        }
+        return events;
+    }
+
+    private static String text(Path file) {
+        try {
+            return Files.exists(file) ? Files.readString(file) : "";
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
