@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -78,6 +79,7 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
                 write(taken, events, metricFile);
                 sayDropped();
             }
+            writeRest(metricFile);
         } catch (IOException e) {
             giveUp();
             say.accept("the job's record cannot be written, so 'jrun ps' will not show the job: " + e.getMessage());
@@ -90,12 +92,25 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
         for (Timed timed : taken) {
             if (!(timed.event() instanceof JobEvent.MetricReported metric)) {
                 events.add(line(timed));
-            } else if (metrics.records(metric.rank(), timed.timeMillis())) {
-                metricFile.add(line(timed));
+            } else {
+                addMetric(metrics.take(metric.rank(), timed.timeMillis(), line(timed)), metricFile);
             }
         }
         events.flush();
         metrics.written(metricFile.flush());
+    }
+
+    private static void addMetric(Optional<String> line, RecordOutput metricFile) throws IOException {
+        if (line.isPresent()) {
+            metricFile.add(line.get());
+        }
+    }
+
+    private void writeRest(RecordOutput metricFile) throws IOException {
+        for (String line : metrics.rest()) {
+            metricFile.add(line);
+        }
+        metricFile.flush();
     }
 
     private static String line(Timed timed) {

@@ -1,38 +1,51 @@
 package io.jrun.launcher.record;
 
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
 
 /**
- * Bounds the metrics that are recorded. A rank's reports are recorded at least a tenth of a second apart. The distance doubles
- * with every further 16 MiB of the file, so that the file grows with the logarithm of the job's duration. Confined to one thread.
+ * Bounds the metrics that are recorded. The first 16 MiB of the file take all reports, the next take a report of each rank every
+ * 0.2 s, and the period doubles with each further 16 MiB. The file therefore grows with the logarithm of the job's duration. The
+ * last report of each rank is always recorded, at the end at the latest. Confined to one thread.
  */
 final class MetricThinning {
-    private static final long FIRST_DISTANCE_MILLIS = 100;
+    private static final long FIRST_PERIOD_MILLIS = 100;
     private static final int DOUBLING_BYTES = 16 << 20;
 
-    /** Beyond that, the distance is some days. */
-    private static final int MOST_DOUBLINGS = 22;
+    /** Beyond that, the period is some days. */
+    private static final long MOST_DOUBLINGS = 22;
 
     private final Map<Integer, Long> recordedMillis = new HashMap<>();
+    private final Map<Integer, String> skipped = new TreeMap<>();
     private long bytes;
 
-    /** Whether a report of {@code rank} at this time is recorded. */
-    boolean records(int rank, long timeMillis) {
+    /** The line if a report of {@code rank} at this time is recorded, else empty. */
+    Optional<String> take(int rank, long timeMillis, String line) {
         Long last = recordedMillis.get(rank);
-        if (last != null && timeMillis - last < distanceMillis()) {
-            return false;
+        if (last != null && timeMillis - last < periodMillis()) {
+            skipped.put(rank, line);
+            return Optional.empty();
         }
+        skipped.remove(rank);
         recordedMillis.put(rank, timeMillis);
-        return true;
+        return Optional.of(line);
     }
 
-    private long distanceMillis() {
-        return FIRST_DISTANCE_MILLIS << Math.min(bytes / DOUBLING_BYTES, MOST_DOUBLINGS);
+    private long periodMillis() {
+        long doublings = Math.min(bytes / DOUBLING_BYTES, MOST_DOUBLINGS);
+        return doublings == 0 ? 0 : FIRST_PERIOD_MILLIS << doublings;
     }
 
     /** The file has grown by so much. */
     void written(long count) {
         bytes += count;
+    }
+
+    /** The last reports of ranks whose last report is not recorded. */
+    Collection<String> rest() {
+        return skipped.values();
     }
 }

@@ -210,7 +210,6 @@ class JobRecordTest {
         try (JobRecorder recorder = JobRecorder.begin(folder, _ -> {})) {
             recorder.on(1_000, started(ProcessIdentity.current()));
             recorder.on(1_000, first);
-            recorder.on(1_050, new MetricReported(1, 3, 10, Map.of("loss", 0.25))); // too soon
             recorder.on(1_100, last);
         }
         assertThat(Files.readAllLines(folder.resolve("metrics.jsonl")))
@@ -223,15 +222,16 @@ class JobRecordTest {
     }
 
     @Test
-    void metricsOfALongJobAreRecordedLessOften() {
+    void metricsOfALongJobAreRecordedLessOftenButForTheLast() {
         MetricThinning thinning = new MetricThinning();
-        assertThat(thinning.records(0, 1_000)).isTrue();
-        assertThat(thinning.records(0, 1_099)).isFalse();
-        assertThat(thinning.records(1, 1_099)).as("another rank").isTrue();
-        assertThat(thinning.records(0, 1_100)).isTrue();
+        assertThat(thinning.take(0, 1_000, "a")).contains("a");
+        assertThat(thinning.take(0, 1_000, "b")).contains("b");
         thinning.written(3 << 24);
-        assertThat(thinning.records(0, 1_899)).isFalse();
-        assertThat(thinning.records(0, 1_900)).isTrue();
+        assertThat(thinning.take(0, 1_799, "c")).isEmpty();
+        assertThat(thinning.take(1, 1_799, "d")).as("another rank").contains("d");
+        assertThat(thinning.rest()).containsExactly("c");
+        assertThat(thinning.take(0, 1_800, "e")).contains("e");
+        assertThat(thinning.rest()).isEmpty();
     }
 
     @Test

@@ -11,7 +11,10 @@ import java.util.function.LongSupplier;
 
 /** The metric reports of a rank that wait to be sent, by step. Bounds their number and their rate. Thread-safe; nothing here waits. */
 final class MetricQueue {
-    /** A person who watches a training does not see the difference. */
+    /**
+     * Between two reports, and before the first, to which further values of the step may be added. A person who watches a training
+     * does not see the difference.
+     */
     private static final long LEAST_PERIOD_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** All ranks of a job together send about a thousand reports a second, which the launcher reads in some percent of a core. */
@@ -37,6 +40,9 @@ final class MetricQueue {
     synchronized boolean add(long step, Map<String, Double> values) {
         Map<String, Double> before = waiting.get(step);
         if (before == null) {
+            if (waiting.isEmpty()) {
+                nextNanos = Math.max(nextNanos, nanoTime.getAsLong() + LEAST_PERIOD_NANOS);
+            }
             dropOldestOf(Metrics.MAX_QUEUED_STEPS);
             waiting.put(step, new LinkedHashMap<>(values));
             return waiting.size() == 1;
