@@ -84,21 +84,21 @@ class MetricsIT extends RealJobs {
     @Test
     void aStoppedLauncherHoldsUpNoStepAndAKilledOneLeavesAReadableRecord() throws IOException {
         Jars.program(folder.resolve("job.jar"), "Job", PROGRAM);
-        Running job = jrun.start("job.jar", "500000", "never");
+        Running job = jrun.start("job.jar", "50000", "never");
         Path logs = jrun.logs();
         JRun.waitFor(() -> Files.exists(folder.resolve("reports-0")), "the first reports");
         job.signal("STOP");
         JRun.waitFor(job::isStopped, "the stop of the launcher");
         Files.createDirectory(folder.resolve("go"));
-        JRun.waitFor(() -> Files.exists(folder.resolve("reported-0")), "half a million reports during the stop");
+        JRun.waitFor(() -> Files.exists(folder.resolve("reported-0")), "fifty thousand reports during the stop");
         job.signal("CONT");
-        JRun.waitFor(() -> text(logs.resolve("metrics.jsonl")).contains("\"step\":499999,"), "the last report");
+        JRun.waitFor(() -> text(logs.resolve("metrics.jsonl")).contains("\"step\":49999,"), "the last report");
         job.signal("KILL");
         job.awaitNothingLeft();
         JsonNode described =
                 new JsonMapper().readTree(jrun.run("describe", "--json", job.runId()).out());
         assertThat(described.path("state").asText()).isEqualTo("lost");
-        assertThat(described.path("metrics").get(0).path("step").asLong()).isEqualTo(499_999);
+        assertThat(described.path("metrics").get(0).path("step").asLong()).isEqualTo(49_999);
         assertThat(events(logs.resolve("metrics.jsonl"))).hasSizeLessThan(200);
     }
 
