@@ -95,8 +95,8 @@ class MetricsIT extends RealJobs {
         JRun.waitFor(() -> text(logs.resolve("metrics.jsonl")).contains("\"step\":49999,"), "the last report");
         job.signal("KILL");
         job.awaitNothingLeft();
-        JsonNode described =
-                new JsonMapper().readTree(jrun.run("describe", "--json", job.runId()).out());
+        JsonNode described = new JsonMapper()
+                .readTree(jrun.run("describe", "--json", job.runId()).out());
         assertThat(described.path("state").asText()).isEqualTo("lost");
         assertThat(described.path("metrics").get(0).path("step").asLong()).isEqualTo(49_999);
         assertThat(events(logs.resolve("metrics.jsonl"))).hasSizeLessThan(200);

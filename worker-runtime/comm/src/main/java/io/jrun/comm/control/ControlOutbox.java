@@ -27,6 +27,9 @@ final class ControlOutbox implements AutoCloseable {
         void write(byte[] frame) throws IOException;
     }
 
+    /** What the thread writes next, and whether it is a sign of life. */
+    private record Outgoing(Supplier<byte[]> frame, boolean isBeat) {}
+
     private final Sink sink;
     private final Supplier<byte[]> beat;
     private final MetricQueue metrics;
@@ -113,9 +116,9 @@ final class ControlOutbox implements AutoCloseable {
     private void run() {
         try {
             long nextBeat = System.nanoTime();
-            for (Supplier<byte[]> frame = next(nextBeat); frame != null; frame = next(nextBeat)) {
-                sink.write(frame.get());
-                if (frame == beat) {
+            for (Outgoing next = next(nextBeat); next != null; next = next(nextBeat)) {
+                sink.write(next.frame().get());
+                if (next.isBeat()) {
                     nextBeat = System.nanoTime() + PERIOD.toNanos();
                 }
             }
@@ -125,7 +128,7 @@ final class ControlOutbox implements AutoCloseable {
     }
 
     /** What to write next; null once this is closed. */
-    private @Nullable Supplier<byte[]> next(long nextBeat) {
+    private @Nullable Outgoing next(long nextBeat) {
         lock.lock();
         try {
             isWriting = false;
@@ -135,7 +138,7 @@ final class ControlOutbox implements AutoCloseable {
                 long metricsLeft = metrics.nanosLeft();
                 if (beatLeft <= 0 || metricsLeft <= 0 || !frames.isEmpty()) {
                     isWriting = true;
-                    return beatLeft <= 0 ? beat : frames.isEmpty() ? metrics::take : firstFrame();
+                    return beatLeft <= 0 ? new Outgoing(beat, true) : new Outgoing(frameOrMetrics(), false);
                 }
                 long _ = changed.awaitNanos(Math.min(beatLeft, metricsLeft));
             }
@@ -148,7 +151,10 @@ final class ControlOutbox implements AutoCloseable {
         }
     }
 
-    private Supplier<byte[]> firstFrame() {
+    private Supplier<byte[]> frameOrMetrics() {
+        if (frames.isEmpty()) {
+            return metrics::take;
+        }
         byte[] frame = frames.remove();
         bytes -= frame.length;
         return () -> frame;

@@ -22,7 +22,7 @@ import java.util.Optional;
  */
 public final class FrameCodec {
     /** Raised with every change of the layout; an agent refuses another version. */
-    public static final int PROTOCOL_VERSION = 8;
+    public static final int PROTOCOL_VERSION = 9;
 
     /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;

@@ -40,16 +40,18 @@ record CheckedMetrics(int rank, Control control) implements Metrics {
 
     private static boolean hasAllowedCharacters(String name) {
         for (int i = 0; i < name.length(); i++) {
-            char c = name.charAt(i);
-            boolean allowed = c >= 'a' && c <= 'z'
-                    || c >= 'A' && c <= 'Z'
-                    || c >= '0' && c <= '9'
-                    || OTHER_CHARACTERS.indexOf(c) >= 0;
-            if (!allowed) {
+            if (!isAllowed(name.charAt(i))) {
                 return false;
             }
         }
         return true;
+    }
+
+    private static boolean isAllowed(char c) {
+        return (c >= 'a' && c <= 'z')
+                || (c >= 'A' && c <= 'Z')
+                || (c >= '0' && c <= '9')
+                || OTHER_CHARACTERS.indexOf(c) >= 0;
     }
 
     private CommException refused(long step, String what) {
