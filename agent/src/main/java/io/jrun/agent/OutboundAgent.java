@@ -66,7 +66,7 @@ public final class OutboundAgent {
      * @param node what the launcher calls this node, empty for any place that is free
      * @param address numeric address of the workers' data plane, empty for the one that the launcher sees
      * @param workers of this node, as {@code --nproc-per-node} has it; empty for what the launcher's command says
-     * @param timeoutOrder how long all addresses are tried again; each is tried once at least
+     * @param timeout how long all addresses are tried again; each is tried once at least
      */
     public record Call(
             List<LauncherAddress> homes,
@@ -74,7 +74,7 @@ public final class OutboundAgent {
             String node,
             String address,
             String workers,
-            Duration timeoutOrder) {
+            Duration timeout) {
         public Call {
             homes = List.copyOf(homes);
         }
@@ -156,7 +156,7 @@ public final class OutboundAgent {
 
     /** Finds the launcher and serves it to the end of the job; its workers are gone when this returns. To be called once. */
     public End serve() throws IOException, InterruptedException {
-        long deadline = System.nanoTime() + call.timeoutOrder().toNanos();
+        long deadline = System.nanoTime() + call.timeout().toNanos();
         SocketTransport transport = SocketTransport.to(secret);
         while (true) {
             StringBuilder problems = new StringBuilder();

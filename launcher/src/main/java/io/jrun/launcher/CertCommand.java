@@ -25,7 +25,7 @@ final class CertCommand {
         String folder = request.folder().toString();
         if (request.names().isEmpty()) {
             String file = call(home, "init", new Class<?>[] {String.class}, folder);
-            return "made " + file + ", the key to this cluster; next, for each host and user: jrun cert node NAME";
+            return "made " + file + "; next, for each host and user: jrun cert node NAME";
         }
         Path authority = request.folder().resolve("ca.pem");
         if (Files.exists(authority) && !Files.isRegularFile(authority)) {
@@ -39,7 +39,7 @@ final class CertCommand {
                 folder,
                 request.names(),
                 request.days());
-        return "made " + file + "; bring it to " + request.names().getFirst() + ", for --secret-file";
+        return "made " + file + "; copy the file to " + request.names().getFirst() + " and name it with --secret-file there";
     }
 
     private static String call(Path home, String method, Class<?>[] types, Object... arguments) throws IOException {

@@ -51,7 +51,7 @@ final class DetachedLaunch {
             }
             terminal.print(job.runId());
             if (begun.isEmpty()) {
-                terminal.say("the job is still being started; 'jrun describe " + job.runId() + "' says how it stands");
+                terminal.say("the job is still being started; 'jrun describe " + job.runId() + "' shows its state");
             }
             if (begun.isPresent() && begun.get().state() == State.ENDED) {
                 begun.get().report().forEach(terminal::error);

@@ -32,7 +32,7 @@ final class RendezvousHost {
     private static final long LEAVE_MILLIS = 10_000;
 
     private final JobSpec job;
-    private final RendezvousSettings meeting;
+    private final RendezvousSettings settings;
     private final AgentRegistry arrivals;
     private final JobRun run;
     private final List<AgentSlot> places = new ArrayList<>();
@@ -44,9 +44,9 @@ final class RendezvousHost {
     private volatile Consumer<StopSignal> receiver = signal -> news.add(Optional.of(signal));
     private final SignalDeduplicator stops = new SignalDeduplicator(signal -> receiver.accept(signal));
 
-    RendezvousHost(JobSpec job, RendezvousSettings meeting, AgentRegistry arrivals, JobRun run) {
+    RendezvousHost(JobSpec job, RendezvousSettings settings, AgentRegistry arrivals, JobRun run) {
         this.job = job;
-        this.meeting = meeting;
+        this.settings = settings;
         this.arrivals = arrivals;
         this.run = run;
     }
@@ -54,7 +54,7 @@ final class RendezvousHost {
     /** Runs the job. Returns its exit code after all nodes have received the exit code. */
     int run(OutboundAgent own) throws IOException, InterruptedException {
         SignalHandlers.install(job.stop().signals(), stops::onLocalSignal);
-        for (int node = 0; node < meeting.mostNodes(); node++) {
+        for (int node = 0; node < settings.mostNodes(); node++) {
             AgentSlot place = isOwn(node)
                     ? arrivals.expect(OWN_NODE, where(node))
                     : arrivals.expectAnybody(name(node), where(node));
@@ -94,7 +94,7 @@ final class RendezvousHost {
     }
 
     private boolean isOwn(int node) {
-        return node == meeting.nodeRank().orElse(0);
+        return node == settings.nodeRank().orElse(0);
     }
 
     private static String name(int node) {
@@ -112,31 +112,31 @@ final class RendezvousHost {
 
     /** Waits for the nodes. Returns an exit code if too few nodes join. */
     private Optional<Integer> gather() throws IOException, InterruptedException {
-        long deadline = System.nanoTime() + meeting.joinTimeout().toNanos();
+        long deadline = System.nanoTime() + settings.joinTimeout().toNanos();
         long lastCall = Long.MAX_VALUE;
         while (true) {
             long now = System.nanoTime();
-            if (!isHere(places.get(meeting.nodeRank().orElse(0)))) {
+            if (!isHere(places.get(settings.nodeRank().orElse(0)))) {
                 deadline = now
-                        + meeting.joinTimeout()
+                        + settings.joinTimeout()
                                 .toNanos(); // the timeout of the other nodes begins when this node is ready
             }
             if (ownHasEnded) {
                 return Optional.of(ExitCode.LOST);
             }
             long come = come();
-            if (come == meeting.mostNodes()) {
+            if (come == settings.mostNodes()) {
                 return Optional.empty();
             }
-            if (come < meeting.leastNodes()) {
+            if (come < settings.leastNodes()) {
                 lastCall = Long.MAX_VALUE;
             } else if (lastCall == Long.MAX_VALUE) {
-                lastCall = now + meeting.lastCall().toNanos();
+                lastCall = now + settings.lastCall().toNanos();
             }
             if (now >= lastCall) {
                 return Optional.empty();
             }
-            if (come < meeting.leastNodes() && now - deadline >= 0) {
+            if (come < settings.leastNodes() && now - deadline >= 0) {
                 return Optional.of(missing(come));
             }
             long until = lastCall == Long.MAX_VALUE ? deadline : lastCall;
@@ -169,8 +169,8 @@ final class RendezvousHost {
                 .filter(node -> !isHere(places.get(node)))
                 .mapToObj(RendezvousHost::name)
                 .collect(Collectors.joining(", "));
-        run.say("only " + come + " of " + meeting.leastNodes() + " nodes have come to " + meeting.host() + ":"
-                + meeting.port() + " within " + meeting.joinTimeout().toSeconds() + " s; missing: node " + nodes
+        run.say("only " + come + " of " + settings.leastNodes() + " nodes have joined at " + settings.host() + ":"
+                + settings.port() + " within " + settings.joinTimeout().toSeconds() + " s; missing: node " + nodes
                 + ". Was the same command started there?");
         return ExitCode.LOST;
     }
@@ -181,7 +181,7 @@ final class RendezvousHost {
                 places.stream().filter(place -> !here.contains(place)).toList();
         boolean elastic = job.nodes().isElastic();
         if (!elastic) {
-            arrivals.shut("job '" + meeting.job() + "' runs already, with " + here.size() + " nodes");
+            arrivals.shut("job '" + settings.job() + "' runs already, with " + here.size() + " nodes");
         }
         return run.run(new JobRun.RunContext() {
             @Override

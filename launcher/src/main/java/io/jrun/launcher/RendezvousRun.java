@@ -35,14 +35,14 @@ import org.jspecify.annotations.Nullable;
  */
 final class RendezvousRun {
     private final JobSpec job;
-    private final RendezvousSettings meeting;
+    private final RendezvousSettings settings;
     private final Path home;
     private final JobRun hosted;
 
     /** @param hosted hosted runs the job if this jrun hosts the job */
-    RendezvousRun(JobSpec job, RendezvousSettings meeting, Path home, JobRun hosted) {
+    RendezvousRun(JobSpec job, RendezvousSettings settings, Path home, JobRun hosted) {
         this.job = job;
-        this.meeting = meeting;
+        this.settings = settings;
         this.home = home;
         this.hosted = hosted;
     }
@@ -56,18 +56,18 @@ final class RendezvousRun {
             return join(secret);
         }
         try (AgentRegistry open = arrivals.get()) {
-            if (!meeting.isNamed() && !loopback) { // with a loopback address all nodes are on this machine
+            if (!settings.isNamed() && !loopback) { // with a loopback address all nodes are on this machine
                 open.onePerMachine();
             }
-            LauncherAddress here = new LauncherAddress(meeting.host(), open.port()); // the name in the certificate
-            return new RendezvousHost(job, meeting, open, hosted)
+            LauncherAddress here = new LauncherAddress(settings.host(), open.port()); // the name in the certificate
+            return new RendezvousHost(job, settings, open, hosted)
                     .run(agent(here, RendezvousHost.OWN_NODE, secret, Optional.empty()));
         }
     }
 
     private boolean isLoopback() {
         try {
-            return InetAddress.getByName(meeting.host()).isLoopbackAddress();
+            return InetAddress.getByName(settings.host()).isLoopbackAddress();
         } catch (IOException e) {
             return false; // a name that this host does not know; dialling the name gives the error
         }
@@ -75,32 +75,32 @@ final class RendezvousRun {
 
     /** Returns the secret. With a loopback address no other machine needs the file, so jrun makes the file. */
     private AgentSecret secret(boolean loopback) {
-        Path file = meeting.secretFile();
+        Path file = settings.secretFile();
         if (!loopback && !Files.exists(file)) {
             throw new UsageException(
-                    "--secret-file: " + file + " is not there. The nodes of a job prove to each other that"
-                            + " they know it: make it once (umask 077; openssl rand -hex 32 > " + file
-                            + "), and have it on every node.");
+                    "--secret-file: " + file + " does not exist. The nodes of a job authenticate each other"
+                            + " with this file. Make the file once (umask 077; openssl rand -hex 32 > " + file
+                            + "), and copy the file to every node.");
         }
         return SecretFile.readOrCreate(file);
     }
 
     /** Listens for the nodes. Returns empty if another jrun hosts the job. */
     private Optional<AgentRegistry> listen(boolean loopback, AgentSecret secret) {
-        if (meeting.hosting() == Hosting.ELSEWHERE) {
+        if (settings.hosting() == Hosting.ELSEWHERE) {
             return Optional.empty();
         }
         InetSocketAddress address = loopback
-                ? new InetSocketAddress(meeting.host(), meeting.port())
-                : new InetSocketAddress(meeting.port());
+                ? new InetSocketAddress(settings.host(), settings.port())
+                : new InetSocketAddress(settings.port());
         try {
-            return Optional.of(AgentRegistry.listen(address, secret, Version.TEXT, meeting.job(), hosted::say));
+            return Optional.of(AgentRegistry.listen(address, secret, Version.TEXT, settings.job(), hosted::say));
         } catch (IOException e) {
-            if (meeting.hosting() == Hosting.WHOEVER_IS_FIRST) {
+            if (settings.hosting() == Hosting.WHOEVER_IS_FIRST) {
                 return Optional.empty();
             }
             throw new UsageException("--rdzv-endpoint: this node hosts the job, and cannot listen on port "
-                    + meeting.port() + ": " + e.getMessage() + ". Does another job meet there? Use another port.");
+                    + settings.port() + ": " + e.getMessage() + ". Does another job use this port? Use another port.");
         }
     }
 
@@ -109,11 +109,11 @@ final class RendezvousRun {
         return new OutboundAgent(
                 new OutboundAgent.Call(
                         List.of(address),
-                        meeting.job(),
+                        settings.job(),
                         node,
-                        meeting.localAddress(),
-                        meeting.workers().map(WorkerCount::text).orElse(""),
-                        meeting.joinTimeout()),
+                        settings.localAddress(),
+                        settings.workers().map(WorkerCount::text).orElse(""),
+                        settings.joinTimeout()),
                 secret,
                 AgentOptions.ofHome(home, Version.TEXT),
                 console);
@@ -123,9 +123,9 @@ final class RendezvousRun {
     private int join(AgentSecret secret) throws IOException, InterruptedException {
         LogMultiplexer console = hosted.console();
         String host = NodeProbe.hostHere();
-        LauncherAddress address = new LauncherAddress(meeting.host(), meeting.port());
+        LauncherAddress address = new LauncherAddress(settings.host(), settings.port());
         OutboundAgent agent =
-                agent(address, node(meeting.nodeRank()), secret, Optional.of(chunk -> show(console, host, chunk)));
+                agent(address, node(settings.nodeRank()), secret, Optional.of(chunk -> show(console, host, chunk)));
         AtomicReference<@Nullable StopSignal> stopped = new AtomicReference<>();
         SignalHandlers.install(job.stop().signals(), signal -> {
             if (signal.endsJob()) {
@@ -155,7 +155,7 @@ final class RendezvousRun {
             case End.Served(String _, OptionalInt code)
             when code.isPresent() ->
                 say(
-                        "the job has ended with exit code " + code.getAsInt() + "; " + meeting.host()
+                        "the job has ended with exit code " + code.getAsInt() + "; " + settings.host()
                                 + " has the report",
                         code.getAsInt());
             case End.Served(String why, OptionalInt _) ->
@@ -170,7 +170,7 @@ final class RendezvousRun {
             case End.NotReached(String why) ->
                 say(
                         "the jrun that hosts the job was not reached within "
-                                + meeting.joinTimeout().toSeconds() + " s: " + why,
+                                + settings.joinTimeout().toSeconds() + " s: " + why,
                         ExitCode.LOST);
         };
     }

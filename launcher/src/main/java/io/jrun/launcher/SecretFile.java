@@ -79,7 +79,7 @@ final class SecretFile {
                         block.start(),
                         text,
                         "a part of a certificate or key, but a file of 'jrun cert node' begins with " + PEM.strip()
-                                + ". Give that file as it was made");
+                                + ". Use that file unchanged");
             }
         }
         for (int i = 0; i < text.stripTrailing().length(); i++) {

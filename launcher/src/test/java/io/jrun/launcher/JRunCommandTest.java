@@ -109,8 +109,8 @@ class JRunCommandTest {
                 .anyMatch(line -> line.matches("   1  b +0  - +/bin/true"))
                 .noneMatch(line -> line.matches("   2  c .*"))
                 .contains(
-                        "goes on with 1 to 2 nodes: where one is missing, the ranks behind it move up",
-                        "stand by, for nodes that are lost: c");
+                        "continues with 1 to 2 nodes: if a node is missing, the ranks behind the gap move up",
+                        "standby hosts, for lost nodes: c");
     }
 
     @Test

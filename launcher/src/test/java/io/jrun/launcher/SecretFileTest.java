@@ -46,8 +46,8 @@ class SecretFileTest {
         String text = "0123456789abcdef0123456789abcdef\n";
         String pem = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
         String behind =
-                ": a part of a certificate or key, but a file of 'jrun cert node' begins with -----BEGIN. Give that"
-                        + " file as it was made.";
+                ": a part of a certificate or key, but a file of 'jrun cert node' begins with -----BEGIN. Use that"
+                        + " file unchanged.";
         String control =
                 ", so this is no secret in text. Give such a file, as 'jrun agent' makes it where none exists.";
         return Stream.of(

@@ -17,7 +17,7 @@ public final class Acceptor {
 
     private final ServerSocketChannel channel;
     private final Consumer<String> say;
-    private boolean told;
+    private boolean reported;
 
     /** @param say say receives one message with the reason of a failure */
     public Acceptor(ServerSocketChannel channel, Consumer<String> say) {
@@ -39,8 +39,8 @@ public final class Acceptor {
     }
 
     private void pauseAfter(IOException problem) {
-        if (!told) {
-            told = true;
+        if (!reported) {
+            reported = true;
             say.accept(String.valueOf(problem.getMessage()));
         }
         try {

@@ -106,7 +106,7 @@ final class FileCache {
             Files.createLink(target, part);
             Files.move(part, file(sha256), StandardCopyOption.ATOMIC_MOVE);
         } catch (FileAlreadyExistsException e) {
-            throw new IOException(e.getMessage() + " is there already", e);
+            throw new IOException(e.getMessage() + " exists already", e);
         } finally {
             Files.deleteIfExists(part);
         }

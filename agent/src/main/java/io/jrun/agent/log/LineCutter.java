@@ -67,7 +67,7 @@ final class LineCutter implements AutoCloseable {
         ByteBuffer buffer = ByteBuffer.allocate(length);
         while (buffer.hasRemaining()) {
             if (channel.read(buffer, from + buffer.position()) < 0) {
-                throw new IOException(file.path() + " has been shortened by somebody: byte "
+                throw new IOException(file.path() + " was shortened by another process: byte "
                         + (from + buffer.position()) + " of " + file.size() + " is gone");
             }
         }

@@ -66,7 +66,7 @@ public final class LogPump {
             } catch (IOException e) {
                 writable = false;
                 notice.accept("output is lost from here on: " + file.path() + " cannot be written (" + e.getMessage()
-                        + "); the worker goes on");
+                        + "); the worker continues");
             }
         }
         if (writable) {

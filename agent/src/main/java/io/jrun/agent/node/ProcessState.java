@@ -28,7 +28,7 @@ public final class ProcessState {
 
     private static String words(Path folder, long pid, char state, String tracer) {
         return switch (state) {
-            case 'T' -> "is stopped (state T, as by SIGSTOP or Ctrl-Z). To go on: kill -CONT " + pid;
+            case 'T' -> "is stopped (state T, as by SIGSTOP or Ctrl-Z). To continue the process: kill -CONT " + pid;
             case 't' -> "is held by a debugger" + (tracer.equals(NOT_TRACED) ? "" : ", process " + tracer);
             case 'D' ->
                 "hangs in the kernel" + wchan(folder)

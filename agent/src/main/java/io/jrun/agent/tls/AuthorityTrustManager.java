@@ -38,7 +38,7 @@ final class AuthorityTrustManager extends X509ExtendedTrustManager {
         void run() throws CertificateException;
     }
 
-    private static void told(Check check) throws UnknownPeerException {
+    private static void check(Check check) throws UnknownPeerException {
         try {
             check.run();
         } catch (CertificateException e) {
@@ -48,36 +48,36 @@ final class AuthorityTrustManager extends X509ExtendedTrustManager {
 
     @Override
     public void checkClientTrusted(X509Certificate[] chain, String authType) throws UnknownPeerException {
-        told(() -> checks.checkClientTrusted(chain, authType));
+        check(() -> checks.checkClientTrusted(chain, authType));
     }
 
     @Override
     public void checkClientTrusted(X509Certificate[] chain, String authType, Socket socket)
             throws UnknownPeerException {
-        told(() -> checks.checkClientTrusted(chain, authType, socket));
+        check(() -> checks.checkClientTrusted(chain, authType, socket));
     }
 
     @Override
     public void checkClientTrusted(X509Certificate[] chain, String authType, SSLEngine engine)
             throws UnknownPeerException {
-        told(() -> checks.checkClientTrusted(chain, authType, engine));
+        check(() -> checks.checkClientTrusted(chain, authType, engine));
     }
 
     @Override
     public void checkServerTrusted(X509Certificate[] chain, String authType) throws UnknownPeerException {
-        told(() -> checks.checkServerTrusted(chain, authType));
+        check(() -> checks.checkServerTrusted(chain, authType));
     }
 
     @Override
     public void checkServerTrusted(X509Certificate[] chain, String authType, Socket socket)
             throws UnknownPeerException {
-        told(() -> checks.checkServerTrusted(chain, authType, socket));
+        check(() -> checks.checkServerTrusted(chain, authType, socket));
     }
 
     @Override
     public void checkServerTrusted(X509Certificate[] chain, String authType, SSLEngine engine)
             throws UnknownPeerException {
-        told(() -> checks.checkServerTrusted(chain, authType, engine));
+        check(() -> checks.checkServerTrusted(chain, authType, engine));
     }
 
     @Override

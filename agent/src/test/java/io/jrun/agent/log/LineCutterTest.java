@@ -93,7 +93,7 @@ class LineCutterTest {
     void fileShortenedBySomebodyIsAnError() throws IOException {
         write("text\n");
         Files.write(file.path(), new byte[0]);
-        assertThatThrownBy(cutter::next).hasMessageContaining("has been shortened by somebody");
+        assertThatThrownBy(cutter::next).hasMessageContaining("was shortened by another process");
     }
 
     private void write(String text) throws IOException {

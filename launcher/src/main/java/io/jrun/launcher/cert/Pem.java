@@ -74,7 +74,7 @@ final class Pem {
                 channel.write(bytes);
             }
         } catch (FileAlreadyExistsException e) {
-            throw new IOException(file + " is there already; remove it, or choose another --dir or name", e);
+            throw new IOException(file + " exists already; remove it, or choose another --dir or name", e);
         }
     }
 }

@@ -54,23 +54,23 @@ final class HostAssessment {
         if (status.getCode() == Status.Code.UNIMPLEMENTED) {
             return "is of an older version than this jrun, " + version + "; update it";
         }
-        Optional<UnknownPeerException> stranger = ErrorCauses.find(status, UnknownPeerException.class);
-        if (stranger.isPresent()) {
-            return "is running, but refuses this jrun: " + stranger.get().getMessage();
+        Optional<UnknownPeerException> unknownPeer = ErrorCauses.find(status, UnknownPeerException.class);
+        if (unknownPeer.isPresent()) {
+            return "is running, but refuses this jrun: " + unknownPeer.get().getMessage();
         }
         String words = ErrorCauses.first(status);
         if (status.getCode() == Status.Code.FAILED_PRECONDITION || status.getCode() == Status.Code.UNAUTHENTICATED) {
             return "is running, but refuses: " + words;
         }
         if (ErrorCauses.find(status, UnknownHostException.class).isPresent()) {
-            return words + "; is its name right?";
+            return words + "; check the name";
         }
         if (port.isEmpty()) {
             return "cannot be started there: " + words;
         }
         if (ErrorCauses.find(status, SSLException.class).isPresent()) {
-            return "somebody listens at port " + port.getAsInt() + ", but TLS with it fails: " + words
-                    + "; is it an agent, and does its --secret-file admit this jrun's?";
+            return "a program listens at port " + port.getAsInt() + ", but TLS with it fails: " + words
+                    + "; is it an agent, and does its --secret-file accept this jrun?";
         }
         return words + "; is 'jrun agent --listen 0.0.0.0' running there, and port " + port.getAsInt() + " open?";
     }

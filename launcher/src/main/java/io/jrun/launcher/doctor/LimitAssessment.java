@@ -90,7 +90,7 @@ final class LimitAssessment {
                 limit.getSoft().equals("0")
                         ? CheckResult.absent(
                                 "core files",
-                                "none are written; of a crash in native code hs_err_pid*.log tells (for a core file: ulimit -c unlimited)")
+                                "none are written; hs_err_pid*.log describes a crash in native code (for a core file: ulimit -c unlimited)")
                         : CheckResult.ok("core files", limit.getSoft().equals(UNLIMITED) ? UNLIMITED : bytes(limit)),
                 limit);
     }

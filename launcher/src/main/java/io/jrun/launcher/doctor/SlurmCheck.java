@@ -32,7 +32,7 @@ final class SlurmCheck implements Check {
                 CommandResult.of(List.of("sinfo", "--noheader", "--Node", "--format=%N %t"), LIMIT_SECONDS);
         if (!nodes.isWell()) {
             String words = version + " is here, but its controller does not answer: " + nodes.lastLine()
-                    + "; does 'scontrol ping' say that it is up?";
+                    + "; check the controller with 'scontrol ping'";
             return List.of((job.isEmpty() ? CheckResult.absent("slurm", words) : CheckResult.problem("slurm", words))
                     .with("version", version));
         }

@@ -101,8 +101,8 @@ public final class JobCommands {
                             + " 'jrun logs -f " + job.name() + "' shows what its workers write.");
         }
         if (!job.record().isOver()) {
-            say.accept("attached to " + job.name() + "; Ctrl-C leaves it alone, 'jrun cancel " + job.name()
-                    + "' stops it");
+            say.accept("attached to " + job.name() + "; Ctrl-C ends only this command, 'jrun cancel " + job.name()
+                    + "' stops the job");
         }
         FileTail console = new FileTail(job.logs().resolve(RecordSchema.CONSOLE));
         JobRecordReader reader = new JobRecordReader(job.logs());
@@ -137,7 +137,7 @@ public final class JobCommands {
         JobRecord record = reader.read();
         while (!record.isOver()) {
             if (System.nanoTime() - deadline >= 0) {
-                throw new UsageException("cancel: " + job.name() + " was told to stop and has not done so within "
+                throw new UsageException("cancel: " + job.name() + " has not stopped within "
                         + timeoutMillis / 1000 + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
             }
             TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);

@@ -9,7 +9,7 @@ import java.util.List;
 
 /** {@code jrun describe}: all known facts of a job, for users. Stateless. */
 final class JobDescription {
-    static final String LOST = "its launcher is gone and has left no word: killed, or the machine went down";
+    static final String LOST = "its launcher has ended without a record of the end: killed, or the machine went down";
 
     private JobDescription() {}
 

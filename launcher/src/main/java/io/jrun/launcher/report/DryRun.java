@@ -37,11 +37,11 @@ public final class DryRun {
     public static List<String> nodes(NodePolicy policy, List<String> standingBy) {
         List<String> lines = new ArrayList<>();
         if (policy.min() < policy.max()) {
-            lines.add("goes on with " + policy.min() + " to " + policy.max()
-                    + " nodes: where one is missing, the ranks behind it move up");
+            lines.add("continues with " + policy.min() + " to " + policy.max()
+                    + " nodes: if a node is missing, the ranks behind the gap move up");
         }
         if (!standingBy.isEmpty()) {
-            lines.add("stand by, for nodes that are lost: " + String.join(", ", standingBy));
+            lines.add("standby hosts, for lost nodes: " + String.join(", ", standingBy));
         }
         return lines;
     }

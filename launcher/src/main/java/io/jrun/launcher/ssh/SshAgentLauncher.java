@@ -96,7 +96,7 @@ public final class SshAgentLauncher implements AgentLauncher {
             default ->
                 words.isEmpty()
                         ? "its agent ended with exit code " + ended.exitCode()
-                                + " and no word, before it had reached jrun"
+                                + " and no output, before it had connected to jrun"
                         : words;
         };
     }
@@ -117,8 +117,8 @@ public final class SshAgentLauncher implements AgentLauncher {
             return "run 'ssh " + host + "' once by hand to see and accept its key";
         }
         if (words.contains("Could not resolve")) {
-            return "is its name right?";
+            return "check the name";
         }
-        return "is the host up, and sshd on it?";
+        return "check that the host is up and runs sshd";
     }
 }

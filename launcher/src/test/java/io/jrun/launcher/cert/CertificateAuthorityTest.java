@@ -72,7 +72,7 @@ class CertificateAuthorityTest {
     void nothingIsReplacedAndNothingIsMadeWithoutAnAuthority() throws Exception {
         assertThatThrownBy(() -> CertificateAuthority.init(ca))
                 .isInstanceOf(UncheckedIOException.class)
-                .hasMessageContaining("is there already");
+                .hasMessageContaining("exists already");
         String elsewhere = folder.resolve("elsewhere").toString();
         assertThatThrownBy(() -> CertificateAuthority.node(elsewhere, List.of("a"), 1))
                 .hasMessageContaining("there is no authority in " + elsewhere + "; make one: jrun cert init");

@@ -81,7 +81,7 @@ class HostAssessmentTest {
                 .containsExactly("h1 tools: setpriv is too old; install util-linux 2.33");
         assertThat(findings.unreachable("h9", Status.UNAVAILABLE.withCause(new UnknownHostException("h9: unknown")))
                         .text())
-                .isEqualTo("h9: unknown; is its name right?");
+                .isEqualTo("h9: unknown; check the name");
         Status refused = Status.UNAVAILABLE
                 .withDescription("io exception")
                 .withCause(new ConnectException("Connection refused"));
@@ -106,7 +106,7 @@ class HostAssessmentTest {
         Status noTls = Status.UNAVAILABLE.withCause(new SSLException("not an SSL/TLS record"));
         assertThat(findings.unreachable("h1", noTls).text())
                 .startsWith(
-                        "somebody listens at port 29600, but TLS with it fails: not an SSL/TLS record; is it an agent");
+                        "a program listens at port 29600, but TLS with it fails: not an SSL/TLS record; is it an agent");
         assertThat(new HostAssessment("1.0", OptionalInt.empty())
                         .unreachable("h1", Status.UNAVAILABLE.withDescription("ssh: Permission denied"))
                         .text())

@@ -27,7 +27,7 @@ class CertIT extends RealJobs {
                 .isEqualTo("rw-------");
         Result twice = jrun.run("cert", "node", "alice", "--dir=ca");
         assertThat(twice.exitCode()).isEqualTo(2);
-        assertThat(twice.err()).hasLineCount(1).contains(alice + " is there already");
+        assertThat(twice.err()).hasLineCount(1).contains(alice + " exists already");
 
         try (StandingAgent agent = StandingAgent.startWith(jrun, folder.resolve("ca/127.0.0.1.pem"))) {
             Result served = jrun.run(StandingAgent.join(agent.optionsWithSecret(alice), "echo", "served"));

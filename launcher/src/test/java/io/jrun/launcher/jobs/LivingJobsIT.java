@@ -215,6 +215,6 @@ class LivingJobsIT extends RealJobs {
         job.awaitNothingLeft();
         assertThat(ask("ps").out()).doesNotContain(job.runId());
         assertThat(ask("ps", "-a").out()).containsPattern(job.runId() + " +lost ");
-        assertThat(ask("describe", job.runId()).out()).contains("its launcher is gone");
+        assertThat(ask("describe", job.runId()).out()).contains("its launcher has ended");
     }
 }

@@ -34,8 +34,8 @@ class SshAgentLauncherTest {
             255 | root@h1: Permission denied (publickey).           | 'ssh h1 true' must work without a question
             255 | Host key verification failed.                     | run 'ssh h1' once by hand
             255 | Host key for h1 has changed and you are strict.  | 'ssh-keygen -R h1' forgets the old key
-            255 | ssh: Could not resolve hostname h1: not known      | is its name right?
-            255 | ssh: connect to host h1 port 22: No route to host | is the host up, and sshd on it?
+            255 | ssh: Could not resolve hostname h1: not known      | check the name
+            255 | ssh: connect to host h1 port 22: No route to host | check that the host is up and runs sshd
             127 | /opt/jrun is no program there                     | or give its path as --remote-jrun
             2   | jrun: no JDK 25 or newer found                    | no JDK 25 or newer found
             """)
