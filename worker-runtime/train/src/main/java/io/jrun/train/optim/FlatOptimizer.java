@@ -74,8 +74,16 @@ public final class FlatOptimizer implements AutoCloseable {
         this.schedule = schedule;
         this.parameters.entrySet().forEach(parameter -> {
             ParameterGroup.of(this.groups, parameter);
-            TensorMemory.address(parameter.getValue());
+            requireCpu(parameter.getKey(), parameter.getValue());
         });
+    }
+
+    private static void requireCpu(String name, Tensor parameter) {
+        if (!parameter.is_cpu()) {
+            throw new IllegalArgumentException("parameter '" + name + "' is on the device "
+                    + TensorMemory.device(parameter) + ", but flat optimizers work in host memory. Use an optimizer of"
+                    + " libtorch, or move the module to the CPU.");
+        }
     }
 
     /** The learning rate of the next step. */

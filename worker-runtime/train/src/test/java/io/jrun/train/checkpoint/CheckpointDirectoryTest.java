@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.train.JavaProcess;
 import io.jrun.train.Libtorch;
+import io.jrun.train.MixedNet;
 import io.jrun.train.TinyGpt;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -87,6 +88,31 @@ class CheckpointDirectoryTest {
         train(second, secondOptimizer, 5, 10);
 
         assertThat(bits(second)).isEqualTo(bits(whole));
+    }
+
+    @Test
+    void parametersOfFourTypesAndTheirOptimizerStateComeBackBitForBit() {
+        MixedNet whole = new MixedNet(1);
+        Optimizer wholeOptimizer = Kind.SGD_MOMENTUM.optimizer(whole);
+        train(whole, wholeOptimizer, 0, 3);
+        CheckpointDirectory.of(folder).save(3, whole, wholeOptimizer, Map.of());
+        MixedNet second = new MixedNet(2);
+        Optimizer secondOptimizer = Kind.SGD_MOMENTUM.optimizer(second);
+        CheckpointDirectory.of(folder).load(3, second, secondOptimizer);
+        assertThat(bits(second)).isEqualTo(bits(whole));
+        train(whole, wholeOptimizer, 3, 5);
+        train(second, secondOptimizer, 3, 5);
+        assertThat(bits(second)).isEqualTo(bits(whole));
+    }
+
+    private static void train(MixedNet model, Optimizer optimizer, int from, int to) {
+        for (int step = from; step < to; step++) {
+            try (PointerScope _ = new PointerScope()) {
+                optimizer.zero_grad();
+                model.loss(step, true).backward();
+                optimizer.step();
+            }
+        }
     }
 
     @Test
