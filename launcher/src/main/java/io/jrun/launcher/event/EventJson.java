@@ -121,7 +121,7 @@ public final class EventJson {
         json.put("restarts", ended.restarts());
         json.put("seconds", rounded(ended.seconds()));
         ended.cause().ifPresent(cause -> json.put("cause", of(cause)));
-        json.put("toldSeconds", ended.toldSeconds());
+        json.put("failureBroadcastSeconds", ended.failureBroadcastSeconds());
         json.put("report", ended.report());
     }
 

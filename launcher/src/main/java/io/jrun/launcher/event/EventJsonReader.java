@@ -151,7 +151,7 @@ public final class EventJsonReader {
                 fields.integer("restarts"),
                 fields.real("seconds"),
                 fields.has("cause") ? Optional.of(failure(fields.object("cause"))) : Optional.empty(),
-                fields.reals("toldSeconds"),
+                fields.reals("failureBroadcastSeconds"),
                 fields.texts("report"));
     }
 }

@@ -176,7 +176,7 @@ public sealed interface JobEvent {
      * @param exitCode of jrun
      * @param restarts how often the workers were started again after a failure
      * @param cause why the job stopped early; empty if all workers succeeded
-     * @param toldSeconds when each host confirmed that it knew of the failure, in seconds from the failure
+     * @param failureBroadcastSeconds when each host confirmed that it knew of the failure, in seconds from the failure
      * @param report what jrun says of the failure, in lines
      */
     record JobEnded(
@@ -184,11 +184,11 @@ public sealed interface JobEvent {
             int restarts,
             double seconds,
             Optional<JobFailure> cause,
-            Map<String, Double> toldSeconds,
+            Map<String, Double> failureBroadcastSeconds,
             List<String> report)
             implements JobEvent {
         public JobEnded {
-            toldSeconds = Collections.unmodifiableMap(new LinkedHashMap<>(toldSeconds));
+            failureBroadcastSeconds = Collections.unmodifiableMap(new LinkedHashMap<>(failureBroadcastSeconds));
             report = List.copyOf(report);
         }
     }

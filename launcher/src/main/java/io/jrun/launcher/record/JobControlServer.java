@@ -27,7 +27,7 @@ import java.util.stream.Collectors;
  */
 public final class JobControlServer implements AutoCloseable {
     /** An agent waits one second for a worker; the rest is for a busy machine. */
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(10);
 
     private final ServerSocketChannel channel;
     private final Path socket;
@@ -49,12 +49,12 @@ public final class JobControlServer implements AutoCloseable {
     }
 
     /**
-     * Opens the desk of the job whose log folder this is. Where its file system takes no socket nobody will come, and the job
-     * does without.
+     * Opens the control socket of the job with this log folder. On a file system without sockets the job runs without a
+     * control socket.
      *
-     * @param stop stops the job as a signal does, the second time at once; called from any thread
-     * @param ask asks the job's workers; called from any thread
-     * @param say told once if callers cannot be heard
+     * @param stop stops the job as a signal does. The second call stops the job at once. Called from any thread
+     * @param ask requests the locations of the job's workers. Called from any thread
+     * @param say receives one message if callers cannot connect
      */
     public static JobControlServer open(Path folder, Runnable stop, Consumer<LocationQuery> ask, Consumer<String> say)
             throws IOException {
@@ -67,7 +67,7 @@ public final class JobControlServer implements AutoCloseable {
         try (UnixSocketPath path = UnixSocketPath.of(folder)) {
             Files.deleteIfExists(jobControlServer.socket); // of a job that was killed
             jobControlServer.channel.bind(path.address());
-            Thread.ofPlatform().daemon().name("jrun-desk").start(jobControlServer::accept);
+            Thread.ofPlatform().daemon().name("jrun-control").start(jobControlServer::accept);
         } catch (IOException e) {
             jobControlServer.close();
         }
@@ -80,7 +80,7 @@ public final class JobControlServer implements AutoCloseable {
                         problem -> say.accept(
                                 "'jrun cancel' and 'jrun stack' cannot reach this job at the moment: " + problem))
                 .run(caller ->
-                        Thread.ofPlatform().daemon().name("jrun-desk-call").start(() -> serve(caller)));
+                        Thread.ofPlatform().daemon().name("jrun-control-call").start(() -> serve(caller)));
     }
 
     private void serve(SocketChannel caller) {
@@ -119,7 +119,7 @@ public final class JobControlServer implements AutoCloseable {
         Set<Integer> chosen = ranks.stream().map(Integer::valueOf).collect(Collectors.toSet());
         LocationQuery inquiry = new LocationQuery(chosen.isEmpty() ? Optional.empty() : Optional.of(chosen));
         ask.accept(inquiry);
-        return inquiry.await(PATIENCE).stream().map(JobControlServer::words).toList();
+        return inquiry.await(ANSWER_TIMEOUT).stream().map(JobControlServer::words).toList();
     }
 
     private static String words(LocationQuery.Answer answer) {

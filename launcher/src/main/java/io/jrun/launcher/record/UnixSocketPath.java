@@ -8,11 +8,11 @@ import java.nio.file.Path;
 import java.util.UUID;
 
 /**
- * The address of a socket in a folder, also where the folder's name is longer than the kernel takes in an address: then it
- * leads through a short link, which is needed only until the socket is bound or connected.
+ * The address of the control socket in a folder. If the path is longer than the kernel allows, the address leads
+ * through a short link, which is needed only until the socket is bound or connected.
  */
 final class UnixSocketPath implements AutoCloseable {
-    static final String NAME = "desk";
+    static final String NAME = "control.sock";
 
     /** sun_path holds 108 bytes with the closing zero. */
     private static final int MAX_BYTES = 107;
@@ -32,7 +32,7 @@ final class UnixSocketPath implements AutoCloseable {
         if (path.toString().getBytes(StandardCharsets.UTF_8).length <= MAX_BYTES) {
             return new UnixSocketPath(path, path);
         }
-        Path link = SHORT_TEMP.resolve("jrun-desk-" + ProcessHandle.current().pid() + "-" + UUID.randomUUID());
+        Path link = SHORT_TEMP.resolve("jrun-control-" + ProcessHandle.current().pid() + "-" + UUID.randomUUID());
         Files.createSymbolicLink(link, folder); // fails if somebody was there before
         return new UnixSocketPath(link.resolve(NAME), link);
     }

@@ -1,6 +1,6 @@
 /**
- * What is known of a job besides its logs: a record on disk, kept by its launcher and readable after the end, and a desk at
- * which other commands reach the launcher while it runs. Entry classes: {@code JobRecorder}, {@link
+ * The record of a job on disk, which its launcher writes and which stays after the end, and the control socket on which
+ * other commands reach the launcher while the job runs. Entry classes: {@code JobRecorder}, {@link
  * io.jrun.launcher.record.JobIndex} and {@code JobControlServer}.
  */
 @NullMarked

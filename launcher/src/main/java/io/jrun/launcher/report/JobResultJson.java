@@ -62,8 +62,8 @@ public final class JobResultJson implements JobEventListener {
         json.put("seconds", EventJson.rounded(ended.seconds()));
         json.put("logDir", logs.toString());
         ended.cause().ifPresent(cause -> json.put("cause", EventJson.of(cause)));
-        if (ended.cause().isPresent() && !ended.toldSeconds().isEmpty()) {
-            json.put("toldSeconds", ended.toldSeconds());
+        if (ended.cause().isPresent() && !ended.failureBroadcastSeconds().isEmpty()) {
+            json.put("failureBroadcastSeconds", ended.failureBroadcastSeconds());
         }
         json.put("workers", workers.stream().map(EventJson::of).toList());
         json.put("stragglers", EventJson.of(stragglers));

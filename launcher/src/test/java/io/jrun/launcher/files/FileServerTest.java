@@ -34,7 +34,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Agents at a desk, each over a connection of the loopback interface. */
+/** Agents request files of a job, each over a connection of the loopback interface. */
 class FileServerTest {
     private static final int PIECE_BYTES = 1 << 18;
     private static final JobClaim CLAIM = JobClaim.newBuilder().setRunId("run").build();
@@ -118,7 +118,7 @@ class FileServerTest {
     }
 
     @Test
-    void deskAnswersWithPiecesAndHashesOfTheJobsFilesAlone() throws Exception {
+    void serverAnswersWithPiecesAndHashesOfTheJobsFilesAlone() throws Exception {
         Files.writeString(folder.resolve("words"), "0123456789");
         Asking agent = connect(fileServer(new SendSlots(1)));
         assertThat(agent.read().getJob()).isEqualTo(CLAIM);

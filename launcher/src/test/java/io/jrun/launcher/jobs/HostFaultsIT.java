@@ -203,7 +203,7 @@ class HostFaultsIT extends RealJobs {
         if (fault.takesTheAgent()) {
             expected.remove(victim);
         }
-        JsonNode told = new JsonMapper().readTree(result.out()).path("toldSeconds");
+        JsonNode told = new JsonMapper().readTree(result.out()).path("failureBroadcastSeconds");
         for (String host : expected) {
             assertThat(told.path(host).isNumber()).as(result.out()).isTrue();
             long millis = Math.round(told.path(host).asDouble() * 1000);

@@ -32,19 +32,19 @@ class JobControlServerTest {
                         .asString()
                         .contains("dance");
             }
-            assertThat(place.resolve("desk")).doesNotExist();
+            assertThat(place.resolve("control.sock")).doesNotExist();
             assertThatThrownBy(() -> JobControlRequest.say(place, "cancel")).isInstanceOf(IOException.class);
         }
         try (var left = Files.list(Path.of("/tmp"))) {
             assertThat(left.map(file -> file.getFileName().toString()))
                     .noneMatch(name -> name.startsWith(
-                            "jrun-desk-" + ProcessHandle.current().pid() + "-"));
+                            "jrun-control-" + ProcessHandle.current().pid() + "-"));
         }
     }
 
     @Test
     void theDeskOfAKilledLauncherIsReplaced() throws IOException {
-        Files.createFile(folder.resolve("desk"));
+        Files.createFile(folder.resolve("control.sock"));
         try (JobControlServer _ = JobControlServer.open(folder, stops::incrementAndGet, _ -> {}, _ -> {})) {
             JobControlRequest.say(folder, "cancel");
             assertThat(stops).hasValue(1);
