@@ -1,6 +1,6 @@
 package io.jrun.launcher;
 
-import io.jrun.launcher.cli.FlightRequest;
+import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.flight.DumpException;
 import io.jrun.launcher.flight.DumpFolder;
@@ -14,22 +14,22 @@ import java.util.Optional;
 final class FlightRecorderCommand {
     private FlightRecorderCommand() {}
 
-    /** Returns the report. */
-    static String run(FlightRequest request, Optional<JobIndex> index) {
+    /** Returns the report on {@code job}: a folder, or the run id of a job. */
+    static String run(String job, CommandContext commandContext, boolean json, Optional<JobIndex> index) {
         try {
-            FlightReport report = new FlightReport(DumpFolder.read(folder(request, index)));
-            return request.json() ? report.json() : String.join("\n", report.lines());
+            FlightReport report = new FlightReport(DumpFolder.read(folder(job, commandContext.resolve(job), index)));
+            return json ? report.json() : String.join("\n", report.lines());
         } catch (DumpException e) {
             throw new UsageException("flight-recorder: " + e.getMessage());
         }
     }
 
     /** Returns the folder to read. An existing folder has precedence over a job of the same name. */
-    private static Path folder(FlightRequest request, Optional<JobIndex> index) {
-        return Files.exists(request.directory())
-                ? request.directory()
-                : index.flatMap(jobs -> jobs.logs(request.job()))
-                        .orElseThrow(() -> new UsageException("flight-recorder: " + request.job()
+    private static Path folder(String job, Path folder, Optional<JobIndex> index) {
+        return Files.exists(folder)
+                ? folder
+                : index.flatMap(jobs -> jobs.logs(job))
+                        .orElseThrow(() -> new UsageException("flight-recorder: " + job
                                 + " is neither a folder nor the run id of a job; 'jrun ps -a' shows all jobs."));
     }
 }

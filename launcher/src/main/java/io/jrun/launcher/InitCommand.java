@@ -1,6 +1,5 @@
 package io.jrun.launcher;
 
-import io.jrun.launcher.cli.InitRequest;
 import io.jrun.launcher.cli.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -23,8 +22,7 @@ final class InitCommand {
      *
      * @throws UsageException with one line for the user, if the folder is in use or cannot be written
      */
-    static String run(InitRequest request, Path home) throws IOException {
-        Path folder = request.folder();
+    static String run(Path folder, Path home) throws IOException {
         requireEmpty(folder);
         String name = artifactName(folder);
         String pom = template("pom.xml")

@@ -3,15 +3,14 @@ package io.jrun.launcher;
 import io.jrun.launcher.cli.AgentRequest;
 import io.jrun.launcher.cli.CertRequest;
 import io.jrun.launcher.cli.CommandContext;
+import io.jrun.launcher.cli.CommandOption;
 import io.jrun.launcher.cli.DoctorRequest;
-import io.jrun.launcher.cli.FlightRequest;
 import io.jrun.launcher.cli.HelpText;
-import io.jrun.launcher.cli.InitRequest;
 import io.jrun.launcher.cli.JobRequest;
 import io.jrun.launcher.cli.JobsRequest;
+import io.jrun.launcher.cli.ParsedCommand;
 import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.SubmitRequest;
-import io.jrun.launcher.cli.TypedCommand;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
@@ -30,7 +29,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.Stream;
 
 /** The {@code jrun} command. scripts/jrun starts this class with the properties below. */
 public final class JRunCommand {
@@ -94,89 +92,68 @@ public final class JRunCommand {
     }
 
     private int dispatch(List<String> args) throws IOException, InterruptedException {
-        Optional<SubCommand> subCommand = args.isEmpty() ? Optional.empty() : SubCommand.of(args.getFirst());
-        if (subCommand.isEmpty()) {
-            JobRequest request = JobRequest.parse(args, commandContext);
-            return request instanceof JobRequest.Detach(JobSpec job) && !DetachedLaunch.isDetachedLauncher()
-                    ? DetachedLaunch.start(job, args.size(), terminal)
-                    : run(request, args);
+        ParsedCommand line = ParsedCommand.of(args);
+        if (line.command().isPresent()) {
+            SubCommand command = line.command().get();
+            return line.has(CommandOption.HELP) ? print(help(command, line.words())) : dispatch(command, line);
         }
-        List<String> rest = args.subList(1, args.size());
-        return asksForHelp(subCommand.get(), rest)
-                ? print(help(subCommand.get(), rest))
-                : dispatch(subCommand.get(), rest);
+        if (line.has(CommandOption.BRIEF_HELP) || line.has(CommandOption.WHOLE_HELP)) {
+            return print(line.has(CommandOption.WHOLE_HELP) ? HelpText.full() : HelpText.brief());
+        }
+        if (line.has(CommandOption.VERSION)) {
+            return print(versionText());
+        }
+        JobRequest request = JobRequest.of(line, commandContext);
+        return request instanceof JobRequest.Detach(JobSpec job) && !DetachedLaunch.isDetachedLauncher()
+                ? DetachedLaunch.start(job, args.size(), terminal)
+                : run(request, line);
     }
 
-    private int dispatch(SubCommand command, List<String> args) throws IOException, InterruptedException {
+    private int dispatch(SubCommand command, ParsedCommand line) throws IOException, InterruptedException {
+        Path home = commandContext.home();
         return switch (command) {
-            case HELP -> help(args);
-            case VERSION -> {
-                refuseWords(command, args);
-                yield print(versionText());
-            }
-            case COMPLETION -> {
-                refuseWords(command, args);
-                yield print(HelpText.completion(BenchProgram.words(commandContext.home())));
-            }
-            case INIT -> print(InitCommand.run(InitRequest.parse(args, commandContext), commandContext.home()));
+            case HELP -> help(line.words());
+            case VERSION -> print(versionText());
+            case COMPLETION -> print(HelpText.completion(BenchProgram.words(home)));
+            case INIT -> print(InitCommand.run(commandContext.resolve(line.word("")), home));
             case FLIGHT_RECORDER ->
-                print(FlightRecorderCommand.run(FlightRequest.parse(args, commandContext), index()));
+                print(FlightRecorderCommand.run(line.word(""), commandContext, line.has(CommandOption.JSON), index()));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
-                new JobCommands(commandContext, terminal.out(), terminal::say).run(JobsRequest.parse(command, args));
-            case CERT -> print(CertCommand.run(CertRequest.parse(args, commandContext), commandContext.home()));
-            case DOCTOR ->
-                DoctorCommand.run(DoctorRequest.parse(args, commandContext), commandContext.home(), terminal);
+                new JobCommands(commandContext, terminal.out(), terminal::say).run(JobsRequest.of(command, line));
+            case CERT -> print(CertCommand.run(CertRequest.of(line, commandContext), home));
+            case DOCTOR -> DoctorCommand.run(DoctorRequest.of(line, commandContext), home, terminal);
             case BENCH ->
-                args.contains("-V") || args.contains("--version")
+                line.has(CommandOption.VERSION)
                         ? print(versionText())
-                        : bench(JobRequest.parseBench(args, commandContext), args);
-            case SUBMIT -> SubmitCommand.run(SubmitRequest.parse(args, commandContext), terminal);
-            case AGENT -> AgentCommand.run(AgentRequest.parse(args, commandContext), commandContext.home(), terminal);
+                        : bench(JobRequest.ofBench(line, commandContext), line);
+            case SUBMIT -> SubmitCommand.run(SubmitRequest.of(line, commandContext), terminal);
+            case AGENT -> AgentCommand.run(AgentRequest.of(line, commandContext), home, terminal);
         };
     }
 
-    /** Whether {@code args} of {@code command} have its help option. Of a job to submit, words after PROGRAM are its own. */
-    private static boolean asksForHelp(SubCommand command, List<String> args) {
-        return command == SubCommand.SUBMIT
-                ? SubmitRequest.asksForHelp(args)
-                : args.contains("-h") || args.contains("--help");
-    }
-
-    private String help(SubCommand command, List<String> args) throws IOException {
-        return switch (command) {
-            case HELP, VERSION, COMPLETION -> HelpText.ofWordlessCommand(command);
-            case INIT -> InitRequest.help();
-            case FLIGHT_RECORDER -> FlightRequest.help();
-            case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK -> JobsRequest.help(command);
-            case CERT -> CertRequest.help();
-            case DOCTOR -> DoctorRequest.help();
-            case BENCH -> BenchProgram.help(args, commandContext.home());
-            case SUBMIT -> SubmitRequest.help();
-            case AGENT -> AgentRequest.help();
-        };
+    private String help(SubCommand command, List<String> words) throws IOException {
+        return command == SubCommand.BENCH ? BenchProgram.help(words, commandContext.home()) : HelpText.of(command);
     }
 
     /** {@code jrun help [COMMAND]}. */
-    private int help(List<String> args) throws IOException {
-        if (args.isEmpty()) {
-            return print(HelpText.full());
-        }
-        return print(help(HelpText.commandOf(args.getFirst()), args.subList(1, args.size())));
+    private int help(List<String> words) throws IOException {
+        return print(
+                words.isEmpty()
+                        ? HelpText.full()
+                        : help(HelpText.commandOf(words.getFirst()), words.subList(1, words.size())));
     }
 
-    private int bench(JobRequest request, List<String> args) throws IOException, InterruptedException {
+    private int bench(JobRequest request, ParsedCommand line) throws IOException, InterruptedException {
         if (request instanceof JobRequest.Run(JobSpec job)) {
             BenchProgram.check(job, commandContext.home());
         } else if (request instanceof JobRequest.RunUnderMpi(JobSpec job)) {
             BenchProgram.check(job, commandContext.home());
         }
-        return run(request, Stream.concat(Stream.of("bench"), args.stream()).toList());
+        return run(request, line);
     }
 
-    private int run(JobRequest request, List<String> args) throws IOException, InterruptedException {
+    private int run(JobRequest request, ParsedCommand line) throws IOException, InterruptedException {
         return switch (request) {
-            case JobRequest.Help(boolean brief) -> print(brief ? HelpText.brief() : HelpText.full());
-            case JobRequest.Version() -> print(versionText());
             case JobRequest.RunUnderMpi(JobSpec job) ->
                 MpiJobRun.run(
                         job,
@@ -184,23 +161,16 @@ public final class JRunCommand {
                         System.getProperty("user.name", "").equals("root"));
             case JobRequest.Run(JobSpec job)
             when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, commandContext.home())));
-            case JobRequest.Run(JobSpec job) -> start(job, args);
-            case JobRequest.Detach(JobSpec job) -> start(job, args);
+            case JobRequest.Run(JobSpec job) -> start(job, line);
+            case JobRequest.Detach(JobSpec job) -> start(job, line);
         };
     }
 
-    private int start(JobSpec job, List<String> args) throws IOException, InterruptedException {
-        try (JobRun run = new JobRun(job, TypedCommand.of(args), commandContext.home(), index(), terminal)) {
+    private int start(JobSpec job, ParsedCommand line) throws IOException, InterruptedException {
+        try (JobRun run = new JobRun(job, line.withoutSecrets(), commandContext.home(), index(), terminal)) {
             return job.meeting().isPresent()
                     ? new RendezvousRun(job, job.meeting().get(), commandContext.home(), run).run()
                     : run.run();
-        }
-    }
-
-    private static void refuseWords(SubCommand command, List<String> args) {
-        if (!args.isEmpty()) {
-            throw new UsageException(
-                    "'" + args.getFirst() + "' is one word too many; usage: jrun " + command.word() + ".");
         }
     }
 

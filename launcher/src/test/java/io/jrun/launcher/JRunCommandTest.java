@@ -29,7 +29,7 @@ class JRunCommandTest {
     @CsvSource({"version", "completion"})
     void whatTakesNoArgumentsRefusesThem(String command) {
         assertThat(run(command, "--json")).isEqualTo(2);
-        assertThat(err).hasToString("jrun: '--json' is one word too many; usage: jrun " + command + ".\n");
+        assertThat(err).hasToString("jrun: unknown option '--json'; usage: jrun " + command + ".\n");
         assertThat(out.size()).isZero();
         assertThat(run(command)).isZero();
         assertThat(out.size()).isPositive();
@@ -146,8 +146,9 @@ class JRunCommandTest {
         assertThat(used.resolve("pom.xml")).doesNotExist();
         assertRefused(file + " is a file; name a new or an empty folder.", "init", "file");
         assertRefused("DIR is missing; usage: jrun init DIR.", "init");
-        assertRefused("one DIR is expected, but 'b' follows; usage: jrun init DIR.", "init", "a", "b");
-        assertRefused("unknown option '--name=x'; usage: jrun init DIR.", "init", "--name=x");
+        assertRefused("DIR is missing; usage: jrun init DIR.", "init", "");
+        assertRefused("'b' is one word too many; usage: jrun init DIR.", "init", "a", "b");
+        assertRefused("unknown option '--name'; usage: jrun init DIR.", "init", "--name=x");
     }
 
     private void assertRefused(String line, String... command) {

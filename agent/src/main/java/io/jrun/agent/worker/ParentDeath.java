@@ -1,5 +1,6 @@
 package io.jrun.agent.worker;
 
+import io.jrun.agent.node.SearchPath;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -77,19 +78,16 @@ public final class ParentDeath {
      */
     private static String locate(String program, String option, String since, Map<String, String> environment)
             throws IOException {
-        String searchPath = environment.getOrDefault("PATH", "") + ":/usr/bin:/bin";
-        for (String folder : searchPath.split(":", -1)) {
-            Path path = Path.of(folder, program);
-            if (path.isAbsolute() && Files.isExecutable(path)) {
-                String text = option.isEmpty() ? "" : Files.readString(path, StandardCharsets.ISO_8859_1);
-                if (text.contains(option) || text.startsWith("#!")) {
-                    return path.toString();
-                }
-                throw new IOException("jrun starts every worker through '" + program + " --" + option + "', which "
-                        + path + " does not know; install " + since + " or newer");
-            }
+        SearchPath folders =
+                new SearchPath(environment.getOrDefault("PATH", "") + ":" + SearchPath.STANDARD, Path.of("/"));
+        Path path = folders.find(program)
+                .orElseThrow(() -> new IOException("jrun starts every worker through '" + program
+                        + "', which is not on PATH here; install " + since + " or newer"));
+        String text = option.isEmpty() ? "" : Files.readString(path, StandardCharsets.ISO_8859_1);
+        if (text.contains(option) || text.startsWith("#!")) {
+            return path.toString();
         }
-        throw new IOException("jrun starts every worker through '" + program + "', which is not on PATH here; install "
-                + since + " or newer");
+        throw new IOException("jrun starts every worker through '" + program + " --" + option + "', which " + path
+                + " does not know; install " + since + " or newer");
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.agent.worker;
 
+import io.jrun.agent.node.SearchPath;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -7,7 +8,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Stream;
 
 /**
  * Checks a worker before the fork. setpriv would report a missing program only as exit code 127 and a line on the
@@ -48,14 +48,14 @@ final class Preflight {
             if (!Files.exists(path)) {
                 return failure(program + ": no such file (looked at " + path.normalize() + ")", NOT_FOUND);
             }
-            return isProgram(path)
+            return SearchPath.isProgram(path)
                     ? Optional.empty()
                     : failure(program + " is not executable; try chmod +x " + path.normalize(), NOT_EXECUTABLE);
         }
-        String searchPath = env.getOrDefault("PATH", "/usr/bin:/bin");
-        return isOnPath(program, searchPath, workingDir)
+        SearchPath path = SearchPath.of(env, workingDir);
+        return path.find(program).isPresent()
                 ? Optional.empty()
-                : failure(program + ": no such program on PATH (" + searchPath + ")", NOT_FOUND);
+                : failure(program + ": no such program on PATH (" + path.text() + ")", NOT_FOUND);
     }
 
     private static Optional<Failure> encoding(List<String> command, Map<String, String> env) {
@@ -79,15 +79,6 @@ final class Preflight {
     private static String lost(String what, Charset charset) {
         return what + " cannot be passed to the worker: this JVM's locale has the encoding " + charset
                 + "; start jrun with LC_ALL=C.UTF-8";
-    }
-
-    private static boolean isOnPath(String name, String searchPath, Path workingDir) {
-        return Stream.of(searchPath.split(":", -1))
-                .anyMatch(folder -> isProgram(workingDir.resolve(folder).resolve(name)));
-    }
-
-    private static boolean isProgram(Path path) {
-        return Files.isRegularFile(path) && Files.isExecutable(path);
     }
 
     private static Optional<Failure> failure(String reason, int exitCode) {

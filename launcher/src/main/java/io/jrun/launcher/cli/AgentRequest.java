@@ -5,13 +5,17 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.ParseResult;
 
 /** What {@code jrun agent} was asked for. */
 public sealed interface AgentRequest {
     /** Not in use by anything that is registered, and near torchrun's own ports; {@code --agent-port} has it too. */
     int DEFAULT_PORT = 29_600;
+
+    /** Reached from this machine only. */
+    String DEFAULT_HOST = "127.0.0.1";
+
+    /** All addresses of this machine. */
+    String ANY_HOST = "0.0.0.0";
 
     /**
      * To stand and listen.
@@ -30,51 +34,42 @@ public sealed interface AgentRequest {
     }
 
     /**
-     * Reads the words after {@code agent}.
+     * Reads the command line.
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    static AgentRequest parse(List<String> args, CommandContext commandContext) {
-        ParseResult result;
-        try {
-            result = AgentOption.command().setExpandAtFiles(false).parseArgs(args.toArray(String[]::new));
-        } catch (ParameterException e) {
-            throw new UsageException(
-                    e.getMessage() + "; usage: jrun agent [--secret-file=PATH] [--listen=ADDRESS:PORT].");
-        }
-        return result.hasMatchedOption("--home") ? goHome(result) : listen(result, commandContext);
+    static AgentRequest of(ParsedCommand line, CommandContext commandContext) {
+        return line.value(CommandOption.HOME)
+                .<AgentRequest>map(launchers -> goHome(launchers, line))
+                .orElseGet(() -> listen(line, commandContext));
     }
 
-    private static GoHome goHome(ParseResult result) {
-        if (result.hasMatchedOption("--listen") || result.hasMatchedOption("--secret-file")) {
+    private static GoHome goHome(String launchers, ParsedCommand line) {
+        if (line.has(CommandOption.LISTEN) || line.has(CommandOption.AGENT_SECRET_FILE)) {
             throw new UsageException(
                     "jrun agent --home listens nowhere and reads its secret on stdin; leave --listen and"
                             + " --secret-file out.");
         }
-        String node = result.matchedOptionValue("--node", "");
+        String node = line.value(CommandOption.NODE).orElse("");
         if (node.isEmpty()) {
             throw new UsageException("jrun agent --home needs --node NAME, what the launcher calls this node.");
         }
-        String text = result.matchedOptionValue("--home", "");
         return new GoHome(
-                Stream.of(text.split(",", -1))
-                        .map(part -> HostAndPort.parse(part, "--home", OptionalInt.empty()))
+                Stream.of(launchers.split(",", -1))
+                        .map(part -> HostAndPort.parse(part, CommandOption.HOME.longName(), OptionalInt.empty()))
                         .toList(),
                 node);
     }
 
-    private static Listen listen(ParseResult result, CommandContext commandContext) {
-        String text = result.matchedOptionValue("--listen", AgentOption.DEFAULT_HOST);
-        LauncherAddress address = HostAndPort.parse(text, "--listen", OptionalInt.of(DEFAULT_PORT));
-        String secret = result.matchedOptionValue("--secret-file", "");
+    private static Listen listen(ParsedCommand line, CommandContext commandContext) {
+        LauncherAddress address = HostAndPort.parse(
+                line.value(CommandOption.LISTEN).orElse(DEFAULT_HOST),
+                CommandOption.LISTEN.longName(),
+                OptionalInt.of(DEFAULT_PORT));
+        String secret = line.value(CommandOption.AGENT_SECRET_FILE).orElse("");
         return new Listen(
-                address.host().isEmpty() ? AgentOption.ANY_HOST : address.host(),
+                address.host().isEmpty() ? ANY_HOST : address.host(),
                 address.port(),
                 secret.isEmpty() ? SecretPath.standard(commandContext) : commandContext.resolve(secret));
-    }
-
-    /** What {@code jrun agent --help} prints. */
-    static String help() {
-        return AgentOption.help();
     }
 }

@@ -1,8 +1,6 @@
 package io.jrun.launcher.cli;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 
 /**
@@ -10,12 +8,10 @@ import java.util.List;
  *
  * @param folder of the authority
  * @param names of the node or user to admit; empty to make the authority
- * @param days how long its certificate is good for
+ * @param days how long its certificate is valid
  */
 public record CertRequest(Path folder, List<String> names, int days) {
-    private static final String USAGE =
-            "jrun cert init [--dir=DIR] | jrun cert node NAME[,NAME...] [--dir=DIR] [--days=N]";
-    private static final int DAYS = 825;
+    private static final String DAYS = "825";
     private static final int MAX_DAYS = 3650;
 
     public CertRequest {
@@ -23,41 +19,25 @@ public record CertRequest(Path folder, List<String> names, int days) {
     }
 
     /**
-     * Reads the words after {@code cert}.
+     * Reads the command line.
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    public static CertRequest parse(List<String> args, CommandContext commandContext) {
-        String folder = "";
-        int days = DAYS;
-        List<String> words = new ArrayList<>();
-        Iterator<String> rest = args.iterator();
-        while (rest.hasNext()) {
-            String word = rest.next();
-            if (!word.startsWith("-")) {
-                words.add(word);
-                continue;
-            }
-            int equals = word.indexOf('=');
-            String name = equals < 0 ? word : word.substring(0, equals);
-            String value = equals >= 0 ? word.substring(equals + 1) : rest.hasNext() ? rest.next() : "";
-            switch (name) {
-                case "--dir" -> folder = value;
-                case "--days" -> days = OptionValues.count(value, name, 1, MAX_DAYS);
-                default -> throw new UsageException("unknown option '" + word + "'; usage: " + USAGE + ".");
-            }
-            if (value.isEmpty()) {
-                throw new UsageException(name + " needs a value; usage: " + USAGE + ".");
-            }
+    public static CertRequest of(ParsedCommand line, CommandContext commandContext) {
+        String folder = line.value(CommandOption.DIR).orElse("");
+        if (line.has(CommandOption.DIR) && folder.isBlank()) {
+            throw OptionValues.refused(CommandOption.DIR.longName(), folder, "a folder");
         }
+        int days = OptionValues.count(
+                line.value(CommandOption.DAYS).orElse(DAYS), CommandOption.DAYS.longName(), 1, MAX_DAYS);
         Path directory = folder.isEmpty() ? defaultFolder(commandContext) : commandContext.resolve(folder);
-        if (words.equals(List.of("init"))) {
+        if (line.words().equals(List.of("init"))) {
             return new CertRequest(directory, List.of(), days);
         }
-        if (words.size() == 2 && words.getFirst().equals("node")) {
-            return new CertRequest(directory, names(words.getLast()), days);
+        if (line.words().size() == 2 && line.word("").equals("node")) {
+            return new CertRequest(directory, names(line.words().getLast()), days);
         }
-        throw new UsageException("usage: " + USAGE + ".");
+        throw new UsageException("usage: " + SubCommand.CERT.usage() + ".");
     }
 
     private static List<String> names(String text) {
@@ -79,21 +59,5 @@ public record CertRequest(Path folder, List<String> names, int days) {
         return config.isEmpty()
                 ? commandContext.resolve(home).resolve(".config/jrun")
                 : commandContext.resolve(config).resolve("jrun");
-    }
-
-    /** What {@code jrun cert --help} prints. */
-    public static String help() {
-        return new HelpPage(USAGE.split(" \\| ", -1))
-                .about(HelpText.sentence(SubCommand.CERT))
-                .word("init", "Make an authority, DIR/ca.pem. Keep it where you admit hosts and users.")
-                .word(
-                        "node NAME",
-                        "Make DIR/NAME.pem, the --secret-file of the host or user NAME. Add the other names and addresses of a"
-                                + " host after commas: those by which launchers call the host.")
-                .option(HelpPage.value(List.of("--dir"), "DIR", "Folder of the authority. Default: ~/.config/jrun."))
-                .option(HelpPage.value(
-                        List.of("--days"), "N", "Days for which the certificate is valid. Default: " + DAYS + "."))
-                .option(HelpPage.help())
-                .text();
     }
 }

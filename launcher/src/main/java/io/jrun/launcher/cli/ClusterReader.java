@@ -8,6 +8,7 @@ import io.jrun.launcher.slurm.SrunPerTaskCheck;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 
 /** Reads where a job runs, and how jrun comes to agents there. Confined to one thread. */
@@ -86,17 +87,7 @@ final class ClusterReader {
     }
 
     private Launch launch() {
-        String text = settings.text(LaunchOption.LAUNCH, "auto");
-        return switch (text) {
-            case "auto" -> Launch.AUTO;
-            case "local" -> Launch.LOCAL;
-            case "hosts" -> Launch.HOSTS;
-            case "ssh" -> Launch.SSH;
-            case "slurm" -> Launch.SLURM;
-            default ->
-                throw OptionValues.refused(
-                        settings.name(LaunchOption.LAUNCH), text, "auto, local, hosts, ssh or slurm");
-        };
+        return Launch.valueOf(settings.text(LaunchOption.LAUNCH, "auto").toUpperCase(Locale.ROOT));
     }
 
     private Optional<LaunchOption> source() {
@@ -141,16 +132,24 @@ final class ClusterReader {
 
     private List<Cluster.Host> hosts(LaunchOption source) {
         String text = settings.text(source, "");
+        if (source == LaunchOption.HOSTS) {
+            return hosts(text, settings.name(source));
+        }
         try {
-            return source == LaunchOption.HOSTS
-                    ? HostList.parse(text)
-                    : HostFile.parse(TextFile.withoutByteOrderMark(
-                                    TextFile.read(settings.name(source) + ": " + text, commandContext.resolve(text)))
-                            .lines()
-                            .toList());
+            return HostFile.parse(TextFile.withoutByteOrderMark(
+                            TextFile.read(settings.name(source) + ": " + text, commandContext.resolve(text)))
+                    .lines()
+                    .toList());
         } catch (HostSyntaxException e) {
-            String file = source == LaunchOption.HOSTFILE ? text + ": " : "";
-            throw new UsageException(settings.name(source) + ": " + file + e.getMessage() + ".");
+            throw new UsageException(settings.name(source) + ": " + text + ": " + e.getMessage() + ".");
+        }
+    }
+
+    static List<Cluster.Host> hosts(String text, String name) {
+        try {
+            return HostList.parse(text);
+        } catch (HostSyntaxException e) {
+            throw new UsageException(name + ": " + e.getMessage() + ".");
         }
     }
 }

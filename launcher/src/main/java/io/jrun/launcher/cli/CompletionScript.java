@@ -1,10 +1,8 @@
 package io.jrun.launcher.cli;
 
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.EnumSet;
+import java.util.Collection;
 import java.util.List;
-import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -125,9 +123,6 @@ final class CompletionScript {
             complete -o default -F _jrun jrun
             """;
 
-    private static final Set<SubCommand> JOB_COMMANDS =
-            EnumSet.of(SubCommand.DESCRIBE, SubCommand.LOGS, SubCommand.ATTACH, SubCommand.CANCEL, SubCommand.STACK);
-
     private CompletionScript() {}
 
     /**
@@ -144,7 +139,10 @@ final class CompletionScript {
                 .replace("@OPERATIONS@", String.join(" ", operations))
                 .replace(
                         "@JOB_COMMANDS@",
-                        JOB_COMMANDS.stream().map(SubCommand::word).collect(Collectors.joining(" | ")))
+                        Arrays.stream(SubCommand.values())
+                                .filter(command -> command.operand() == Operand.JOB)
+                                .map(SubCommand::word)
+                                .collect(Collectors.joining(" | ")))
                 .replace("@COMMAND_LINES@", String.join("\n", SubCommand.names()))
                 .replace("@COMMANDS@", String.join(" ", SubCommand.names()));
     }
@@ -152,61 +150,50 @@ final class CompletionScript {
     private static String options(List<String> benchWords) {
         StringBuilder cases = new StringBuilder();
         for (SubCommand command : SubCommand.values()) {
-            List<String> names = new ArrayList<>(optionsOf(command, benchWords));
-            names.add("--help");
-            cases.append("    %s) echo '%s' ;;%n".formatted(command.word(), String.join(" ", names)));
+            cases.append("    %s) echo '%s' ;;%n"
+                    .formatted(command.word(), String.join(" ", optionsOf(command, benchWords))));
         }
-        return cases.append("    *) echo '%s --help --version' ;;".formatted(String.join(" ", launchOptions())))
+        return cases.append("    *) echo '%s' ;;"
+                        .formatted(longNames(CommandModel.ofJobs()).collect(Collectors.joining(" "))))
                 .toString();
     }
 
     private static List<String> optionsOf(SubCommand command, List<String> benchWords) {
-        return switch (command) {
-            case HELP, VERSION, COMPLETION, INIT -> List.of();
-            case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK -> JobsRequest.optionNames(command);
-            case FLIGHT_RECORDER -> List.of("--json");
-            case CERT -> List.of("--dir", "--days");
-            case DOCTOR -> DoctorRequest.optionNames();
-            case AGENT -> AgentOption.optionNames();
-            case BENCH ->
-                Stream.concat(launchOptions().stream(), benchWords.stream().filter(word -> word.startsWith("--")))
-                        .distinct()
-                        .toList();
-            case SUBMIT ->
-                Stream.concat(launchOptions().stream(), SubmitRequest.optionNames().stream())
-                        .distinct()
-                        .toList();
-        };
-    }
-
-    private static List<String> launchOptions() {
-        return Arrays.stream(LaunchOption.values())
-                .flatMap(option -> option.names().stream())
-                .filter(name -> name.startsWith("--"))
-                .toList();
-    }
-
-    /** Options after which a word is their value. */
-    private static List<String> takingValues() {
-        Stream<String> own = Arrays.stream(LaunchOption.values())
-                .filter(option -> !option.isSwitch())
-                .flatMap(option -> option.names().stream());
-        return Stream.of(
-                        own,
-                        SubmitRequest.optionsWithValues().stream(),
-                        AgentOption.optionNames().stream(),
-                        Stream.of("--dir", "--days", "--rank"))
-                .flatMap(names -> names)
+        Stream<String> ofBenchmarks =
+                command == SubCommand.BENCH ? benchWords.stream().filter(word -> word.startsWith("--")) : Stream.of();
+        return Stream.concat(longNames(command.options()), ofBenchmarks)
                 .distinct()
                 .toList();
     }
 
-    private static String values() {
-        Stream<String> own = Arrays.stream(LaunchOption.values())
+    private static Stream<String> longNames(Collection<CommandLineOption> options) {
+        return options.stream().flatMap(option -> option.names().stream()).filter(name -> name.startsWith("--"));
+    }
+
+    /** Options after which a word is their value. */
+    private static List<String> takingValues() {
+        return allOptions()
                 .filter(option -> !option.isSwitch())
+                .flatMap(option -> option.names().stream())
+                .distinct()
+                .toList();
+    }
+
+    /** All options of all commands; of two with one name the first counts. */
+    private static Stream<CommandLineOption> allOptions() {
+        return Stream.concat(
+                        Stream.of(LaunchOption.values()),
+                        Arrays.stream(SubCommand.values()).flatMap(command -> command.options().stream()))
+                .<CommandLineOption>map(option -> option)
+                .distinct();
+    }
+
+    private static String values() {
+        return allOptions()
+                .filter(option -> !option.isSwitch() && !(option instanceof SbatchOption))
                 .map(option -> "    %s) echo '%s' ;;"
-                        .formatted(String.join(" | ", option.names()), kindOfValue(option.parameter())));
-        return Stream.concat(own, Stream.of("    --dir) echo @folders ;;")).collect(Collectors.joining("\n"));
+                        .formatted(String.join(" | ", option.names()), kindOfValue(option.parameter())))
+                .collect(Collectors.joining("\n"));
     }
 
     private static String kindOfValue(String parameter) {

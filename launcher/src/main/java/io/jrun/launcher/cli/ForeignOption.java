@@ -9,7 +9,7 @@ import java.util.Optional;
  *
  * <p>In an advice, {@code {N}} stands for the value that was given, or for the letter N if none was.
  */
-enum ForeignOption {
+enum ForeignOption implements CommandLineOption {
     TOTAL_RANKS(
             "-n -np --np --ntasks --num-proc --num-processes --num-tasks",
             "the number of all ranks in mpirun and srun",
@@ -35,7 +35,7 @@ enum ForeignOption {
     NODE_NUMBER("--machine-rank --nodeid", "the number of this node", "use --node-rank={N}"),
     HOST_LIST("-H --host -w -host -hosts", "the hosts in mpirun and srun", "use --hosts={HOSTS}"),
     HOST_FILE(
-            "-hf -hostfile --machinefile -machinefile --nodefile -F",
+            "-hostfile --machinefile -machinefile --nodefile -F",
             "the file of hosts in mpirun, Horovod and srun",
             "use --hostfile={PATH}"),
     DISCOVERY(
@@ -127,12 +127,12 @@ enum ForeignOption {
             "the containers of Pyxis",
             "leave it out: this version of jrun starts no containers");
 
-    private final String spacedNames;
+    private final List<String> names;
     private final String meaning;
     private final String advice;
 
     ForeignOption(String names, String meaning, String advice) {
-        this.spacedNames = names;
+        this.names = List.of(names.split(" "));
         this.meaning = meaning;
         this.advice = advice;
     }
@@ -140,17 +140,23 @@ enum ForeignOption {
     /** The entry that has {@code name}, in which dashes stand for underscores. */
     static Optional<ForeignOption> of(String name) {
         return Arrays.stream(values())
-                .filter(option -> option.names().contains(name))
+                .filter(option -> option.names.contains(name))
                 .findFirst();
     }
 
-    /** All names, as those launchers write them. */
-    List<String> names() {
-        return List.of(spacedNames.split(" "));
+    @Override
+    public List<String> names() {
+        return names;
     }
 
-    /** What the option means to whoever knows it. */
-    String meaning() {
+    @Override
+    public String parameter() {
+        return "VALUE"; // of a few it is none; then the hint does not name the value
+    }
+
+    /** What the option means to its users. */
+    @Override
+    public String description() {
         return meaning;
     }
 

@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -59,31 +60,34 @@ final class HelpPage {
         return this;
     }
 
-    /** A word that the command takes. */
-    HelpPage word(String name, String text) {
-        spec.addPositional(PositionalParamSpec.builder()
-                .paramLabel(name)
-                .description(guarded(text))
-                .build());
+    /** What the command takes besides options. */
+    HelpPage operand(Operand operand) {
+        if (!operand.description().isEmpty()) {
+            spec.addPositional(PositionalParamSpec.builder()
+                    .paramLabel(operand.label())
+                    .hideParamSyntax(true)
+                    .description(guarded(operand.description()))
+                    .build());
+        }
         return this;
     }
 
-    /** A heading for options to come. */
-    HelpPage group(String heading, List<OptionSpec> grouped) {
+    /** Options below a heading of their own, each with its text. */
+    HelpPage group(String heading, Map<? extends CommandLineOption, String> grouped) {
         ArgGroupSpec.Builder group = ArgGroupSpec.builder()
                 .heading("%n" + heading + ":%n")
                 .validate(false)
                 .order(groups);
-        grouped.forEach(group::addArg);
+        grouped.forEach((option, text) -> group.addArg(row(option, text).build()));
         spec.addArgGroup(group.build());
         groups++;
         return this;
     }
 
     /** An option of the page's only group. */
-    HelpPage option(OptionSpec option) {
+    HelpPage option(CommandLineOption option, String text) {
         spec.usageMessage().optionListHeading("%nOptions:%n");
-        spec.addOption(option.toBuilder().order(options).build());
+        spec.addOption(row(option, text).order(options).build());
         options++;
         return this;
     }
@@ -112,33 +116,12 @@ final class HelpPage {
                 .collect(Collectors.joining("\n", "", "\n"));
     }
 
-    /** An option with a value. */
-    static OptionSpec value(List<String> names, String parameter, String text) {
-        return OptionSpec.builder(names.toArray(String[]::new))
-                .arity("1")
-                .paramLabel(parameter)
-                .type(String.class)
-                .description(guarded(text))
-                .build();
-    }
-
-    /** An option without a value. */
-    static OptionSpec flag(List<String> names, String text) {
-        return OptionSpec.builder(names.toArray(String[]::new))
-                .arity("0")
-                .type(boolean.class)
-                .description(guarded(text))
-                .build();
-    }
-
-    /** The option that every command has. */
-    static OptionSpec help() {
-        return flag(List.of("-h", "--help"), "Show this help.");
-    }
-
-    /** A launch option with {@code text}. */
-    static OptionSpec of(LaunchOption option, String text) {
-        return option.isSwitch() ? flag(option.names(), text) : value(option.names(), option.parameter(), text);
+    private static OptionSpec.Builder row(CommandLineOption option, String text) {
+        return OptionSpec.builder(option.names().toArray(String[]::new))
+                .arity(option.isSwitch() ? "0" : "1")
+                .paramLabel(option.parameter())
+                .type(option.isSwitch() ? boolean.class : String.class)
+                .description(guarded(text));
     }
 
     /** picocli breaks lines inside "h[3-4]" and "~/.config": no character of private use is a place to break a line. */

@@ -7,7 +7,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import picocli.CommandLine.Model.OptionSpec;
 
 /** The help of jrun itself, whole and brief, made from {@link LaunchOption} and {@link SubCommand}. Stateless. */
 public final class HelpText {
@@ -109,18 +108,63 @@ public final class HelpText {
                         "  jrun --nproc-per-node=gpu python3 train.py        a worker for each GPU, torchrun's environment",
                         "  jrun --hosts gpu[01-04]:8 train.jar               32 workers on four hosts, over ssh")
                 .subCommands();
-        COMMON.forEach((option, text) -> page.option(HelpPage.of(option, text)));
+        COMMON.forEach(page::option);
         return page.footer("", "'jrun --help' shows all options, 'jrun help COMMAND' those of a command.")
                 .text();
     }
 
-    /** The help of a sub-command that has no options. */
-    public static String ofWordlessCommand(SubCommand command) {
-        String words = command == SubCommand.HELP ? " [COMMAND]" : "";
-        return new HelpPage("jrun " + command.word() + words)
-                .about(sentence(command))
-                .option(HelpPage.help())
-                .text();
+    /** The help of a command. The benchmark program has the help of {@code jrun bench}. */
+    public static String of(SubCommand command) {
+        HelpPage page = new HelpPage(command.usage()).about(about(command)).operand(command.operand());
+        Stream.concat(command.ownOptions().stream(), Stream.of(CommandOption.HELP))
+                .forEach(option -> page.option(option, option.description()));
+        return command == SubCommand.SUBMIT
+                ? page.footer(
+                                "",
+                                "Options of sbatch, by their long names (--time in minutes, as in Slurm; --nnodes sets --nodes too):",
+                                SbatchOption.ALL.stream()
+                                        .map(SbatchOption::longName)
+                                        .collect(Collectors.joining(" ")),
+                                "",
+                                "'jrun --help' shows the options of jrun.")
+                        .text()
+                : page.text();
+    }
+
+    private static String[] about(SubCommand command) {
+        return switch (command) {
+            case INIT ->
+                new String[] {
+                    "Makes a Maven project: a pom.xml, a small program that trains on all ranks, and a .gitignore.",
+                    "'mvn package' builds the project, 'jrun --nproc-per-node=2 target/NAME.jar' runs it."
+                };
+            case FLIGHT_RECORDER ->
+                new String[] {
+                    "Compares the last collectives of all ranks of a failed job. Names the rank that diverged and the call,"
+                            + " and the ranks that came last."
+                };
+            case SUBMIT ->
+                new String[] {
+                    "Submits a job to Slurm: writes a batch script that runs 'jrun [jrun's options] PROGRAM [args...]' and"
+                            + " hands the script to sbatch.",
+                    "",
+                    "Example:",
+                    "  jrun submit --nnodes=2 --gpus-per-node=8 --time=1:00:00 train.jar --epochs 3"
+                };
+            case DOCTOR ->
+                new String[] {
+                    "Checks that this machine, each host and every connection between two hosts has what jobs need, and"
+                            + " says what to do. Hosts are named and reached as for a job; --launch=local checks this machine only."
+                            + " Exit code 1: there is a problem."
+                };
+            case AGENT ->
+                new String[] {
+                    "Runs the workers of this host for 'jrun --hosts HOSTS --secret-file PATH ...', until a signal ends the"
+                            + " agent. Everyone who has the secret file can run programs here as this user. Connections are TLS;"
+                            + " both sides prove that they have the secret."
+                };
+            default -> new String[] {sentence(command)};
+        };
     }
 
     /**
@@ -142,19 +186,16 @@ public final class HelpText {
         return text.substring(0, 1).toUpperCase(Locale.ROOT) + text.substring(1) + ".";
     }
 
-    private static List<OptionSpec> optionsOf(OptionGroup group) {
-        Stream<OptionSpec> options = Arrays.stream(LaunchOption.values())
+    private static Map<CommandLineOption, String> optionsOf(OptionGroup group) {
+        Map<CommandLineOption, String> texts = new LinkedHashMap<>();
+        Arrays.stream(LaunchOption.values())
                 .filter(option -> option.group() == group)
-                .map(option -> HelpPage.of(option, description(option)));
-        return group == OptionGroup.OTHER
-                ? Stream.concat(
-                                options,
-                                Stream.of(
-                                        HelpPage.flag(List.of("-h"), "Show a brief help."),
-                                        HelpPage.flag(List.of("--help"), "Show this help."),
-                                        HelpPage.flag(List.of("-V", "--version"), "Show the version.")))
-                        .toList()
-                : options.toList();
+                .forEach(option -> texts.put(option, description(option)));
+        if (group == OptionGroup.OTHER) {
+            Stream.of(CommandOption.BRIEF_HELP, CommandOption.WHOLE_HELP, CommandOption.VERSION)
+                    .forEach(option -> texts.put(option, option.description()));
+        }
+        return texts;
     }
 
     private static String[] footer() {
@@ -174,6 +215,6 @@ public final class HelpText {
     private static String description(LaunchOption option) {
         String variables = Stream.concat(option.jrunVariable().stream(), option.torchVariable().stream())
                 .collect(Collectors.joining(", "));
-        return option.descriptionAndDefault() + (variables.isEmpty() ? "" : " Env: " + variables + ".");
+        return option.description() + (variables.isEmpty() ? "" : " Env: " + variables + ".");
     }
 }

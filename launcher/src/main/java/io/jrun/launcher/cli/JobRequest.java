@@ -5,9 +5,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
-/** What the words after {@code jrun} ask for. */
+/** What the command line of a job or a benchmark asks for. */
 public sealed interface JobRequest {
+    /** The benchmark's own option, not {@link LaunchOption#BACKEND}: it takes several names. */
+    String BENCHMARKS_BACKEND = "--backend";
+
     /** Run (or with --dry-run, show) this job. */
     record Run(JobSpec job) implements JobRequest {}
 
@@ -17,34 +22,21 @@ public sealed interface JobRequest {
     /** Run this job with mpirun, which starts the ranks itself. */
     record RunUnderMpi(JobSpec job) implements JobRequest {}
 
-    /** Show the whole help, or as much as fits a screen. */
-    record Help(boolean brief) implements JobRequest {}
-
-    /** Show the version. */
-    record Version() implements JobRequest {}
-
     /**
-     * Reads a command line without a sub-command.
+     * Reads the command line of a job.
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    static JobRequest parse(List<String> args, CommandContext commandContext) {
-        OptionScanner.Scanned parsed = OptionScanner.scan(args);
-        if (parsed.help() || parsed.brief()) {
-            return new Help(!parsed.help());
-        }
-        if (parsed.version()) {
-            return new Version();
-        }
-        ResolvedOptions settings = ResolvedOptions.ofCommandLine(parsed);
-        List<String> words = new ArrayList<>(parsed.words());
+    static JobRequest of(ParsedCommand line, CommandContext commandContext) {
+        ResolvedOptions settings = ResolvedOptions.ofCommandLine(line);
+        List<String> words = new ArrayList<>(line.words());
         if (settings.has(LaunchOption.FILE)) {
             addFile(settings, words, commandContext);
         }
         settings.addEnvironment(commandContext.environment());
         if (words.isEmpty()) {
-            throw new UsageException("PROGRAM is missing; usage: jrun [options] PROGRAM [args...]. " + swallowed(args)
-                    + "'jrun -h' shows examples.");
+            throw new UsageException("PROGRAM is missing; usage: jrun [options] PROGRAM [args...]. "
+                    + swallowed(line.typed()) + "'jrun -h' shows examples.");
         }
         JobSpec job =
                 new JobSpecBuilder(settings, commandContext).build(words.getFirst(), words.subList(1, words.size()));
@@ -73,22 +65,32 @@ public sealed interface JobRequest {
      *
      * @throws UsageException in one line, if it cannot be done
      */
-    static JobRequest parseBench(List<String> args, CommandContext commandContext) {
-        BenchArguments bench = BenchArguments.split(args);
-        if (bench.programs().isEmpty()) {
+    static JobRequest ofBench(ParsedCommand line, CommandContext commandContext) {
+        if (line.words().isEmpty()) {
             throw new UsageException(
                     "OPERATION is missing; usage: jrun bench OPERATION [options]. 'jrun bench --help' shows them.");
         }
-        OptionScanner.Scanned parsed = OptionScanner.scan(bench.own());
-        ResolvedOptions settings = ResolvedOptions.ofCommandLine(parsed);
+        ResolvedOptions settings = ResolvedOptions.ofCommandLine(line);
         if (settings.has(LaunchOption.DETACH)) {
             throw new UsageException("--detach is for jobs, and a benchmark prints its result here; leave it out.");
         }
         settings.addEnvironment(commandContext.environment());
         String jar = commandContext.home().resolve("lib/bench/bench.jar").toString();
         JobSpec job =
-                new JobSpecBuilder(settings, commandContext).withoutPrefix().build(jar, bench.programs());
-        return bench.needsMpi() ? new RunUnderMpi(job) : new Run(job);
+                new JobSpecBuilder(settings, commandContext).withoutPrefix().build(jar, line.words());
+        return needsMpi(line.words()) ? new RunUnderMpi(job) : new Run(job);
+    }
+
+    /** Whether one of the backends to measure is MPI's. */
+    private static boolean needsMpi(List<String> words) {
+        Stream<String> attached = words.stream()
+                .filter(word -> word.startsWith(BENCHMARKS_BACKEND + "="))
+                .map(word -> word.substring(BENCHMARKS_BACKEND.length() + 1));
+        Stream<String> following = IntStream.range(1, words.size())
+                .filter(i -> words.get(i - 1).equals(BENCHMARKS_BACKEND))
+                .mapToObj(words::get);
+        return Stream.concat(attached, following)
+                .anyMatch(value -> List.of(value.split(",", -1)).contains("mpi"));
     }
 
     private static boolean isRegular(Path file) {

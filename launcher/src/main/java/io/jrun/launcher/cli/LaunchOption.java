@@ -3,20 +3,21 @@ package io.jrun.launcher.cli;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * Every launch option, once: the command line, job files, environment defaults, help and shell completion are all made
  * from this table, so that none of them can lack an option the others have.
  */
-public enum LaunchOption {
+public enum LaunchOption implements CommandLineOption {
     NNODES(
             "--nnodes",
             "N|MIN:MAX",
             "the number of named hosts, or 1",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "Number of nodes. With MIN:MAX the job starts, and continues after a restart, with as many nodes as "
-                    + "there are: at least MIN, at most MAX. Further nodes stand by."),
+            "Number of nodes. With MIN:MAX the job starts, and continues after a restart, with any number of "
+                    + "nodes from MIN to MAX. Further nodes are spares."),
     SPARES(
             "--spares",
             "K",
@@ -31,15 +32,15 @@ public enum LaunchOption {
             "60 s",
             Kind.OWN,
             OptionGroup.JOB,
-            "How long jrun waits for nodes, at the start and after a loss of nodes. Once MIN nodes are there, "
-                    + "jrun waits 30 s more for the rest."),
+            "Longest time that jrun waits for nodes, at the start of the job and after a loss of nodes. Once MIN "
+                    + "nodes have joined, jrun waits at most 30 s for the other nodes."),
     NODE_COOLDOWN(
             "--node-cooldown",
             "TIME",
             "30 s",
             Kind.OWN,
             OptionGroup.JOB,
-            "With --nnodes=MIN:MAX or --spares: how long jrun waits before it calls a lost host again."),
+            "With --nnodes=MIN:MAX or --spares: time after which jrun tries again to reach a lost host."),
     NPROC_PER_NODE(
             "--nproc-per-node",
             "N|auto|cpu|gpu",
@@ -54,11 +55,11 @@ public enum LaunchOption {
             "",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "Run on this machine alone, also inside a Slurm allocation."),
+            "Run the job on this machine only, also inside a Slurm allocation."),
     NODE_RANK(
             "--node-rank",
             "N",
-            "the next free one",
+            "the next free number",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
             "Number of this node, from 0. Node 0 hosts the job, unless --rdzv-backend=c10d is given."),
@@ -68,44 +69,46 @@ public enum LaunchOption {
             "",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "Address at which the jrun processes of all nodes meet. Start the same command on every node, in any "
-                    + "order. The jrun on HOST hosts the job. Each jrun shows the output of its own workers and ends with "
-                    + "the exit code of the job. All nodes need the same --secret-file. Default port: 29400."),
+            "Address of the rendezvous, at which the jrun processes of all nodes meet. Start the same command on "
+                    + "every node, in any order. The jrun on HOST hosts the job. Each jrun shows the output of its own "
+                    + "workers and ends with the exit code of the job. All nodes need the same --secret-file. Default port: "
+                    + "29400."),
     RDZV_ID(
             "--rdzv-id",
             "ID",
-            "made from the command line",
+            "computed from the command line",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "Name of the job, the same on all nodes. Also its --run-id."),
+            "Name of the job, the same on all nodes. Without --run-id also the run id."),
     RDZV_CONF(
             "--rdzv-conf",
             "K=V,...",
             "",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "Settings of the meeting: join_timeout or timeout (600 s), last_call_timeout (30 s, how long to wait "
-                    + "for more than MIN nodes), is_host. Other settings of torchrun are accepted and ignored."),
+            "Settings of the rendezvous: join_timeout or timeout (default: 600 s), last_call_timeout (default: 30 "
+                    + "s; time to wait for more than MIN nodes), is_host. jrun accepts and ignores the other settings of "
+                    + "torchrun."),
     RDZV_BACKEND(
             "--rdzv-backend",
             "c10d|static|jrun",
             "jrun",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "All three names mean jrun's own rendezvous. c10d: the endpoint's host hosts the job, whatever "
-                    + "--node-rank says."),
+            "All three names mean jrun's own rendezvous. With c10d the host of the endpoint hosts the job, "
+                    + "whatever --node-rank is."),
     MASTER_ADDR(
             "--master-addr",
             "HOST",
             "",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
-            "torchrun's static rendezvous: the same as --rdzv-endpoint=HOST:PORT, where PORT is --master-port "
-                    + "(29500)."),
+            "Static rendezvous of torchrun: the same as --rdzv-endpoint=HOST:PORT, where PORT is --master-port "
+                    + "(default: 29500)."),
     LOCAL_ADDR(
             "--local-addr",
             "ADDRESS",
-            "found by jrun",
+            "the address that reaches the endpoint",
             Kind.TORCHRUN,
             OptionGroup.MEETING,
             "Address at which the other nodes reach the workers of this node."),
@@ -115,19 +118,21 @@ public enum LaunchOption {
             "auto",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "How jrun reaches an agent on each host. local: this machine only. hosts: agents run there already "
-                    + "('jrun agent'). ssh: jrun starts them over ssh. slurm: jrun starts them with srun in a Slurm "
-                    + "allocation. auto: slurm in an allocation, unless --rdzv-endpoint or --standalone is given; for "
-                    + "named hosts, hosts if there is a secret file, else ssh. --ssh-options means ssh."),
+            "How jrun reaches an agent on each host. local: this machine only. hosts: a standing agent ('jrun "
+                    + "agent') already runs on each host. ssh: jrun starts the agents over ssh. slurm: jrun starts the "
+                    + "agents with srun in a Slurm allocation. auto: slurm in an allocation, unless --rdzv-endpoint or "
+                    + "--standalone is given; for named hosts, hosts if there is a secret file, else ssh. --ssh-options "
+                    + "means ssh."),
     HOSTS(
             "--hosts --nodelist",
             "HOSTS",
             "",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Hosts to run on, in this order: h1:8,h2:4 or gpu[01-04,07]:8 (the grammar of Slurm). The number "
-                    + "after the colon is the number of workers; --nproc-per-node is used where it is missing. jrun must "
-                    + "be installed under the same path. Hosts that lack the program or its jars get them from here."),
+            "Hosts to run on, in this order: h1:8,h2:4 or gpu[01-04,07]:8 (Slurm's form). The number after the "
+                    + "colon is the number of workers. A host without a number gets --nproc-per-node workers. jrun must be "
+                    + "installed under the same path on all hosts. jrun copies the program and its jars to hosts that lack "
+                    + "them."),
     HOSTFILE(
             "--hostfile",
             "PATH",
@@ -141,16 +146,16 @@ public enum LaunchOption {
             "all",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Use only these of the named hosts or of the Slurm allocation: h1,h[3-4]. Numbers after a colon "
-                    + "choose GPUs of a host, with one worker for each: h1:0,2 or h1:0-3. Hosts may also be separated by "
-                    + "@, as in DeepSpeed."),
+            "Use only these hosts of the named hosts or of the Slurm allocation: h1,h[3-4]. Numbers after a colon "
+                    + "choose GPUs of a host, with one worker for each GPU: h1:0,2 or h1:0-3. @ may separate hosts too, as "
+                    + "in DeepSpeed."),
     EXCLUDE(
             "--exclude",
             "HOSTS",
             "none",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Leave out these hosts, or these GPUs of a host. Same form as --include."),
+            "Do not use these hosts, or these GPUs of a host. Same form as --include."),
     MAP_BY(
             "--map-by",
             "slot|node|ppr:N",
@@ -165,8 +170,8 @@ public enum LaunchOption {
             "none",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "Bind each worker to CPUs. core: an equal part of the node's usable cores. numa: a NUMA domain. "
-                    + "--dry-run shows the CPUs."),
+            "Bind each worker to CPUs. core: an equal part of the node's usable cores. numa: a NUMA domain. none: "
+                    + "no binding. --dry-run shows the CPUs."),
     AGENT_PORT(
             "--agent-port",
             "PORT",
@@ -180,26 +185,26 @@ public enum LaunchOption {
             "~/.config/jrun/secret",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Secret that jrun and the standing agents share. Everyone who can read the file can run programs on "
-                    + "the agents' hosts."),
+            "File with the secret that jrun and the standing agents share. Everyone who can read the file can run "
+                    + "programs on the hosts of the agents."),
     SSH_OPTIONS(
             "--ssh-options",
             "OPTIONS",
             "",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "More options for ssh, as '-p 2222 -i KEY'. ssh reads ~/.ssh/config too."),
+            "Options for ssh, such as '-p 2222 -i KEY'. ssh reads ~/.ssh/config too."),
     REMOTE_JRUN(
             "--remote-jrun",
             "PATH",
-            "the path of this jrun, or jrun on the PATH",
+            "the path of this jrun; if a host has no such file, the jrun on its PATH",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Path of jrun on hosts that ssh reaches."),
+            "Path of the jrun command on hosts that ssh reaches."),
     RUN_ID(
             "--run-id",
             "ID",
-            "generated",
+            "a generated name",
             Kind.OWN,
             OptionGroup.JOB,
             "Name of the job and of its log folder: up to 64 letters, digits, dots, dashes and underscores."),
@@ -209,15 +214,15 @@ public enum LaunchOption {
             "0",
             Kind.TORCHRUN,
             OptionGroup.JOB,
-            "How often jrun starts all workers again after a failure: one counter for the whole job. A worker "
-                    + "that exits with 65 is not started again."),
+            "Number of times that jrun starts all workers again after a failure, counted for the whole job. jrun "
+                    + "does not restart the job after a worker that exits with 65."),
     RESTART_WINDOW(
             "--restart-window",
             "TIME",
             "the whole job",
             Kind.OWN,
             OptionGroup.JOB,
-            "Count only the restarts of the last TIME for --max-restarts."),
+            "Count only the restarts of the last TIME towards --max-restarts."),
     TIMEOUT(
             "--timeout",
             "TIME",
@@ -231,19 +236,20 @@ public enum LaunchOption {
             "",
             Kind.COMMAND_LINE_ONLY,
             OptionGroup.JOB,
-            "Read options from a YAML or JSON job file: long option names as keys, and program and args. The "
-                    + "command line overrides the file. A PROGRAM on the command line replaces both program and args. - means stdin."),
+            "Read options from a job file in YAML or JSON. The keys are long option names, program and args. The "
+                    + "command line overrides the file. PROGRAM on the command line replaces both program and args. -: read "
+                    + "stdin."),
     JAVA(
             "--java",
             "PATH",
             "jrun's own JDK",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "JDK, or its bin/java, that runs the workers. Java 25 or newer."),
+            "JDK, or its bin/java, that runs the workers. jrun needs Java 25 or newer."),
     MAIN_CLASS(
             "--main-class",
             "NAME",
-            "from the jar",
+            "the jar's Main-Class",
             Kind.OWN,
             OptionGroup.PROGRAM,
             "Class to run instead of the jar's Main-Class. With this option PROGRAM may also be a folder of "
@@ -254,38 +260,40 @@ public enum LaunchOption {
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "More jars and folders for the workers, after PROGRAM, separated by colons. Repeatable."),
+            "More jars and folders for the class path of the workers, after PROGRAM. Colons separate the paths. "
+                    + "Repeatable."),
     JVM_OPTS(
             "--jvm-opts",
             "OPTIONS",
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "JVM options of the workers, split as a shell does. They override jrun's own. Repeatable."),
+            "JVM options of the workers, separated and quoted as in a shell. They override jrun's own JVM "
+                    + "options. Repeatable."),
     BACKEND(
             "--backend",
             "jrun|gloo|nccl",
             "jrun",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "Library that moves the data of process groups: jrun (shared memory and TCP), gloo (of libtorch, "
-                    + "TCP) or nccl (GPUs)."),
+            "Library that moves the data of process groups. jrun: shared memory and TCP. gloo: the Gloo of "
+                    + "libtorch, TCP. nccl: GPUs."),
     ENCRYPT(
             "--encrypt",
             "",
             "",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "Encrypt the TCP connections between workers with TLS 1.3. Not for gloo and nccl. docs/security.md "
-                    + "has the cost."),
+            "Encrypt the TCP connections between workers with TLS 1.3. gloo and nccl cannot encrypt. "
+                    + "docs/security.md names the cost."),
     ENV(
             "--env",
             "NAME=VALUE",
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "Environment variable of the workers. Repeatable. Variables of the job file and of JRUN_ENV (words, "
-                    + "quoted as for a shell) are added."),
+            "Environment variable of the workers. Repeatable. jrun adds the variables of the job file and of "
+                    + "JRUN_ENV (NAME=VALUE words, quoted as in a shell)."),
     WORKDIR("--workdir", "DIR", "the current folder", Kind.OWN, OptionGroup.PROGRAM, "Working folder of the workers."),
     STAGE(
             "--stage",
@@ -294,7 +302,7 @@ public enum LaunchOption {
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
             "File or folder below the working folder that workers need besides the program and its class path. "
-                    + "Hosts that lack it get it from here (docs/operations.md). Repeatable."),
+                    + "jrun copies the file or folder to hosts that lack it (docs/operations.md). Repeatable."),
     NO_JAVA(
             "--no-java --no-python",
             "",
@@ -308,115 +316,117 @@ public enum LaunchOption {
             "one for jars, all for other programs",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "GPUs that a worker sees: its own one, or all GPUs of the node, for programs that call "
-                    + "set_device(LOCAL_RANK)."),
+            "GPUs that a worker sees. one: the worker's own GPU. all: all GPUs of the node, for programs that "
+                    + "call set_device(LOCAL_RANK)."),
     VIRTUAL_LOCAL_RANK(
             "--virtual-local-rank",
             "",
             "",
             Kind.TORCHRUN,
             OptionGroup.PROGRAM,
-            "Give every worker LOCAL_RANK=0 and only its own GPU."),
+            "Give every worker LOCAL_RANK=0 and only the worker's own GPU."),
     ROLE("--role", "NAME", "default", Kind.TORCHRUN, OptionGroup.PROGRAM, "Role of the workers, their ROLE_NAME."),
     MASTER_PORT(
             "--master-port",
             "PORT",
-            "a free one",
+            "a free port",
             Kind.TORCHRUN,
             OptionGroup.PROGRAM,
-            "MASTER_PORT of the workers, for programs with a rendezvous of their own. jrun reserves the port for "
-                    + "the job."),
+            "MASTER_PORT of the workers, for programs with their own rendezvous. jrun reserves the port for the "
+                    + "job."),
     LOG_DIR(
             "--log-dir",
             "DIR",
-            "~/.local/state/jrun/logs",
+            "$XDG_STATE_HOME/jrun/logs, else ~/.local/state/jrun/logs",
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
-            "Folder of log files, which are in DIR/RUN_ID/attempt-N/rank-NNNN. The default follows "
-                    + "XDG_STATE_HOME."),
+            "Folder of the log files. The files of a rank are in DIR/RUN_ID/attempt-N/rank-NNNN."),
     REDIRECTS(
             "-r --redirects",
             "STREAMS",
             "0",
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
-            "Streams that go to files only. 0: none, 1: stdout, 2: stderr, 3: both; or by local rank: 0:3,11:1."),
+            "Streams that go to log files only, not to the console. 0: none, 1: stdout, 2: stderr, 3: both; or by "
+                    + "local rank: 0:3,11:1."),
     TEE(
             "-t --tee",
             "STREAMS",
             "0",
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
-            "Streams that go to the console too, in spite of --redirects. Same form."),
+            "Streams that go to log files and to the console, even if --redirects names the streams. Same form as "
+                    + "--redirects."),
     LOCAL_RANKS_FILTER(
             "--local-ranks-filter",
             "RANKS",
             "all",
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
-            "Local ranks whose output the console shows: 0,2-5. All ranks have files."),
+            "Local ranks whose output the console shows: 0,2-5. All ranks have log files."),
     RANKS_FILTER(
             "--ranks-filter",
             "RANKS",
             "all",
             Kind.OWN,
             OptionGroup.OUTPUT,
-            "Global ranks whose output the console shows: 0,2-5. All ranks have files."),
+            "Global ranks whose output the console shows: 0,2-5. All ranks have log files."),
     JSON(
             "--json",
             "",
             "",
             Kind.OWN,
             OptionGroup.OUTPUT,
-            "Print the result, or the rank map of --dry-run, as one JSON object on stdout. The workers' stdout "
-                    + "then goes to stderr."),
+            "Print the result, or the rank map of --dry-run, as one JSON object on stdout. jrun then shows the "
+                    + "stdout of the workers on stderr."),
     SHUTDOWN_TIMEOUT(
             "--shutdown-timeout",
             "TIME",
             "30 s",
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
-            "Time between the request to stop and SIGKILL, for every reason to stop."),
+            "Time between the stop signal and SIGKILL, for every reason to stop."),
     WORKER_TIMEOUT(
             "--worker-timeout",
             "TIME",
             "300 s",
             Kind.OWN,
             OptionGroup.STOPPING,
-            "A worker without a sign of life for this time counts as hung (exit code 75): a stopped process, or "
-                    + "a JVM that stands in a pause. Only for programs that use jrun's runtime. 0: never."),
+            "A worker that sends no heartbeat for this time counts as hung (exit code 75): its process is "
+                    + "stopped, or its JVM is in a long pause. Only programs that use jrun's runtime send heartbeats. 0: no "
+                    + "limit."),
     PROGRESS_TIMEOUT(
             "--progress-timeout",
             "TIME",
-            "0",
+            "no limit",
             Kind.OWN,
             OptionGroup.STOPPING,
-            "A worker that begins no collective and no message for this time, and is in none, counts as hung "
-                    + "(exit code 75). 0: never."),
+            "A worker that begins no collective and no message for this time, and waits in none, counts as hung "
+                    + "(exit code 75). 0: no limit."),
     SIGNALS_TO_HANDLE(
             "--signals-to-handle",
             "NAMES",
             "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2",
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
-            "Signals that jrun handles. TERM, INT and HUP stop the job; USR1 and USR2 ask the workers for a "
-                    + "checkpoint. Those of the five that are not listed are ignored. torchrun's QUIT "
-                    + "is accepted and has no effect."),
+            "Signals that jrun handles. SIGTERM, SIGINT and SIGHUP stop the job. SIGUSR1 and SIGUSR2 ask the "
+                    + "workers for a checkpoint. jrun ignores those of the five signals that are not in the list. jrun "
+                    + "accepts torchrun's SIGQUIT, which has no effect."),
     MONITOR_INTERVAL(
             "--monitor-interval",
             "SECONDS",
             "0.1 s",
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
-            "Accepted for torchrun's command lines and ignored: jrun sees the exit of a worker at once."),
+            "jrun accepts this option of torchrun and ignores the value: jrun sees the exit of a worker at once."),
     DETACH(
             "--detach",
             "",
             "",
             Kind.COMMAND_LINE_ONLY,
             OptionGroup.OTHER,
-            "Start the job in the background, print its run id and end. 'jrun attach RUN_ID' shows its console, "
-                    + "'jrun cancel RUN_ID' stops it, 'jrun ps' lists jobs."),
+            "Start the job in the background, print its run id and end. 'jrun attach RUN_ID' shows the console of "
+                    + "the job, 'jrun cancel RUN_ID' stops the job, 'jrun ps' lists the jobs."),
     DRY_RUN(
             "--dry-run",
             "",
@@ -424,6 +434,8 @@ public enum LaunchOption {
             Kind.OWN,
             OptionGroup.OTHER,
             "Print which rank runs where (rank, node, local rank, device, command) and start nothing.");
+
+    private static final Pattern CHOICES = Pattern.compile("[a-z0-9]+(\\|[a-z0-9]+)+");
 
     /** Where an option may come from. */
     private enum Kind {
@@ -433,7 +445,7 @@ public enum LaunchOption {
         COMMAND_LINE_ONLY
     }
 
-    private final String spacedNames;
+    private final List<String> names;
     private final String parameter;
     private final String defaultText;
     private final Kind kind;
@@ -441,7 +453,7 @@ public enum LaunchOption {
     private final String description;
 
     LaunchOption(String names, String parameter, String defaultText, Kind kind, OptionGroup group, String description) {
-        this.spacedNames = names;
+        this.names = List.of(names.split(" "));
         this.parameter = parameter;
         this.defaultText = defaultText;
         this.kind = kind;
@@ -449,32 +461,20 @@ public enum LaunchOption {
         this.description = description;
     }
 
-    /** The long name with its dashes, as messages show it. */
-    public String longName() {
-        return names().stream()
-                .filter(name -> name.startsWith("--"))
-                .findFirst()
-                .orElseThrow();
+    @Override
+    public List<String> names() {
+        return names;
     }
 
-    /** The key in a job file: the long name without dashes in front. */
-    String key() {
-        return longName().substring(2);
-    }
-
-    /** All names: short, long, and torchrun's where it differs. */
-    List<String> names() {
-        return List.of(spacedNames.split(" "));
-    }
-
-    /** What the value is called, empty for a switch. */
-    String parameter() {
+    @Override
+    public String parameter() {
         return parameter;
     }
 
-    /** Whether it takes no value. */
-    boolean isSwitch() {
-        return parameter.isEmpty();
+    /** What the option does, and what holds without the option. */
+    @Override
+    public String description() {
+        return description + (defaultText.isEmpty() ? "" : " Default: " + defaultText + ".");
     }
 
     /** Whether several occurrences add up; else the last one counts. */
@@ -482,13 +482,13 @@ public enum LaunchOption {
         return kind == Kind.OWN_LIST;
     }
 
-    OptionGroup group() {
-        return group;
+    /** The words that the value is one of, as in {@code core|numa|none}; empty where other values are possible. */
+    List<String> choices() {
+        return CHOICES.matcher(parameter).matches() ? List.of(parameter.split("\\|")) : List.of();
     }
 
-    /** What it does, and what holds without it: a help page's text. */
-    String descriptionAndDefault() {
-        return description + (defaultText.isEmpty() ? "" : " Default: " + defaultText + ".");
+    OptionGroup group() {
+        return group;
     }
 
     /** Whether a job file may set it. */
@@ -503,7 +503,7 @@ public enum LaunchOption {
 
     /** The environment variable of torchrun that sets its default. */
     Optional<String> torchVariable() {
-        return kind == Kind.TORCHRUN ? Optional.of(variable("PET_", names().getLast())) : Optional.empty();
+        return kind == Kind.TORCHRUN ? Optional.of(variable("PET_", names.getLast())) : Optional.empty();
     }
 
     private static String variable(String prefix, String name) {

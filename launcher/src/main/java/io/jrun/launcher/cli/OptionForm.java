@@ -23,17 +23,19 @@ final class OptionForm {
     /** @throws UsageException if a value is not of the option's form */
     static void check(LaunchOption option, Setting setting) {
         String name = setting.name();
-        for (String text : option.isList() ? setting.values() : List.of(setting.last())) {
-            if (option.isSwitch()) {
-                var _ = OptionValues.isTrue(text, name);
-            } else {
-                check(option, text, name);
-            }
+        for (String text : setting.values()) { // a later value of the same option does not hide a wrong one
+            check(option, text, name);
         }
     }
 
     private static void check(LaunchOption option, String text, String name) {
         switch (option) {
+            case BACKEND -> refuseMpi(text, name);
+            case NPROC_PER_NODE -> PlacementOptions.workerCount(text, name);
+            case MAP_BY -> PlacementOptions.perNode(text, name);
+            case HOSTS -> ClusterReader.hosts(text, name);
+            case INCLUDE, EXCLUDE -> PlacementOptions.choice(text, name);
+            case SIGNALS_TO_HANDLE -> JobSpecBuilder.signals(text, name);
             case NNODES -> NodeOptions.checkForm(text, name);
             case SPARES -> OptionValues.count(text, name, 0, MOST_NODES);
             case NODE_RANK -> OptionValues.count(text, name, 0, MOST_NODES - 1);
@@ -58,8 +60,8 @@ final class OptionForm {
                 }
             }
             case RDZV_CONF -> RendezvousOptionsReader.conf(text, name);
-            case RDZV_BACKEND -> RendezvousOptionsReader.checkBackend(text, name);
-            case RUN_ID, RDZV_ID, ROLE -> checkVisible(text, name);
+            case RUN_ID -> RunId.check(text, name);
+            case RDZV_ID, ROLE -> checkVisible(text, name);
             case FILE, HOSTFILE, SECRET_FILE, JAVA, WORKDIR, STAGE, LOG_DIR, REMOTE_JRUN -> checkPath(text, name);
             case SSH_OPTIONS -> checkWords(text, name, "-", "options for ssh, which begin with a dash");
             case JVM_OPTS -> OptionValues.shellWords(text, name);
@@ -68,23 +70,29 @@ final class OptionForm {
                     throw OptionValues.refused(name, text, "the name of a class, as app.Train");
                 }
             }
-            case NPROC_PER_NODE,
-                    LAUNCH,
-                    HOSTS,
-                    INCLUDE,
-                    EXCLUDE,
-                    MAP_BY,
-                    BIND_TO,
-                    CLASSPATH,
-                    BACKEND,
-                    ENV,
-                    GPU_VISIBILITY,
-                    SIGNALS_TO_HANDLE -> {
-                // read for every job
+            case STANDALONE, ENCRYPT, NO_JAVA, VIRTUAL_LOCAL_RANK, JSON, DETACH, DRY_RUN ->
+                OptionValues.isTrue(text, name);
+            case LAUNCH, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND -> {
+                // one of the words below
             }
-            case STANDALONE, ENCRYPT, NO_JAVA, VIRTUAL_LOCAL_RANK, JSON, DETACH, DRY_RUN -> {
-                // switches
+            case CLASSPATH, ENV -> {
+                // lists, all of whose values are read for every job
             }
+        }
+        if (!option.choices().isEmpty() && !option.choices().contains(text)) {
+            throw OptionValues.refused(name, text, alternatives(option.choices()));
+        }
+    }
+
+    private static String alternatives(List<String> words) {
+        return String.join(", ", words.subList(0, words.size() - 1)) + " or " + words.getLast();
+    }
+
+    private static void refuseMpi(String text, String name) {
+        if (text.equals("mpi")) {
+            throw new UsageException(
+                    name + ": mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2"
+                            + " java ..., or 'jrun bench --backend mpi'.");
         }
     }
 

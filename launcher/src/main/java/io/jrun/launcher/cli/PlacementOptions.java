@@ -8,6 +8,7 @@ import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.PlacementRules;
 import io.jrun.launcher.job.WorkerCount;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
@@ -17,6 +18,9 @@ import java.util.regex.Pattern;
 final class PlacementOptions {
     /** Open MPI's "processes per resource", of which jrun knows the node. */
     private static final Pattern PER_NODE = Pattern.compile("ppr:([1-9][0-9]{0,3})(?::node)?");
+
+    private static final String SLOT = "slot";
+    private static final String NODE = "node";
 
     private final ResolvedOptions settings;
 
@@ -39,7 +43,6 @@ final class PlacementOptions {
     private WorkerCount workersPerNode() {
         OptionalInt perNode = perNode();
         String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
-        OptionValues.refuseLeadingZeros(text, settings.name(LaunchOption.NPROC_PER_NODE));
         if (perNode.isPresent()) {
             if (settings.has(LaunchOption.NPROC_PER_NODE) && !text.equals(Integer.toString(perNode.getAsInt()))) {
                 throw new UsageException(settings.name(LaunchOption.MAP_BY) + " and "
@@ -48,13 +51,16 @@ final class PlacementOptions {
             }
             return new WorkerCount.Exactly(perNode.getAsInt());
         }
+        return workerCount(text, settings.name(LaunchOption.NPROC_PER_NODE));
+    }
+
+    static WorkerCount workerCount(String text, String name) {
+        OptionValues.refuseLeadingZeros(text, name);
         try {
             return WorkerCount.of(text.strip());
         } catch (IllegalArgumentException e) {
             throw OptionValues.refused(
-                    settings.name(LaunchOption.NPROC_PER_NODE),
-                    text,
-                    "auto, cpu, gpu, or a number of workers from 1 to " + WorkerCount.MOST);
+                    name, text, "auto, cpu, gpu, or a number of workers from 1 to " + WorkerCount.MOST);
         }
     }
 
@@ -64,40 +70,28 @@ final class PlacementOptions {
     }
 
     private MapBy mapBy() {
-        return switch (settings.text(LaunchOption.MAP_BY, "slot")) {
-            case "node" -> MapBy.NODE;
-            case "slot" -> MapBy.SLOT;
-            default -> {
-                perNode(); // refuses what it is not
-                yield MapBy.SLOT;
-            }
-        };
+        return settings.text(LaunchOption.MAP_BY, SLOT).equals(NODE) ? MapBy.NODE : MapBy.SLOT;
+    }
+
+    private OptionalInt perNode() {
+        return perNode(settings.text(LaunchOption.MAP_BY, SLOT), settings.name(LaunchOption.MAP_BY));
     }
 
     /** The number in {@code --map-by ppr:N}. */
-    private OptionalInt perNode() {
-        String text = settings.text(LaunchOption.MAP_BY, "slot");
-        if (text.equals("node") || text.equals("slot")) {
+    static OptionalInt perNode(String text, String name) {
+        if (text.equals(NODE) || text.equals(SLOT)) {
             return OptionalInt.empty();
         }
         Matcher matcher = PER_NODE.matcher(text);
         if (!matcher.matches() || Integer.parseInt(matcher.group(1)) > WorkerCount.MOST) {
             throw OptionValues.refused(
-                    settings.name(LaunchOption.MAP_BY),
-                    text,
-                    "node, slot, or ppr:N with a number of workers from 1 to " + WorkerCount.MOST);
+                    name, text, "node, slot, or ppr:N with a number of workers from 1 to " + WorkerCount.MOST);
         }
         return OptionalInt.of(Integer.parseInt(matcher.group(1)));
     }
 
     private BindTo bindTo() {
-        String text = settings.text(LaunchOption.BIND_TO, "none");
-        return switch (text) {
-            case "none" -> BindTo.NONE;
-            case "core" -> BindTo.CORE;
-            case "numa" -> BindTo.NUMA;
-            default -> throw OptionValues.refused(settings.name(LaunchOption.BIND_TO), text, "core, numa or none");
-        };
+        return BindTo.valueOf(settings.text(LaunchOption.BIND_TO, "none").toUpperCase(Locale.ROOT));
     }
 
     /** Refuses a choice of hosts in a job without any. */
@@ -125,11 +119,19 @@ final class PlacementOptions {
         for (LaunchOption option : List.of(LaunchOption.INCLUDE, LaunchOption.EXCLUDE)) {
             if (settings.has(option)) {
                 try {
-                    NodeChoice.parse(settings.text(option, "")).checkCounted(hosts);
+                    choice(settings.text(option, ""), settings.name(option)).checkCounted(hosts);
                 } catch (HostSyntaxException e) {
                     throw new UsageException(settings.name(option) + ": " + e.getMessage() + ".");
                 }
             }
+        }
+    }
+
+    static NodeChoice choice(String text, String name) {
+        try {
+            return NodeChoice.parse(text);
+        } catch (HostSyntaxException e) {
+            throw new UsageException(name + ": " + e.getMessage() + ".");
         }
     }
 
@@ -139,7 +141,7 @@ final class PlacementOptions {
             return hosts;
         }
         try {
-            NodeChoice choice = NodeChoice.parse(settings.text(option, ""));
+            NodeChoice choice = choice(settings.text(option, ""), settings.name(option));
             List<Host> chosen = option == LaunchOption.INCLUDE ? choice.include(hosts) : choice.exclude(hosts);
             chosen.forEach(host -> refuseUncounted(host, option));
             return chosen;

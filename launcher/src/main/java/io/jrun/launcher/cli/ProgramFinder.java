@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.agent.node.SearchPath;
 import io.jrun.launcher.job.Program;
 import java.io.IOException;
 import java.io.InputStream;
@@ -8,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
@@ -177,11 +179,10 @@ final class ProgramFinder {
         if (word.contains("/")) {
             return executableFile(word, commandContext.resolve(word));
         }
-        for (String folder : commandContext.variable("PATH", "/usr/bin:/bin").split(":", -1)) {
-            Path candidate = commandContext.resolve(folder).resolve(word);
-            if (Files.isRegularFile(candidate) && Files.isExecutable(candidate)) {
-                return candidate.toString();
-            }
+        Optional<Path> onPath = SearchPath.of(commandContext.environment(), commandContext.directory())
+                .find(word);
+        if (onPath.isPresent()) {
+            return onPath.get().toString();
         }
         Path here = commandContext.resolve(word);
         if (Files.isRegularFile(here)) {

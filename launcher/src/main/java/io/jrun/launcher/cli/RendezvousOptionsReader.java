@@ -27,7 +27,6 @@ final class RendezvousOptionsReader {
     private static final int RENDEZVOUS_PORT = 29_400;
     private static final int MASTER_PORT = 29_500;
     private static final int MOST_NODES = 65_536;
-    private static final Set<String> BACKENDS = Set.of("c10d", "static", "jrun");
 
     /** torchrun's, of which jrun uses some; the others tune what jrun does not have. */
     private static final Set<String> CONF = Set.of(
@@ -102,12 +101,6 @@ final class RendezvousOptionsReader {
                 .mapToObj(node -> new Cluster.Host("node" + node, OptionalInt.empty()))
                 .toList();
         return Optional.of(new Cluster(hosts, new Cluster.Met(meeting)));
-    }
-
-    static void checkBackend(String backend, String name) {
-        if (!BACKENDS.contains(backend)) {
-            throw OptionValues.refused(name, backend, "c10d, static or jrun, which all mean jrun's own");
-        }
     }
 
     private Nodes nodes() {

@@ -101,12 +101,25 @@ final class ResolvedOptions {
     }
 
     /** The command line's layer. */
-    static ResolvedOptions ofCommandLine(OptionScanner.Scanned line) {
+    static ResolvedOptions ofCommandLine(ParsedCommand line) {
         ResolvedOptions settings = new ResolvedOptions();
-        line.options()
-                .forEach((option, texts) -> settings.add(
-                        option, new Setting(texts, line.names().getOrDefault(option, option.longName()), "")));
+        line.options().forEach((option, values) -> {
+            if (option instanceof LaunchOption ofJob) {
+                settings.addTyped(ofJob, new Setting(values, line.called(option), ""), line);
+            }
+        });
         return settings;
+    }
+
+    /** A short option looks as if it took no value, and takes PROGRAM. */
+    private void addTyped(LaunchOption option, Setting setting, ParsedCommand line) {
+        try {
+            add(option, setting);
+        } catch (UsageException e) {
+            throw line.shortNameBeforeValue(option)
+                    .map(name -> new UsageException(name + " takes the word after it as its value. " + e.getMessage()))
+                    .orElse(e);
+        }
     }
 
     /** Adds JRUN_* and then PET_* of {@code environment}. */

@@ -10,12 +10,22 @@ import java.util.HexFormat;
 
 /** Names of jobs. They name folders and sockets, hence the strict form. Stateless. */
 final class RunId {
-    static final int MAX_LENGTH = 64;
+    private static final int MAX_LENGTH = 64;
 
     private RunId() {}
 
     static boolean isUsable(String id) {
         return id.matches("[A-Za-z0-9][A-Za-z0-9._-]{0," + (MAX_LENGTH - 1) + "}");
+    }
+
+    /** @throws UsageException if {@code id} is not usable */
+    static void check(String id, String name) {
+        if (!isUsable(id)) {
+            throw OptionValues.refused(
+                    name,
+                    id,
+                    "up to " + MAX_LENGTH + " letters, digits, dots, dashes and underscores, a letter or digit first");
+        }
     }
 
     /** A name that sorts by time and does not repeat: {@code 20260102-030405-1f2e3d4c}, in UTC. */

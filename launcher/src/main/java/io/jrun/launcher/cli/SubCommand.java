@@ -4,49 +4,108 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Stream;
 
 /** What jrun does besides running a program, chosen by its first word. */
 public enum SubCommand {
     /** Prints help. */
-    HELP("show the whole help, or with a command's name the help of that command", ""),
+    HELP("show the whole help, or with a command's name the help of that command", "", Operand.COMMAND),
     /** Writes a project to start from. */
-    INIT("make a Maven project that trains with jrun", "new create project"),
+    INIT("make a Maven project that trains with jrun", "new create project", Operand.NEW_FOLDER),
     /** Lists jobs. */
-    PS("list the running jobs; -a lists ended jobs too", "jobs list status queue"),
+    PS(
+            "list the running jobs; -a lists ended jobs too",
+            "jobs list status queue",
+            Operand.NONE,
+            CommandOption.ALL,
+            CommandOption.JSON),
     /** Tells all of a job. */
-    DESCRIBE("show all that is known of a job, also after its end", "show info inspect get"),
+    DESCRIBE(
+            "show all that is known of a job, also after its end",
+            "show info inspect get",
+            Operand.JOB,
+            CommandOption.JSON),
     /** Shows what workers have written. */
-    LOGS("show the output of a job's workers; -f follows it", "log output"),
+    LOGS(
+            "show the output of a job's workers; -f follows it",
+            "log output",
+            Operand.JOB,
+            CommandOption.FOLLOW,
+            CommandOption.RANK),
     /** Watches a detached job. */
-    ATTACH("show the console of a job that --detach started, until the job ends", "follow watch"),
+    ATTACH("show the console of a job that --detach started, until the job ends", "follow watch", Operand.JOB),
     /** Stops a job. */
-    CANCEL("stop a job, as Ctrl-C does", "stop abort delete scancel terminate"),
+    CANCEL("stop a job, as Ctrl-C does", "stop abort delete scancel terminate", Operand.JOB, CommandOption.NOW),
     /** Asks workers where they are. */
-    STACK("show where each worker of a job is: its current collective and its stacks", "stacks jstack"),
+    STACK(
+            "show where each worker of a job is: its current collective and its stacks",
+            "stacks jstack",
+            Operand.JOB,
+            CommandOption.RANK),
     /** Reads what the ranks of a failed job have left of their last collectives. */
-    FLIGHT_RECORDER("find the rank that diverged, from the log folder of a failed job", "flight"),
+    FLIGHT_RECORDER(
+            "find the rank that diverged, from the log folder of a failed job",
+            "flight",
+            Operand.DUMPS,
+            CommandOption.JSON),
     /** Hands a job to Slurm. */
-    SUBMIT("submit a job to Slurm", "sbatch"),
+    SUBMIT("submit a job to Slurm", "sbatch", Operand.PROGRAM, CommandOption.PRINT),
     /** Looks at this machine. */
-    DOCTOR("check that this machine, or each of --hosts, has what jobs need", "check verify"),
+    DOCTOR(
+            "check that this machine, or each of --hosts, has what jobs need",
+            "check verify",
+            Operand.NONE,
+            CommandOption.JSON,
+            LaunchOption.LAUNCH,
+            LaunchOption.HOSTS,
+            LaunchOption.HOSTFILE,
+            LaunchOption.INCLUDE,
+            LaunchOption.EXCLUDE,
+            LaunchOption.SECRET_FILE,
+            LaunchOption.AGENT_PORT,
+            LaunchOption.SSH_OPTIONS,
+            LaunchOption.REMOTE_JRUN),
     /** Runs the benchmarks. */
-    BENCH("measure collectives and training steps", "benchmark perf"),
+    BENCH("measure collectives and training steps", "benchmark perf", Operand.BENCHMARK, CommandOption.VERSION),
     /** Serves jrun commands of this and other hosts. */
-    AGENT("run a standing agent on this host, for jobs on several hosts", "daemon server"),
+    AGENT(
+            "run a standing agent on this host, for jobs on several hosts",
+            "daemon server",
+            Operand.NONE,
+            CommandOption.AGENT_SECRET_FILE,
+            CommandOption.LISTEN,
+            CommandOption.HOME,
+            CommandOption.NODE),
     /** Makes certificates. */
-    CERT("make certificates for hosts and users, instead of a shared secret", "certificate"),
+    CERT(
+            "make certificates for hosts and users, instead of a shared secret",
+            "certificate",
+            Operand.AUTHORITY,
+            CommandOption.DIR,
+            CommandOption.DAYS),
     /** Prints the completion script. */
-    COMPLETION("print a completion script for bash and zsh: source <(jrun completion)", "complete"),
+    COMPLETION("print a completion script for bash and zsh: source <(jrun completion)", "complete", Operand.NONE),
     /** Prints the version. */
-    VERSION("print the versions of jrun and of the JDK that runs it", "");
+    VERSION("print the versions of jrun and of the JDK that runs it", "", Operand.NONE);
+
+    /** More options than these are not listed in a line of usage. */
+    private static final int MOST_OPTIONS_SHOWN = 2;
+
+    /** Options that a benchmark has under the same name, with a meaning of its own. */
+    private static final Set<LaunchOption> OF_BENCHMARKS = Set.of(LaunchOption.BACKEND, LaunchOption.JSON);
 
     private final String description;
     private final String otherNames;
+    private final Operand operand;
+    private final List<CommandLineOption> ownOptions;
 
     /** @param otherNames what other tools call such a command, for suggestions only */
-    SubCommand(String description, String otherNames) {
+    SubCommand(String description, String otherNames, Operand operand, CommandLineOption... ownOptions) {
         this.description = description;
         this.otherNames = otherNames;
+        this.operand = operand;
+        this.ownOptions = List.of(ownOptions);
     }
 
     /** The sub-command that {@code word} is the name of. */
@@ -71,6 +130,45 @@ public enum SubCommand {
 
     String description() {
         return description;
+    }
+
+    Operand operand() {
+        return operand;
+    }
+
+    /** The options that a help page lists: its own ones. */
+    List<CommandLineOption> ownOptions() {
+        return ownOptions;
+    }
+
+    /** All options. A name that two of them have belongs to the first. */
+    List<CommandLineOption> options() {
+        Stream<? extends CommandLineOption> others = switch (this) {
+            case SUBMIT -> Stream.concat(SbatchOption.ALL.stream(), Stream.of(LaunchOption.values()));
+            case BENCH -> Stream.of(LaunchOption.values()).filter(option -> !OF_BENCHMARKS.contains(option));
+            default -> Stream.of();
+        };
+        return Stream.of(ownOptions.stream(), others, Stream.of(CommandOption.HELP))
+                .<CommandLineOption>flatMap(options -> options)
+                .toList();
+    }
+
+    /** How the command is called, in one line. */
+    String usage() {
+        StringBuilder line = new StringBuilder("jrun ").append(word());
+        if (operand.endsOptions() || operand.takesUnknownOptions()) {
+            return line
+                    + (operand.endsOptions() ? " [options] " + operand.label() : " " + operand.label() + " [options]");
+        }
+        line.append(operand == Operand.NONE ? "" : " " + operand.label());
+        if (ownOptions.size() > MOST_OPTIONS_SHOWN) {
+            return line + " [options]";
+        }
+        ownOptions.forEach(option -> line.append(" [")
+                .append(option.names().getFirst())
+                .append(option.isSwitch() ? "" : "=" + option.parameter())
+                .append(']'));
+        return line.toString();
     }
 
     /** Its name on the command line. */

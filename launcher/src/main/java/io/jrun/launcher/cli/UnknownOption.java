@@ -4,13 +4,17 @@ import io.jrun.launcher.hostlist.HostList;
 import io.jrun.launcher.hostlist.HostSyntaxException;
 import io.jrun.launcher.job.Cluster.Host;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
 
 /**
  * Says what an option that jrun does not have was probably meant to be: by its meaning in other launchers, else by its
@@ -35,35 +39,26 @@ final class UnknownOption {
     /**
      * The error for {@code word}.
      *
-     * @param word the option as it stands on the command line, with its value if that is in the same word
-     * @param following the next word, empty if that is no value
+     * @param word the option as the line has it, with its value if the value is in the same word
      * @param line the whole command line: what a number of ranks means depends on the hosts
      */
-    static UsageException refused(String word, Optional<String> following, List<String> line) {
-        Matcher withNumber = SHORT_WITH_NUMBER.matcher(word);
-        if (withNumber.matches()) {
-            return refused(withNumber.group(1), withNumber.group(2), line);
-        }
-        int equals = word.indexOf('=');
-        return equals < 0
-                ? refused(word, following.orElse(""), line)
-                : refused(word.substring(0, equals), word.substring(equals + 1), line);
-    }
-
-    private static UsageException refused(String name, String value, List<String> line) {
-        String dashed = OptionScanner.dashed(name);
+    static UsageException refused(String word, List<String> line) {
+        Matcher shortWithNumber = SHORT_WITH_NUMBER.matcher(word);
+        String name = shortWithNumber.matches() ? shortWithNumber.group(1) : word.replaceFirst("(?s)=.*", "");
+        String dashed = CommandModel.dashed(name);
         String what = "unknown option '" + name + "'";
         Optional<ForeignOption> foreign = ForeignOption.of(dashed);
         if (foreign.isPresent()) {
             return new UsageException(
-                    what + " (" + foreign.get().meaning() + "); " + advice(foreign.get(), value, line) + ".");
+                    what + " (" + foreign.get().description() + "); " + advice(foreign.get(), allOptions(line)) + ".");
         }
-        if (SubmitRequest.isOfSbatch(dashed)) {
+        if (SbatchOption.of(dashed).isPresent()) {
             return new UsageException(
                     what + " (an option of sbatch); give it to 'jrun submit', and leave it out inside an allocation.");
         }
-        List<String> known = new ArrayList<>(List.of("--help", "--version"));
-        Arrays.stream(LaunchOption.values()).forEach(option -> known.addAll(option.names()));
+        List<String> known = CommandModel.ofJobs().stream()
+                .flatMap(option -> option.names().stream())
+                .toList();
         String longName = dashed.startsWith("--") ? dashed : "-" + dashed;
         boolean isWord = longName.length() > "--x".length(); // one letter is near to every other
         Optional<String> near = isWord ? Suggestion.nearest(longName, known) : Optional.empty();
@@ -71,7 +66,23 @@ final class UnknownOption {
                 + near.map(option -> "; did you mean '" + option + "'?").orElse("; 'jrun --help' lists the options."));
     }
 
-    private static String advice(ForeignOption option, String value, List<String> line) {
+    /** What the line says, as far as the options of jrun and of other launchers go. */
+    private static Map<CommandLineOption, String> allOptions(List<String> line) {
+        Map<CommandLineOption, String> values = new HashMap<>();
+        List<CommandLineOption> known = new ArrayList<>(List.of(LaunchOption.values()));
+        known.addAll(List.of(ForeignOption.values()));
+        CommandSpec spec = CommandModel.command(known, Operand.PROGRAM, (rest, _, option, info) -> {
+            boolean hasValue = !rest.isEmpty()
+                    && (!" ".equals(info.get("separator")) || !rest.peek().startsWith("-"));
+            values.put((CommandLineOption) option.userObject(), hasValue ? rest.pop() : "");
+            return true;
+        });
+        new CommandLine(spec).setUnmatchedArgumentsAllowed(true).parseArgs(line.toArray(String[]::new));
+        return values;
+    }
+
+    private static String advice(ForeignOption option, Map<CommandLineOption, String> line) {
+        String value = line.getOrDefault(option, "");
         if (option == ForeignOption.TOTAL_RANKS && value.matches("[1-9][0-9]{0,6}")) {
             return adviceOnTotal(Integer.parseInt(value), place(line))
                     .orElseGet(() -> filledIn(option.advice(), value));
@@ -125,30 +136,18 @@ final class UnknownOption {
                 .collect(Collectors.joining(",", "--hosts=", ""));
     }
 
-    /** Which hosts the line names, by jrun's names or others', as far as it can be read. */
-    private static Place place(List<String> line) {
-        List<Host> hosts = List.of();
-        int nodes = 1;
-        boolean hasFile = false;
-        for (int i = 0; i < line.size(); i++) {
-            int equals = line.get(i).indexOf('=');
-            String name =
-                    OptionScanner.dashed(equals < 0 ? line.get(i) : line.get(i).substring(0, equals));
-            String value = equals >= 0 ? line.get(i).substring(equals + 1) : i + 1 < line.size() ? line.get(i + 1) : "";
-            if (isNamed(name, LaunchOption.HOSTS, ForeignOption.HOST_LIST)) {
-                hosts = hosts(value);
-            } else if (isNamed(name, LaunchOption.HOSTFILE, ForeignOption.HOST_FILE)) {
-                hasFile = true;
-            } else if ((isNamed(name, LaunchOption.NNODES, ForeignOption.NODES) || name.equals("-N"))
-                    && value.matches("[1-9][0-9]{0,5}")) {
-                nodes = Integer.parseInt(value);
-            }
-        }
-        return new Place(hosts, nodes, hasFile);
-    }
-
-    private static boolean isNamed(String name, LaunchOption own, ForeignOption foreign) {
-        return own.names().contains(name) || foreign.names().contains(name);
+    /** The hosts that the line names by an option of jrun or of another launcher. */
+    private static Place place(Map<CommandLineOption, String> line) {
+        String hosts = line.getOrDefault(LaunchOption.HOSTS, line.getOrDefault(ForeignOption.HOST_LIST, ""));
+        String nodes = Stream.of(LaunchOption.NNODES, ForeignOption.NODES, ForeignOption.NODES_OR_RANKS_PER_NODE)
+                .map(option -> line.getOrDefault(option, ""))
+                .filter(value -> value.matches("[1-9][0-9]{0,5}"))
+                .findFirst()
+                .orElse("1");
+        return new Place(
+                hosts(hosts),
+                Integer.parseInt(nodes),
+                line.containsKey(LaunchOption.HOSTFILE) || line.containsKey(ForeignOption.HOST_FILE));
     }
 
     private static List<Host> hosts(String text) {

@@ -1,10 +1,10 @@
 package io.jrun.launcher.doctor;
 
+import io.jrun.agent.node.SearchPath;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -57,10 +57,6 @@ record CommandResult(int exitCode, List<String> lines) {
 
     /** Returns the path of a program on the PATH. */
     static Optional<Path> find(String program, Map<String, String> environment) {
-        return Arrays.stream(environment.getOrDefault("PATH", "").split(":", -1))
-                .filter(folder -> !folder.isEmpty())
-                .map(folder -> Path.of(folder, program))
-                .filter(Files::isExecutable)
-                .findFirst();
+        return SearchPath.of(environment, Path.of("").toAbsolutePath()).find(program);
     }
 }

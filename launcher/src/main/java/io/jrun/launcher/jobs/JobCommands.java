@@ -1,8 +1,8 @@
 package io.jrun.launcher.jobs;
 
 import io.jrun.launcher.cli.CommandContext;
+import io.jrun.launcher.cli.CommandOption;
 import io.jrun.launcher.cli.JobsRequest;
-import io.jrun.launcher.cli.JobsRequest.Flag;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.record.JobControlRequest;
@@ -57,10 +57,10 @@ public final class JobCommands {
     public int run(JobsRequest request) throws IOException, InterruptedException {
         return switch (request.command()) {
             case PS -> list(request);
-            case DESCRIBE -> describe(find(request.job()), request.has(Flag.JSON));
+            case DESCRIBE -> describe(find(request.job()), request.has(CommandOption.JSON));
             case LOGS -> logs(find(request.job()), request);
             case ATTACH -> attach(find(request.job()));
-            case CANCEL -> cancel(find(request.job()), request.has(Flag.NOW));
+            case CANCEL -> cancel(find(request.job()), request.has(CommandOption.NOW));
             case STACK -> stack(find(request.job()), request);
             default -> throw new IllegalArgumentException(request.command() + " is no command about jobs");
         };
@@ -69,9 +69,13 @@ public final class JobCommands {
     private int list(JobsRequest request) throws IOException {
         List<Entry> jobs = index().stream()
                 .flatMap(index -> index.all().stream())
-                .filter(entry -> request.has(Flag.ALL) || !entry.record().isOver())
+                .filter(entry ->
+                        request.has(CommandOption.ALL) || !entry.record().isOver())
                 .toList();
-        print(request.has(Flag.JSON) ? List.of(JobsJson.list(jobs)) : JobTable.lines(jobs, System.currentTimeMillis()));
+        print(
+                request.has(CommandOption.JSON)
+                        ? List.of(JobsJson.list(jobs))
+                        : JobTable.lines(jobs, System.currentTimeMillis()));
         return 0;
     }
 
@@ -86,11 +90,11 @@ public final class JobCommands {
         boolean none = request.ranks()
                 .filter(chosen -> Collections.disjoint(chosen, known))
                 .isPresent();
-        if (none && !known.isEmpty() && !request.has(Flag.FOLLOW)) {
+        if (none && !known.isEmpty() && !request.has(CommandOption.FOLLOW)) {
             throw new UsageException(
                     "logs: " + job.name() + " has no such rank; it has " + FailureReport.ranks(known) + ".");
         }
-        new LogReader(job, request.ranks(), out, say).read(request.has(Flag.FOLLOW));
+        new LogReader(job, request.ranks(), out, say).read(request.has(CommandOption.FOLLOW));
         return 0;
     }
 

@@ -59,7 +59,6 @@ class ForeignOptionTest {
         -H a:2,b:2                   | use --hosts=a:2,b:2.
         --host a,b                   | use --hosts=a,b.
         -hostfile h.txt              | use --hostfile=h.txt.
-        -hf h.txt                    | use --hostfile=h.txt.
         --machinefile=h.txt          | use --hostfile=h.txt.
         --time=10                    | use --timeout=10m.
         --time 1:00:00               | use --timeout=1h.

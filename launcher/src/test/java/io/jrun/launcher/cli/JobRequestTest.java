@@ -216,9 +216,8 @@ class JobRequestTest {
 
     @Test
     void benchKeepsItsOwnOptions() {
-        JobRequest request = JobRequest.parseBench(
-                List.of("allreduce", "--nproc_per_node", "2", "--backend", "jrun,gloo", "--json", "--timeout=60"),
-                benchSurroundings());
+        JobRequest request = bench(
+                List.of("allreduce", "--nproc_per_node", "2", "--backend", "jrun,gloo", "--json", "--timeout=60"));
         JobSpec job = ((JobRequest.Run) request).job();
         assertThat(job.program().args()).containsExactly("allreduce", "--backend", "jrun,gloo", "--json");
         assertThat(job.placement().perNode()).hasToString("Exactly[count=2]");
@@ -231,11 +230,17 @@ class JobRequestTest {
     void benchOfMpiIsMpiruns(String line) {
         List<String> args = new ArrayList<>(List.of("allreduce", "--nproc-per-node=4"));
         args.addAll(List.of(line.split(" ")));
-        assertThat(JobRequest.parseBench(args, benchSurroundings()))
+        assertThat(bench(args))
                 .isInstanceOfSatisfying(
                         JobRequest.RunUnderMpi.class,
                         request ->
                                 assertThat(request.job().placement().perNode()).hasToString("Exactly[count=4]"));
+    }
+
+    private JobRequest bench(List<String> args) {
+        List<String> line = new ArrayList<>(List.of("bench"));
+        line.addAll(args);
+        return JobRequest.ofBench(ParsedCommand.of(line), benchSurroundings());
     }
 
     private CommandContext benchSurroundings() {

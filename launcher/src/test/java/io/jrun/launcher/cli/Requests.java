@@ -49,8 +49,8 @@ public final class Requests {
     }
 
     JobRequest request(String... args) {
-        return JobRequest.parse(
-                List.of(args),
+        return JobRequest.of(
+                ParsedCommand.of(List.of(args)),
                 new CommandContext(
                         environment, folder, folder.resolve("home"), folder.resolve("bin/jrun"), TerminalStreams.NONE));
     }

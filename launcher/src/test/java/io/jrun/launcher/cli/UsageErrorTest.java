@@ -63,7 +63,7 @@ class UsageErrorTest {
         --nnodes=3:2 --rdzv-endpoint=a train.jar | --nnodes: '3:2' is not usable; give a number of nodes, or MIN:MAX.
         --nnodes=2 --rdzv-endpoint=a:0 train.jar | --rdzv-endpoint: 'a:0' is not usable; give a host and a port other than 0, the same on all nodes.
         --nnodes=2 --rdzv-endpoint=a --node-rank=2 train.jar | --node-rank: '2' is not usable; give a whole number from 0 to 1.
-        --rdzv-backend=etcd train.jar    | --rdzv-backend: 'etcd' is not usable; give c10d, static or jrun, which all mean jrun's own.
+        --rdzv-backend=etcd train.jar    | --rdzv-backend: 'etcd' is not usable; give c10d, static or jrun.
         --nnodes=2 --rdzv-endpoint=a --standalone train.jar | --standalone means this machine alone, but --nnodes is 2.
         --launch=slurm train.jar         | --launch slurm needs a Slurm allocation (a batch script or salloc); 'jrun submit' submits a job.
         --launch=slurm --hosts=h1 train.jar | --launch slurm means the allocation's nodes, but --hosts names hosts. --include chooses among the nodes.
@@ -79,8 +79,13 @@ class UsageErrorTest {
         --max-restarts=-1 train.jar      | --max-restarts: '-1' is not usable; give a whole number, at least 0.
         --timeout=0 train.jar            | --timeout: '0' is not usable; give more than 0.
         --timeout=10d train.jar          | --timeout: '10d' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --run-id= train.jar              | --run-id: '' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
+        --launch=rsh --launch=ssh train.jar | --launch: 'rsh' is not usable; give auto, local, hosts, ssh or slurm.
+        --max-restarts=x --max-restarts=1 train.jar | --max-restarts: 'x' is not usable; give a whole number, at least 0.
+        --hosts=a,a --hosts=b train.jar  | --hosts: host 'a' is named twice; name it once, with all its workers (a:8).
+        --include=[ --include=a --hosts=a train.jar | --include: '[': its brackets do not match.
         --run-id=a/b train.jar           | --run-id: 'a/b' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
-        --backend=mvapich train.jar      | --backend: 'mvapich' is not usable; give jrun, gloo, nccl.
+        --backend=mvapich train.jar      | --backend: 'mvapich' is not usable; give jrun, gloo or nccl.
         --backend=mpi train.jar          | --backend: mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2 java ..., or 'jrun bench --backend mpi'.
         --encrypt --backend=gloo train.jar | --encrypt: gloo sends its data in plain text; use --backend=jrun, or leave --encrypt out.
         --env=A train.jar                | --env: 'A' is not usable; give NAME=VALUE.
@@ -195,12 +200,23 @@ class UsageErrorTest {
         assertThatThrownBy(() -> requests.request("--run-id=a\nb\u001b[31m\u2028", "train.jar"))
                 .isInstanceOf(UsageException.class)
                 .hasMessageStartingWith("--run-id: 'a\\nb\\u001b[31m\\u2028' is not usable; give ");
+    }
+
+    @Test
+    void valueThatIsLongIsCutInTheMessage() {
+        String cut = "a".repeat(59) + "[...]" + "a".repeat(59);
         assertThatThrownBy(() -> requests.request("--run-id=" + "a".repeat(100_000), "train.jar"))
-                .isInstanceOf(UsageException.class)
-                .hasMessageStartingWith("--run-id: 'aaa")
-                .hasMessageEndingWith("a letter or digit first.")
+                .hasMessage(
+                        "--run-id: '" + cut
+                                + "' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.");
+        assertThatThrownBy(() -> requests.request("--hosts=" + "a".repeat(1 << 20), "train.jar"))
                 .message()
-                .hasSizeLessThan(1500);
+                .startsWith("--hosts: 'aaa")
+                .hasSizeLessThan(300);
+        assertThatThrownBy(() -> requests.request("--" + "a".repeat(1 << 20), "train.jar"))
+                .message()
+                .endsWith("'; 'jrun --help' lists the options.")
+                .hasSizeLessThan(300);
     }
 
     @ParameterizedTest

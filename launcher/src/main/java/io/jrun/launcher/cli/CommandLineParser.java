@@ -1,0 +1,112 @@
+package io.jrun.launcher.cli;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Stack;
+import picocli.CommandLine;
+import picocli.CommandLine.IParameterPreprocessor;
+import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
+
+/**
+ * Takes one command line apart with picocli, and says what is wrong with the line. A class-data archive cannot hold a lambda that
+ * implements an interface of picocli, so that this class implements the interface itself. Confined to one thread.
+ */
+final class CommandLineParser implements IParameterPreprocessor {
+    private final List<String> args;
+    private final Optional<SubCommand> command;
+    private final Map<CommandLineOption, List<String>> options = new LinkedHashMap<>();
+
+    CommandLineParser(List<String> args) {
+        this.args = List.copyOf(args);
+        this.command = args.isEmpty() ? Optional.empty() : SubCommand.of(args.getFirst());
+    }
+
+    ParsedCommand parse() {
+        CommandLine jrun = new CommandLine(CommandModel.of(command, this));
+        CommandLine called =
+                command.isPresent() ? jrun.getSubcommands().get(command.get().word()) : jrun;
+        try {
+            jrun.parseArgs(args.toArray(String[]::new));
+        } catch (UnmatchedArgumentException e) {
+            refuseUnknown(e.getUnmatched().getFirst());
+        } catch (ParameterException e) {
+            throw e.getCause() instanceof UsageException refusal ? refusal : new UsageException(e.getMessage() + ".");
+        }
+        return parsed(words(called.getCommandSpec()));
+    }
+
+    private ParsedCommand parsed(List<String> words) {
+        boolean needsWord = command.isPresent() && command.get().operand().isNeeded() && !asksForHelp();
+        if (needsWord && (words.isEmpty() || words.getFirst().isEmpty())) {
+            throw missingOperand();
+        }
+        return new ParsedCommand(command, options, words, args.subList(0, args.size() - words.size()));
+    }
+
+    private static List<String> words(CommandSpec spec) {
+        return spec.positionalParameters().isEmpty()
+                ? List.of()
+                : spec.positionalParameters().getFirst().stringValues();
+    }
+
+    /**
+     * The value of an option as the user wrote the value. picocli's own rule refuses values that begin as an option does, as in
+     * {@code --ssh-options=-t}.
+     */
+    @Override
+    public boolean preprocess(Stack<String> rest, CommandSpec spec, ArgSpec found, Map<String, Object> info) {
+        CommandLineOption option = (CommandLineOption) found.userObject();
+        String separator = String.valueOf(info.get("separator"));
+        boolean isAttached = separator.equals("=") || (separator.isEmpty() && !option.isSwitch());
+        if (!isAttached
+                && !option.isSwitch()
+                && (rest.isEmpty() || spec.optionsMap().containsKey(rest.peek()))) {
+            String follows = rest.isEmpty() ? "" : ", but '" + rest.peek() + "' follows";
+            throw new UsageException(option.longName() + " needs a value" + follows + ": " + option.longName() + "="
+                    + option.parameter() + ".");
+        }
+        options.computeIfAbsent(option, _ -> new ArrayList<>())
+                .add(isAttached || !option.isSwitch() ? rest.pop() : CommandModel.ON);
+        return true;
+    }
+
+    /** Refuses {@code unmatched}, unless the line asks for help: then help is the answer. */
+    private void refuseUnknown(String unmatched) {
+        boolean isWhole = args.contains(unmatched);
+        if (isWhole && asksForHelp()) {
+            return;
+        }
+        String word = isWhole ? unmatched : wordWithEnd(unmatched.substring(1));
+        if (command.isEmpty() || command.get() == SubCommand.SUBMIT) {
+            var _ = ResolvedOptions.ofCommandLine(new ParsedCommand(command, options, List.of(), args));
+            throw UnknownOption.refused(word, args);
+        }
+        throw new UsageException((word.startsWith("-")
+                        ? "unknown option '" + word.replaceFirst("(?s)=.*", "") + "'"
+                        : "'" + word + "' is one word too many")
+                + "; usage: " + command.get().usage() + ".");
+    }
+
+    /** Of a word like -hostfile, which begins with the short option -h, picocli reports the rest. */
+    private String wordWithEnd(String end) {
+        return args.stream().filter(arg -> arg.endsWith(end)).findFirst().orElse(end);
+    }
+
+    private boolean asksForHelp() {
+        return options.containsKey(CommandOption.HELP)
+                || options.containsKey(CommandOption.BRIEF_HELP)
+                || options.containsKey(CommandOption.WHOLE_HELP);
+    }
+
+    private UsageException missingOperand() {
+        SubCommand called = command.orElseThrow();
+        return new UsageException(called.operand().label() + " is missing; usage: " + called.usage() + "."
+                + (called.operand() == Operand.JOB ? " 'jrun ps' shows the jobs." : ""));
+    }
+}

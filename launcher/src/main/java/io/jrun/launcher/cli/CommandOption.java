@@ -1,0 +1,76 @@
+package io.jrun.launcher.cli;
+
+import java.util.List;
+
+/** Every option of jrun's commands that is not an option of a job, once. {@link SubCommand} says which command takes which. */
+public enum CommandOption implements CommandLineOption {
+    /** Shows the help of a command. */
+    HELP("-h --help", "", "Show this help."),
+    /** Shows the help of jrun that fits a screen. */
+    BRIEF_HELP("-h", "", "Show a brief help."),
+    /** Shows the whole help of jrun. */
+    WHOLE_HELP("--help", "", "Show this help."),
+    /** Shows the version. */
+    VERSION("-V --version", "", "Show the version."),
+    /** Ended jobs too. */
+    ALL("-a --all", "", "List the jobs that have ended too."),
+    /** For machines. */
+    JSON("--json", "", "Print one JSON object instead of text."),
+    /** Goes on with new output. */
+    FOLLOW("-f --follow", "", "Follow the output until the job ends."),
+    /** Stops without the grace period. */
+    NOW("--now", "", "Send SIGKILL at once, without the grace period."),
+    /** Chooses ranks. */
+    RANK("--rank", "RANKS", "Only these ranks: 0,2-5. Default: all ranks."),
+    /** Where certificates are. */
+    DIR("--dir", "DIR", "Folder of the authority. Default: ~/.config/jrun."),
+    /** How long a certificate is valid. */
+    DAYS("--days", "N", "Number of days for which the certificate is valid. Default: 825."),
+    /** The secret of a standing agent. */
+    AGENT_SECRET_FILE(
+            "--secret-file",
+            "PATH",
+            "Secret that the agents of all hosts and their users share: a file of mode 0600, the same on every host. The agent"
+                    + " makes the file if it does not exist. Default: ~/.config/jrun/secret."),
+    /** Where a standing agent listens. */
+    LISTEN(
+            "--listen",
+            "ADDRESS:PORT",
+            "Address at which the agent listens. 0.0.0.0: all addresses of this host. :PORT: all addresses, at this port. Port 0:"
+                    + " any free port, which the agent prints. Default: 127.0.0.1:29600."),
+    /** The launcher of an agent that serves one job. */
+    HOME(
+            "--home",
+            "ADDRESS:PORT,...",
+            "Connect to the jrun that listens at one of these addresses, serve its job and end with the job. The first line of"
+                    + " stdin is the secret of the job. jrun itself starts agents this way."),
+    /** The name of an agent in its one job. */
+    NODE("--node", "NAME", "With --home: the name of this node in the job."),
+    /** Shows a batch script. */
+    PRINT("--print", "", "Print the batch script and submit nothing.");
+
+    private final List<String> names;
+    private final String parameter;
+    private final String description;
+
+    CommandOption(String names, String parameter, String description) {
+        this.names = List.of(names.split(" "));
+        this.parameter = parameter;
+        this.description = description;
+    }
+
+    @Override
+    public List<String> names() {
+        return names;
+    }
+
+    @Override
+    public String parameter() {
+        return parameter;
+    }
+
+    @Override
+    public String description() {
+        return description;
+    }
+}

@@ -1,0 +1,75 @@
+package io.jrun.launcher.cli;
+
+/** The words that a command takes besides its options. */
+enum Operand {
+    /** None. */
+    NONE("", false, 0, ""),
+    /** Of {@code jrun help}. */
+    COMMAND("[COMMAND]", false, Integer.MAX_VALUE, "Name of a command. Default: the help of jrun itself."),
+    /** Of {@code jrun init}. */
+    NEW_FOLDER("DIR", true, 1, "A new or an empty folder. The name of the folder becomes the name of the project."),
+    /** Of the commands about a job. */
+    JOB(
+            "JOB",
+            true,
+            1,
+            "Run id of the job, the beginning of one, or the log folder of the job. 'jrun ps' shows the jobs."),
+    /** Of {@code jrun flight-recorder}. */
+    DUMPS(
+            "JOB",
+            true,
+            1,
+            "Run id of the job, its log folder LOG_DIR/RUN_ID (the last attempt counts), or one of its attempt folders."),
+    /** Of {@code jrun cert}. */
+    AUTHORITY(
+            "init|node NAME",
+            false,
+            2,
+            "init: make an authority, DIR/ca.pem. Keep it where you admit hosts and users. node NAME: make DIR/NAME.pem, the"
+                    + " --secret-file of the host or user NAME. Add the other names and addresses of a host after commas: the names"
+                    + " by which launchers call the host."),
+    /** Of {@code jrun bench}, which parses the words itself. */
+    BENCHMARK("OPERATION", false, Integer.MAX_VALUE, ""),
+    /** Of a job. A job file may hold the program. */
+    PROGRAM("PROGRAM [args...]", false, Integer.MAX_VALUE, "");
+
+    private final String label;
+    private final boolean needed;
+    private final int most;
+    private final String description;
+
+    Operand(String label, boolean needed, int most, String description) {
+        this.label = label;
+        this.needed = needed;
+        this.most = most;
+        this.description = description;
+    }
+
+    String label() {
+        return label;
+    }
+
+    /** Whether there must be a word, which the parser checks. */
+    boolean isNeeded() {
+        return needed;
+    }
+
+    /** How many words there may be. */
+    int most() {
+        return most;
+    }
+
+    String description() {
+        return description;
+    }
+
+    /** Whether all words from the first on belong to the program, also words with dashes. */
+    boolean endsOptions() {
+        return this == PROGRAM;
+    }
+
+    /** Whether options that jrun does not know belong to the operand. */
+    boolean takesUnknownOptions() {
+        return this == BENCHMARK;
+    }
+}
