@@ -84,15 +84,10 @@ public final class Kernels {
             return scalar(type);
         }
         return switch (type) {
-            case F16 -> new HalfKernel(VectorF16.INSTANCE, VectorF32.INSTANCE);
-            case BF16 -> new HalfKernel(VectorBf16.INSTANCE, VectorF32.INSTANCE);
-            case F32 -> VectorF32.INSTANCE;
-            case F64 -> VectorF64.INSTANCE;
-            case I8 -> VectorI8.SIGNED;
-            case U8 -> VectorI8.UNSIGNED;
-            case I32 -> VectorI32.INSTANCE;
-            case I64 -> VectorI64.INSTANCE;
-            case BOOL -> new BoolKernel(VectorI8.SIGNED);
+            case F16 -> new HalfKernel(VectorF16.INSTANCE, VectorKernels.of(DataType.F32));
+            case BF16 -> new HalfKernel(VectorBf16.INSTANCE, VectorKernels.of(DataType.F32));
+            case F32, F64, I8, U8, I32, I64 -> VectorKernels.of(type);
+            case BOOL -> new BoolKernel(VectorKernels.of(DataType.I8));
         };
     }
 

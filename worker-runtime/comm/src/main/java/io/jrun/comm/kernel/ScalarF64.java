@@ -1,41 +1,23 @@
 package io.jrun.comm.kernel;
 
-import static io.jrun.comm.kernel.Memory.ALL;
-
 import io.jrun.comm.ReduceOp;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/**
- * Plain loops over binary64, on arrays that blocks are copied to: loops over arrays are fast with every compiler of the VM,
- * loops over memory segments with the last one only.
- */
-final class ScalarF64 implements Kernel {
+/** Plain loops over binary64. */
+final class ScalarF64 extends ScalarKernel<double[]> {
     static final ScalarF64 INSTANCE = new ScalarF64();
 
-    private static final long SIZE = Double.BYTES;
-    private static final ValueLayout.OfDouble LAYOUT = ValueLayout.JAVA_DOUBLE_UNALIGNED;
-    private static final int BLOCK = 4096 / Double.BYTES;
-
-    private ScalarF64() {}
-
-    @Override
-    public void combine(ReduceOp op, long a, long b, long out, long count) {
-        if (count == 0) {
-            return; // The rest of a vector loop that has none.
-        }
-        double[] x = new double[(int) Math.min(count, BLOCK)];
-        double[] y = new double[x.length];
-        for (long done = 0; done < count; done += BLOCK) {
-            int length = (int) Math.min(count - done, BLOCK);
-            MemorySegment.copy(ALL, LAYOUT, a + done * SIZE, x, 0, length);
-            MemorySegment.copy(ALL, LAYOUT, b + done * SIZE, y, 0, length);
-            combine(op, x, y, length);
-            MemorySegment.copy(x, 0, ALL, LAYOUT, out + done * SIZE, length);
-        }
+    private ScalarF64() {
+        super(ValueLayout.JAVA_DOUBLE_UNALIGNED);
     }
 
-    private static void combine(ReduceOp op, double[] x, double[] y, int length) {
+    @Override
+    double[] array(int length) {
+        return new double[length];
+    }
+
+    @Override
+    void combine(ReduceOp op, double[] x, double[] y, int length) {
         switch (op) {
             case SUM, AVG -> {
                 for (int i = 0; i < length; i++) {
@@ -62,43 +44,16 @@ final class ScalarF64 implements Kernel {
     }
 
     @Override
-    public void combineBoth(ReduceOp op, long a, long b, long count) {
-        combine(op, a, b, a, count);
-        if (op == ReduceOp.AVG) {
-            divide(a, 2, count);
-        }
-        MemorySegment.copy(ALL, a, ALL, b, count * SIZE);
-    }
-
-    @Override
-    public void divide(long data, int divisor, long count) {
-        if (count == 0) {
-            return; // The rest of a vector loop that has none.
-        }
-        double[] x = new double[(int) Math.min(count, BLOCK)];
-        for (long done = 0; done < count; done += BLOCK) {
-            int length = (int) Math.min(count - done, BLOCK);
-            MemorySegment.copy(ALL, LAYOUT, data + done * SIZE, x, 0, length);
-            for (int i = 0; i < length; i++) {
-                x[i] /= divisor;
-            }
-            MemorySegment.copy(x, 0, ALL, LAYOUT, data + done * SIZE, length);
+    void divide(double[] x, int divisor, int length) {
+        for (int i = 0; i < length; i++) {
+            x[i] /= divisor;
         }
     }
 
     @Override
-    public void scale(long data, double factor, long count) {
-        if (count == 0) {
-            return; // The rest of a vector loop that has none.
-        }
-        double[] x = new double[(int) Math.min(count, BLOCK)];
-        for (long done = 0; done < count; done += BLOCK) {
-            int length = (int) Math.min(count - done, BLOCK);
-            MemorySegment.copy(ALL, LAYOUT, data + done * SIZE, x, 0, length);
-            for (int i = 0; i < length; i++) {
-                x[i] *= factor;
-            }
-            MemorySegment.copy(x, 0, ALL, LAYOUT, data + done * SIZE, length);
+    void scale(double[] x, double factor, int length) {
+        for (int i = 0; i < length; i++) {
+            x[i] *= factor;
         }
     }
 }

@@ -1,41 +1,23 @@
 package io.jrun.comm.kernel;
 
-import static io.jrun.comm.kernel.Memory.ALL;
-
 import io.jrun.comm.ReduceOp;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/**
- * Plain loops over 32-bit integers, on arrays that blocks are copied to: loops over arrays are fast with every compiler of the VM,
- * loops over memory segments with the last one only.
- */
-final class ScalarI32 implements Kernel {
+/** Plain loops over 32-bit integers. */
+final class ScalarI32 extends ScalarKernel<int[]> {
     static final ScalarI32 INSTANCE = new ScalarI32();
 
-    private static final long SIZE = Integer.BYTES;
-    private static final ValueLayout.OfInt LAYOUT = ValueLayout.JAVA_INT_UNALIGNED;
-    private static final int BLOCK = 4096 / Integer.BYTES;
-
-    private ScalarI32() {}
-
-    @Override
-    public void combine(ReduceOp op, long a, long b, long out, long count) {
-        if (count == 0) {
-            return; // The rest of a vector loop that has none.
-        }
-        int[] x = new int[(int) Math.min(count, BLOCK)];
-        int[] y = new int[x.length];
-        for (long done = 0; done < count; done += BLOCK) {
-            int length = (int) Math.min(count - done, BLOCK);
-            MemorySegment.copy(ALL, LAYOUT, a + done * SIZE, x, 0, length);
-            MemorySegment.copy(ALL, LAYOUT, b + done * SIZE, y, 0, length);
-            combine(op, x, y, length);
-            MemorySegment.copy(x, 0, ALL, LAYOUT, out + done * SIZE, length);
-        }
+    private ScalarI32() {
+        super(ValueLayout.JAVA_INT_UNALIGNED);
     }
 
-    private static void combine(ReduceOp op, int[] x, int[] y, int length) {
+    @Override
+    int[] array(int length) {
+        return new int[length];
+    }
+
+    @Override
+    void combine(ReduceOp op, int[] x, int[] y, int length) {
         switch (op) {
             case SUM, AVG -> {
                 for (int i = 0; i < length; i++) {
@@ -76,27 +58,9 @@ final class ScalarI32 implements Kernel {
     }
 
     @Override
-    public void combineBoth(ReduceOp op, long a, long b, long count) {
-        combine(op, a, b, a, count);
-        if (op == ReduceOp.AVG) {
-            divide(a, 2, count);
-        }
-        MemorySegment.copy(ALL, a, ALL, b, count * SIZE);
-    }
-
-    @Override
-    public void divide(long data, int divisor, long count) {
-        if (count == 0) {
-            return; // The rest of a vector loop that has none.
-        }
-        int[] x = new int[(int) Math.min(count, BLOCK)];
-        for (long done = 0; done < count; done += BLOCK) {
-            int length = (int) Math.min(count - done, BLOCK);
-            MemorySegment.copy(ALL, LAYOUT, data + done * SIZE, x, 0, length);
-            for (int i = 0; i < length; i++) {
-                x[i] /= divisor;
-            }
-            MemorySegment.copy(x, 0, ALL, LAYOUT, data + done * SIZE, length);
+    void divide(int[] x, int divisor, int length) {
+        for (int i = 0; i < length; i++) {
+            x[i] /= divisor;
         }
     }
 }
