@@ -168,8 +168,8 @@ public final class JRunCommand {
 
     private int start(JobSpec job, ParsedCommand line) throws IOException, InterruptedException {
         try (JobRun run = new JobRun(job, line.withoutSecrets(), commandContext.home(), index(), terminal)) {
-            return job.meeting().isPresent()
-                    ? new RendezvousRun(job, job.meeting().get(), commandContext.home(), run).run()
+            return job.rendezvous().isPresent()
+                    ? new RendezvousRun(job, job.rendezvous().get(), commandContext.home(), run).run()
                     : run.run();
         }
     }

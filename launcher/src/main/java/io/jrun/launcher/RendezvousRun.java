@@ -96,7 +96,7 @@ final class RendezvousRun {
         try {
             return Optional.of(AgentRegistry.listen(address, secret, Version.TEXT, settings.job(), hosted::say));
         } catch (IOException e) {
-            if (settings.hosting() == Hosting.WHOEVER_IS_FIRST) {
+            if (settings.hosting() == Hosting.FIRST_TO_LISTEN) {
                 return Optional.empty();
             }
             throw new UsageException("--rdzv-endpoint: this node hosts the job, and cannot listen on port "

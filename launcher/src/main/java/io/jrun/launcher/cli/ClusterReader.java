@@ -46,7 +46,7 @@ final class ClusterReader {
                     return allocated;
                 }
             } else if (launch == Launch.AUTO) {
-                SrunPerTaskCheck.explainMeeting(commandContext.environment()).ifPresent(words -> {
+                SrunPerTaskCheck.explainRendezvous(commandContext.environment()).ifPresent(words -> {
                     throw new UsageException(words);
                 });
             }

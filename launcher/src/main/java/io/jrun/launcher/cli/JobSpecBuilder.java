@@ -83,8 +83,8 @@ final class JobSpecBuilder {
     }
 
     private String runId() {
-        String meeting = settings.text(LaunchOption.RDZV_ID, "");
-        return settings.text(LaunchOption.RUN_ID, RunId.isUsable(meeting) ? meeting : RunId.generate());
+        String rendezvousId = settings.text(LaunchOption.RDZV_ID, "");
+        return settings.text(LaunchOption.RUN_ID, RunId.isUsable(rendezvousId) ? rendezvousId : RunId.generate());
     }
 
     private WorkerSettings workers(boolean isJava) {

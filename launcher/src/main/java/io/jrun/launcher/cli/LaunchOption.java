@@ -61,14 +61,14 @@ public enum LaunchOption implements CommandLineOption {
             "N",
             "the next free number",
             Kind.TORCHRUN,
-            OptionGroup.MEETING,
+            OptionGroup.RENDEZVOUS,
             "Number of this node, from 0. Node 0 hosts the job, unless --rdzv-backend=c10d is given."),
     RDZV_ENDPOINT(
             "--rdzv-endpoint",
             "HOST:PORT",
             "",
             Kind.TORCHRUN,
-            OptionGroup.MEETING,
+            OptionGroup.RENDEZVOUS,
             "Address of the rendezvous, at which the jrun processes of all nodes meet. Start the same command on "
                     + "every node, in any order. The jrun on HOST hosts the job. Each jrun shows the output of its own "
                     + "workers and ends with the exit code of the job. All nodes need the same --secret-file. Default port: "
@@ -78,14 +78,14 @@ public enum LaunchOption implements CommandLineOption {
             "ID",
             "computed from the command line",
             Kind.TORCHRUN,
-            OptionGroup.MEETING,
+            OptionGroup.RENDEZVOUS,
             "Name of the job, the same on all nodes. Without --run-id also the run id."),
     RDZV_CONF(
             "--rdzv-conf",
             "K=V,...",
             "",
             Kind.TORCHRUN,
-            OptionGroup.MEETING,
+            OptionGroup.RENDEZVOUS,
             "Settings of the rendezvous: join_timeout or timeout (default: 600 s), last_call_timeout (default: 30 "
                     + "s; time to wait for more than MIN nodes), is_host. jrun accepts and ignores the other settings of "
                     + "torchrun."),
@@ -94,7 +94,7 @@ public enum LaunchOption implements CommandLineOption {
             "c10d|static|jrun",
             "jrun",
             Kind.TORCHRUN,
-            OptionGroup.MEETING,
+            OptionGroup.RENDEZVOUS,
             "All three names mean jrun's own rendezvous. With c10d the host of the endpoint hosts the job, "
                     + "whatever --node-rank is."),
     MASTER_ADDR(
@@ -102,7 +102,7 @@ public enum LaunchOption implements CommandLineOption {
             "HOST",
             "",
             Kind.TORCHRUN,
-            OptionGroup.MEETING,
+            OptionGroup.RENDEZVOUS,
             "Static rendezvous of torchrun: the same as --rdzv-endpoint=HOST:PORT, where PORT is --master-port "
                     + "(default: 29500)."),
     LOCAL_ADDR(
@@ -110,7 +110,7 @@ public enum LaunchOption implements CommandLineOption {
             "ADDRESS",
             "the address that reaches the endpoint",
             Kind.TORCHRUN,
-            OptionGroup.MEETING,
+            OptionGroup.RENDEZVOUS,
             "Address at which the other nodes reach the workers of this node."),
     LAUNCH(
             "--launch",

@@ -4,7 +4,7 @@ package io.jrun.launcher.cli;
 enum OptionGroup {
     JOB("Job"),
     HOSTS("Several hosts"),
-    MEETING("The same command on every node (torchrun's way)"),
+    RENDEZVOUS("The same command on every node (torchrun's way)"),
     PROGRAM("Program and workers"),
     OUTPUT("Output"),
     STOPPING("Stopping"),

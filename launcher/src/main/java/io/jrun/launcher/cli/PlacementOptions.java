@@ -60,7 +60,7 @@ final class PlacementOptions {
             return WorkerCount.of(text.strip());
         } catch (IllegalArgumentException e) {
             throw OptionValues.refused(
-                    name, text, "auto, cpu, gpu, or a number of workers from 1 to " + WorkerCount.MOST);
+                    name, text, "auto, cpu, gpu, or a number of workers from 1 to " + WorkerCount.MAX);
         }
     }
 
@@ -83,9 +83,9 @@ final class PlacementOptions {
             return OptionalInt.empty();
         }
         Matcher matcher = PER_NODE.matcher(text);
-        if (!matcher.matches() || Integer.parseInt(matcher.group(1)) > WorkerCount.MOST) {
+        if (!matcher.matches() || Integer.parseInt(matcher.group(1)) > WorkerCount.MAX) {
             throw OptionValues.refused(
-                    name, text, "node, slot, or ppr:N with a number of workers from 1 to " + WorkerCount.MOST);
+                    name, text, "node, slot, or ppr:N with a number of workers from 1 to " + WorkerCount.MAX);
         }
         return OptionalInt.of(Integer.parseInt(matcher.group(1)));
     }

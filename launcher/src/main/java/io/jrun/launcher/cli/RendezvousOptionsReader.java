@@ -62,7 +62,7 @@ final class RendezvousOptionsReader {
     }
 
     /**
-     * The meeting, empty where one node is a job by itself.
+     * Returns the rendezvous, empty for a job of one node.
      *
      * @param words the program and its arguments
      */
@@ -84,7 +84,7 @@ final class RendezvousOptionsReader {
         }
         LauncherAddress address = address();
         OptionalInt rank = nodeRank(nodes, conf);
-        RendezvousSettings meeting = new RendezvousSettings(
+        RendezvousSettings rendezvous = new RendezvousSettings(
                 address.host(),
                 address.port(),
                 hosting(address.host(), rank, conf),
@@ -100,7 +100,7 @@ final class RendezvousOptionsReader {
         List<Cluster.Host> hosts = IntStream.range(0, nodes.most())
                 .mapToObj(node -> new Cluster.Host("node" + node, OptionalInt.empty()))
                 .toList();
-        return Optional.of(new Cluster(hosts, new Cluster.Met(meeting)));
+        return Optional.of(new Cluster(hosts, new Cluster.ByRendezvous(rendezvous)));
     }
 
     private Nodes nodes() {
@@ -199,7 +199,7 @@ final class RendezvousOptionsReader {
         if (!byAddress) {
             return rank.getAsInt() == 0 ? Hosting.HERE : Hosting.ELSEWHERE;
         }
-        return isHere(host) ? Hosting.WHOEVER_IS_FIRST : Hosting.ELSEWHERE;
+        return isHere(host) ? Hosting.FIRST_TO_LISTEN : Hosting.ELSEWHERE;
     }
 
     private static boolean isHere(String host) {

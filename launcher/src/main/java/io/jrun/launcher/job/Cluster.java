@@ -70,5 +70,5 @@ public record Cluster(List<Host> hosts, Reach reach) {
     }
 
     /** A user or a scheduler starts one jrun on each host, and the jruns meet at a rendezvous. */
-    public record Met(RendezvousSettings meeting) implements Reach {}
+    public record ByRendezvous(RendezvousSettings rendezvous) implements Reach {}
 }

@@ -55,9 +55,9 @@ public record JobSpec(
     }
 
     /** The settings of the rendezvous, if one jrun was started on each node. */
-    public Optional<RendezvousSettings> meeting() {
+    public Optional<RendezvousSettings> rendezvous() {
         return cluster.map(Cluster::reach)
-                .filter(Cluster.Met.class::isInstance)
-                .map(reach -> ((Cluster.Met) reach).meeting());
+                .filter(Cluster.ByRendezvous.class::isInstance)
+                .map(reach -> ((Cluster.ByRendezvous) reach).rendezvous());
     }
 }

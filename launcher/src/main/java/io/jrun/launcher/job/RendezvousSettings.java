@@ -47,6 +47,6 @@ public record RendezvousSettings(
         /** Another jrun hosts the job. */
         ELSEWHERE,
         /** The first jrun that listens, among the jruns on the machine with the address. */
-        WHOEVER_IS_FIRST
+        FIRST_TO_LISTEN
     }
 }

@@ -3,7 +3,7 @@ package io.jrun.launcher.job;
 /** The number of workers of a node. */
 public sealed interface WorkerCount {
     /** The limit of workers on one node. */
-    int MOST = 4096;
+    int MAX = 4096;
 
     /** A number. */
     record Exactly(int count) implements WorkerCount {}
@@ -29,7 +29,7 @@ public sealed interface WorkerCount {
             case "auto" -> new Auto();
             default -> {
                 int count = text.matches("[1-9][0-9]{0,3}") ? Integer.parseInt(text) : 0;
-                if (count < 1 || count > MOST) {
+                if (count < 1 || count > MAX) {
                     throw new IllegalArgumentException(text);
                 }
                 yield new Exactly(count);

@@ -33,7 +33,7 @@ public final class SrunPerTaskCheck {
      *
      * @return empty if each node has one
      */
-    public static Optional<String> explainMeeting(Map<String, String> environment) {
+    public static Optional<String> explainRendezvous(Map<String, String> environment) {
         String tasks = environment.getOrDefault("SLURM_STEP_NUM_TASKS", "1");
         String nodes = environment.getOrDefault("SLURM_STEP_NUM_NODES", tasks);
         if (!AllocationReader.isStep(environment) || tasks.equals(nodes)) {

@@ -322,7 +322,7 @@ class LaunchOptionTest {
                         OptionalInt.empty(),
                         "1",
                         OptionalInt.of(1),
-                        job -> job.meeting().map(RendezvousSettings::nodeRank).orElse(OptionalInt.empty())),
+                        job -> job.rendezvous().map(RendezvousSettings::nodeRank).orElse(OptionalInt.empty())),
                 new Case(
                         LaunchOption.RDZV_ENDPOINT,
                         Optional.empty(),
@@ -340,29 +340,29 @@ class LaunchOptionTest {
                         Optional.empty(),
                         "j1",
                         Optional.of("j1"),
-                        job -> job.meeting().map(RendezvousSettings::job)),
+                        job -> job.rendezvous().map(RendezvousSettings::job)),
                 new Case(
                         LaunchOption.RDZV_CONF,
                         Optional.empty(),
                         "join_timeout=5,read_timeout=60",
                         Optional.of(Duration.ofSeconds(5)),
-                        job -> job.meeting().map(RendezvousSettings::joinTimeout)),
+                        job -> job.rendezvous().map(RendezvousSettings::joinTimeout)),
                 new Case(
                         LaunchOption.RDZV_BACKEND,
                         Optional.empty(),
                         "c10d",
-                        Optional.of(RendezvousSettings.Hosting.WHOEVER_IS_FIRST),
-                        job -> job.meeting().map(RendezvousSettings::hosting)),
+                        Optional.of(RendezvousSettings.Hosting.FIRST_TO_LISTEN),
+                        job -> job.rendezvous().map(RendezvousSettings::hosting)),
                 new Case(
                         LaunchOption.LOCAL_ADDR,
                         Optional.empty(),
                         "127.0.0.3",
                         Optional.of("127.0.0.3"),
-                        job -> job.meeting().map(RendezvousSettings::localAddress)));
+                        job -> job.rendezvous().map(RendezvousSettings::localAddress)));
     }
 
     private static Optional<String> meetsAt(JobSpec job) {
-        return job.meeting().map(meeting -> meeting.host() + ":" + meeting.port());
+        return job.rendezvous().map(rendezvous -> rendezvous.host() + ":" + rendezvous.port());
     }
 
     private static Optional<Standing> standing(JobSpec job) {

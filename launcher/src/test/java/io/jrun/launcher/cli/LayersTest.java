@@ -50,7 +50,7 @@ class LayersTest {
 
     private String unnamed(String argument) {
         return requests.run("--nnodes=2", "--rdzv-endpoint=h1:29400", "train.jar", argument)
-                .meeting()
+                .rendezvous()
                 .orElseThrow()
                 .job();
     }

@@ -114,14 +114,14 @@ class HostsIT extends RealJobs {
     }
 
     private Running meet(String host, String... words) {
-        String[] meeting = {
+        String[] rendezvous = {
             "--nnodes=2",
             "--nproc-per-node=2",
             "--rdzv-endpoint=h1:29400",
             "--rdzv-id=here",
             "--secret-file=" + agents.secret()
         };
-        return jrun.startUnder(hosts.on(host), StandingAgent.join(meeting, words));
+        return jrun.startUnder(hosts.on(host), StandingAgent.join(rendezvous, words));
     }
 
     @Test

@@ -157,13 +157,13 @@ class AllocationTest {
                 "2",
                 "SLURM_STEP_NUM_TASKS",
                 "2");
-        assertThat(SrunPerTaskCheck.explainMeeting(step)).isEmpty();
-        assertThat(SrunPerTaskCheck.explainMeeting(BATCH)).isEmpty();
+        assertThat(SrunPerTaskCheck.explainRendezvous(step)).isEmpty();
+        assertThat(SrunPerTaskCheck.explainRendezvous(BATCH)).isEmpty();
         Map<String, String> crowded = with(step, "SLURM_STEP_NUM_TASKS", "8");
-        assertThat(SrunPerTaskCheck.explainMeeting(with(crowded, "SLURM_PROCID", "0")))
+        assertThat(SrunPerTaskCheck.explainRendezvous(with(crowded, "SLURM_PROCID", "0")))
                 .hasValueSatisfying(words ->
                         assertThat(words).startsWith("srun has started jrun 8 times on 2 nodes, and jrun starts"));
-        assertThat(SrunPerTaskCheck.explainMeeting(with(crowded, "SLURM_PROCID", "7")))
+        assertThat(SrunPerTaskCheck.explainRendezvous(with(crowded, "SLURM_PROCID", "7")))
                 .contains("");
     }
 
