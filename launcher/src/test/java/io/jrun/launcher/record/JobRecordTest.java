@@ -123,7 +123,7 @@ class JobRecordTest {
         write(folder, started(ProcessIdentity.current()), round(1, 0), ENDED);
         byte[] whole = Files.readAllBytes(file());
         int second = Files.readAllLines(file()).get(0).length() + 1;
-        for (int length = second + 1; length < whole.length; length += 11) {
+        for (int length = second + 1; length < whole.length; length += 37) {
             Files.write(file(), Arrays.copyOf(whole, length));
             State state;
             try {
@@ -136,6 +136,7 @@ class JobRecordTest {
         }
         Files.write(file(), Arrays.copyOf(whole, whole.length - 1));
         Files.writeString(file(), "\0\0\0\n", StandardOpenOption.APPEND);
+        append(Files.readAllLines(file()).get(3).replace("\0", ""));
         assertThat(JobRecordReader.read(folder).state()).isEqualTo(State.RUNNING);
     }
 
