@@ -11,6 +11,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -93,10 +94,19 @@ public record DumpFolder(Path folder, List<RankRecord> dumps) {
         return found;
     }
 
-    private static RankRecord dump(Path file) throws IOException {
-        byte[] bytes = Files.readAllBytes(file);
+    /**
+     * The dump of one rank, if {@code folder} is the log folder of a rank that has dumped.
+     *
+     * @throws DumpException if the dump cannot be read
+     */
+    public static Optional<RankRecord> ofRank(Path folder) {
+        Path file = folder.resolve(FlightDump.FILE_NAME);
+        return Files.isRegularFile(file) ? Optional.of(dump(file)) : Optional.empty();
+    }
+
+    private static RankRecord dump(Path file) {
         try {
-            return RankRecord.decode(bytes);
+            return RankRecord.decode(Files.readAllBytes(file));
         } catch (IOException e) {
             throw new DumpException(
                     file + " is no flight recorder's dump of this version of jrun: " + e.getMessage() + ".");

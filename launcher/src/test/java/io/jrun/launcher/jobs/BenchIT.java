@@ -10,9 +10,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
-import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -42,11 +40,7 @@ class BenchIT extends RealJobs {
     }
 
     private static Stream<Arguments> drawn(int count, List<String> cases) {
-        List<String> shuffled = new ArrayList<>(cases);
-        Collections.shuffle(shuffled, new Random(Long.getLong("jrun.test.seed", 0)));
-        return shuffled.stream()
-                .limit(Boolean.getBoolean("jrun.soak") ? cases.size() : count)
-                .map(words -> Arguments.of((Object[]) words.split(", ", -1)));
+        return RunSeed.sample(cases, count).stream().map(words -> Arguments.of((Object[]) words.split(", ", -1)));
     }
 
     @ParameterizedTest

@@ -129,6 +129,16 @@ class FlightRecorderIT extends RealJobs {
         assertThat(late.path("lagSeconds").asDouble()).isBetween(0.1, 60.0);
         assertThat(late.path("waits")).hasSizeBetween(2, 3);
         assertThat(report.json().path("lateRanks").toString()).contains("{\"rank\":1,\"last\":");
+        String rank = jrun.logs().resolve("attempt-0/rank-0000").toString();
+        assertThat(jrun.run("flight-recorder", rank).out())
+                .startsWith("rank 0 of 3, host ")
+                .containsPattern("\ncompleted .* 1 {2}allReduce #2\\(f32, 100, SUM\\) on group world\n");
+        JsonNode operation = new JsonMapper()
+                .readTree(jrun.run("flight-recorder", rank, "--json").out())
+                .path("operations")
+                .get(2);
+        assertThat(operation.path("operation").asText()).isEqualTo("allReduce #2(f32, 100, SUM)");
+        assertThat(operation.path("lateRank").asInt()).isEqualTo(1);
     }
 
     @Test

@@ -81,7 +81,7 @@ class HostFaultsIT extends RealJobs {
     private record Lane(List<String> names, HostAgents agents) {}
 
     static Stream<Case> cases() {
-        int first = Math.floorMod(Long.getLong("jrun.test.seed", 0), 1_000_000);
+        int first = RunSeed.offset(1_000_000);
         return IntStream.range(first, first + TIMES)
                 .boxed()
                 .flatMap(seed -> Stream.of(Fault.values()).map(fault -> new Case(fault, seed)));

@@ -3,6 +3,7 @@ package io.jrun.launcher.jobs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -72,17 +73,12 @@ class LateRankIT extends RealJobs {
         Thread.ofPlatform().start(() -> { while (true) Thread.yield(); });                | returned from main
         """)
     void aRankThatLeavesIsAnErrorAtOnceThatSaysHow(String instead, String how) {
-        Result result = run(drawnTransport(instead), instead);
+        Result result = run(RunSeed.choose(List.of("shm", "tcp"), instead), instead);
         assertThat(result.exitCode()).isEqualTo(1);
         assertThat(result.err())
                 .containsPattern("first failure: rank [02] on ")
                 .containsPattern("rank 1 \\(host .*, pid \\d+\\):? (it )?" + how)
                 .contains("barrier #1", "group world");
-    }
-
-    /** One of the two, drawn by the seed of the run and the case. */
-    private static String drawnTransport(String what) {
-        return (Long.getLong("jrun.test.seed", 0) + what.length()) % 2 == 0 ? "shm" : "tcp";
     }
 
     @Test

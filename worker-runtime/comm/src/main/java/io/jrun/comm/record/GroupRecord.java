@@ -23,6 +23,12 @@ public record GroupRecord(
         lags = List.copyOf(lags);
     }
 
+    /** The waits without the longest one: what is left of a wait that happened once is nothing. */
+    public long repeatedWaitNanos() {
+        return waitedNanos
+                - lags.stream().mapToLong(lag -> lag.max().toNanos()).max().orElse(0);
+    }
+
     /** Whether the rank has started that collective and has not completed it. */
     public boolean isIn(long sequence) {
         return completed <= sequence && sequence < started;
