@@ -7,14 +7,14 @@ import java.util.TreeMap;
 import java.util.function.BiConsumer;
 
 /**
- * Watches that the workers of one round that jrun's runtime runs in give signs of life, and that those which are in no
- * operation begin one now and then. Silence is counted in turns of this process, so that its own standstill counts for one at
- * most. Confined to the job's thread.
+ * Finds workers of one round that hang: workers with jrun's runtime that give no sign of life, or that are in no operation and
+ * begin none. The timeouts advance only while this process runs. A paused agent therefore never declares a worker dead. Confined
+ * to the job's thread.
  */
 final class LivenessMonitor {
     private static final long TURN_MILLIS = 500;
 
-    /** What was last heard of a worker, and for how long it has not changed. */
+    /** The last sign of life of a worker, and the time since then. */
     private static final class Pulse {
         private Frame.Alive last;
         private long silentMillis;
@@ -32,7 +32,7 @@ final class LivenessMonitor {
     private final Map<Integer, Pulse> pulses = new TreeMap<>();
     private boolean ticking;
 
-    /** @param onHung takes a rank, once, and what completes "rank 3 ..." */
+    /** @param onHung takes a rank, once, and the words that complete "rank 3 ..." */
     LivenessMonitor(Launch launch, JobEventLoop mailbox, BiConsumer<Integer, String> onHung) {
         this.silenceMillis = limit(launch.getWorkerTimeoutMillis());
         this.idlenessMillis = limit(launch.getProgressTimeoutMillis());
@@ -44,7 +44,7 @@ final class LivenessMonitor {
         return millis == 0 ? Long.MAX_VALUE : millis;
     }
 
-    /** A worker gave a sign of life; from the first one on it is watched. */
+    /** A worker gave a sign of life. The monitor watches the worker from the first sign on. */
     void heard(int rank, Frame.Alive alive) {
         Pulse pulse = pulses.computeIfAbsent(rank, _ -> new Pulse(alive));
         if (alive.waiting() || alive.operations() != pulse.last.operations()) {
@@ -58,7 +58,7 @@ final class LivenessMonitor {
         }
     }
 
-    /** A worker has closed its connection, or ended: it owes no signs any more. */
+    /** A worker has closed its connection or ended. The monitor no longer watches it. */
     void gone(int rank) {
         pulses.remove(rank);
     }

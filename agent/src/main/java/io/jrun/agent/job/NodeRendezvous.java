@@ -26,8 +26,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What this node's workers say to their agent in one round, and what they are told: collects the joins, forwards
- * frames between the workers and the launcher, tells all workers who left and why the round failed, also workers that connect later. Confined to the job's thread.
+ * The connections of this node's workers in one round: collects the joins, forwards frames between the workers and the launcher,
+ * and tells all workers, also those that connect later, who left and why the round failed. Confined to the job's thread.
  */
 final class NodeRendezvous {
     private static final int MAX_NOTICES = 16;
@@ -80,7 +80,7 @@ final class NodeRendezvous {
         }
     }
 
-    /** A worker may be quicker to say Hello than its fork is to be reported; then it has to wait here. */
+    /** A worker may say Hello before the agent knows its process. The agent keeps the worker's frames until then. */
     void workerKnown(Map<Integer, Long> pids) {
         Map<WorkerConnection, List<Frame.FromWorker>> waiting = new HashMap<>(beforeStart);
         beforeStart.clear();
@@ -116,12 +116,12 @@ final class NodeRendezvous {
         }
     }
 
-    /** Which of the round's workers can go on in the next. */
+    /** The workers of the round that can continue in the next. */
     SurvivingWorkers parking() {
         return parking;
     }
 
-    /** Takes over the connection of a worker that goes on in this round, and tells it who it is now. */
+    /** Takes over the connection of a worker that continues in this round, and tells the worker its new rank. */
     void adopt(WorkerConnection connection, WorkerSpec worker) {
         int rank = worker.getRank();
         rankOf.put(connection, rank);
@@ -152,7 +152,7 @@ final class NodeRendezvous {
         return joins.containsKey(rank);
     }
 
-    /** Whose connection it is; empty before its Hello. */
+    /** The rank of a connection; empty before the Hello. */
     Optional<Integer> rank(WorkerConnection connection) {
         return Optional.ofNullable(rankOf.get(connection));
     }
@@ -195,7 +195,7 @@ final class NodeRendezvous {
         }
     }
 
-    /** Whoever sends nonsense may do so for ever; saying it once, and so many kinds, is enough. */
+    /** Reports each problem once, and sixteen problems at most, since a broken worker may send nonsense for ever. */
     private void notice(String text) {
         if (noticed.size() < MAX_NOTICES && noticed.add(text)) {
             notices.accept(text);

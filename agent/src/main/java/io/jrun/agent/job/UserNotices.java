@@ -4,7 +4,7 @@ import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.Notice;
 import java.util.function.Consumer;
 
-/** Sentences for the user, as messages to the coordinator. May be used from any thread. */
+/** Sends sentences for the user to the coordinator. Thread-safe. */
 final class UserNotices implements Consumer<String> {
     private final ResponseStream<FromAgent> out;
 

@@ -24,18 +24,18 @@ import org.jspecify.annotations.Nullable;
  * worker is asked once. Confined to the job's thread.
  */
 final class WorkerLocations {
-    /** A JVM that runs answers in milliseconds. */
-    private static final long PATIENCE_MILLIS = 1000;
+    /** How long the agent waits for a worker. A running JVM answers in milliseconds. */
+    private static final long ANSWER_MILLIS = 1000;
 
-    /** How long an answer serves others who ask the same. */
+    /** How long the agent keeps an answer for others who ask the same. */
     private static final long FRESH_MILLIS = 1000;
 
     private static final Path ROOT = Path.of("/");
 
-    /** What was asked of a worker. */
+    /** A question to a worker. */
     private record Subject(int rank, String group, long sequence) {}
 
-    /** One subject's askers, and the answer once it is there. */
+    /** The askers of one question, and the answer when it is there. */
     private static final class Question {
         private final Subject subject;
         private final List<Locate> askers = new ArrayList<>();
@@ -59,7 +59,7 @@ final class WorkerLocations {
         this.out = out;
     }
 
-    /** Answers with a Location, now or soon; {@code pid} is the worker's, 0 if it has no process. */
+    /** Answers with a Location, now or soon. {@code pid} is the process of the worker, 0 if the worker has none. */
     void find(Locate locate, long pid) {
         Subject subject = new Subject(locate.getRank(), locate.getGroup(), locate.getSequence());
         Question known = questions.get(subject);
@@ -86,7 +86,7 @@ final class WorkerLocations {
         long id = nextId++;
         byId.put(id, question);
         connection.send(new Frame.RecordRequest(id, subject.group()));
-        var _ = mailbox.postIn(PATIENCE_MILLIS, () -> {
+        var _ = mailbox.postIn(ANSWER_MILLIS, () -> {
             byId.remove(id);
             if (question.answer == null) {
                 answer(question, "does not answer: " + ProcessState.describe(ROOT, pid));
@@ -94,7 +94,7 @@ final class WorkerLocations {
         });
     }
 
-    /** A worker's own answer; one that nobody has asked for, or that comes too late, is not passed on. */
+    /** Takes the answer of a worker. Drops an answer without a question, and an answer that comes too late. */
     void answered(WorkerConnection connection, long id, Bytes record) {
         Question question = byId.get(id);
         if (question != null

@@ -12,21 +12,21 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BiConsumer;
 
-/** The inquiries under way: what ranks ask their agents about each other, asked by the launcher. Confined to one thread. */
+/** The launcher's own questions for records of ranks that have no complete answer yet. Confined to one thread. */
 final class LocationQueries {
-    /** No rank: uint32's largest. */
+    /** In place of the rank that asks. It is the largest uint32. */
     static final int LAUNCHER = -1;
 
     private final Map<Long, LocationQuery> byId = new HashMap<>();
     private int round;
 
-    /** Ranks are asked about this round from now on; agents drop questions about another. */
+    /** A round begins. Agents drop questions about another round. */
     void startRound(int number) {
         round = number;
         byId.clear();
     }
 
-    /** @param send to an agent, by node rank */
+    /** @param send sends a message to the agent of a node rank */
     void begin(LocationQuery inquiry, RankMap ranks, BiConsumer<Integer, ToAgent> send) {
         long id = byId.size() + 1L;
         byId.put(id, inquiry);
@@ -40,7 +40,7 @@ final class LocationQueries {
         }
     }
 
-    /** Whether this was for one of them. */
+    /** Takes an answer to the launcher; returns false for an answer to a rank. */
     boolean take(Location message) {
         if (message.getAsker() != LAUNCHER) {
             return false;

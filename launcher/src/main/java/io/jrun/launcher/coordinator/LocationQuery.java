@@ -11,9 +11,9 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 
-/** Asks workers where they are, see {@link Coordinator#ask}. Thread-safe. */
+/** A question to workers where they are, see {@link Coordinator#ask}. Thread-safe. */
 public final class LocationQuery {
-    /** The place of every rank is told against the operations of this group. */
+    /** The group whose operations say where a rank is. */
     public static final String GROUP = "world";
 
     private final Optional<Set<Integer>> ranks;
@@ -21,7 +21,7 @@ public final class LocationQuery {
     private final Map<Integer, Answer> answers = new TreeMap<>();
     private boolean begun;
 
-    /** An inquiry about these ranks, or about all. */
+    /** A question about {@code ranks}, or about all. */
     public LocationQuery(Optional<Set<Integer>> ranks) {
         this.ranks = ranks.map(Set::copyOf);
     }
@@ -33,7 +33,7 @@ public final class LocationQuery {
      */
     public record Answer(String host, RankRecord record) {}
 
-    /** Takes the job's workers; returns those that are to be asked. */
+    /** Takes all workers of the job; returns the workers to ask. */
     synchronized List<Placement> begin(List<Placement> workers) {
         workers.stream()
                 .filter(worker -> ranks.isEmpty() || ranks.get().contains(worker.rank()))
@@ -51,10 +51,10 @@ public final class LocationQuery {
         }
     }
 
-    /** The answers by rank; of ranks that are silent until {@code timeoutOrder} is over, that they are. */
-    public synchronized List<Answer> await(Duration timeoutOrder) throws InterruptedException {
-        long deadline = System.nanoTime() + timeoutOrder.toNanos();
-        for (long left = timeoutOrder.toNanos(); !isComplete() && left > 0; left = deadline - System.nanoTime()) {
+    /** The answers by rank. For a rank that does not answer within {@code timeout}, a record that says so. */
+    public synchronized List<Answer> await(Duration timeout) throws InterruptedException {
+        long deadline = System.nanoTime() + timeout.toNanos();
+        for (long left = timeout.toNanos(); !isComplete() && left > 0; left = deadline - System.nanoTime()) {
             TimeUnit.NANOSECONDS.timedWait(this, left);
         }
         List<Answer> all = new ArrayList<>();
@@ -65,7 +65,7 @@ public final class LocationQuery {
                             worker.host(),
                             RankRecord.unknown(
                                     worker.rank(),
-                                    "has not answered within " + timeoutOrder.toSeconds() + " s, nor has its agent"))));
+                                    "has not answered within " + timeout.toSeconds() + " s, nor has its agent"))));
         }
         return all;
     }

@@ -10,13 +10,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.function.ToLongFunction;
 
 /**
  * Finds stragglers. Each rank measures only its own waits, on its own clock: the rank that comes last to a collective finds all
  * others there. The lateness of a rank is therefore the median of the others' waits minus its own wait. {@link WaitComparison}
- * says when the lateness is more than chance. A rank that was late once, as after a slow start or a checkpoint, is no straggler:
- * the lateness must exceed the limits without the longest wait of each rank too. Stateless.
+ * says when the lateness is more than chance. The longest wait of each rank does not count: a rank that was late once, as after a
+ * slow start or a checkpoint, is no straggler. Stateless.
  */
 final class StragglerFinder {
     /** What costs less than a twentieth of the time, or than a second, is not worth a line. */
@@ -48,8 +47,9 @@ final class StragglerFinder {
         if (byRank.size() < 2) {
             return List.of();
         }
-        WaitComparison all = comparison(byRank, GroupRecord::waitedNanos);
-        WaitComparison repeated = comparison(byRank, GroupRecord::repeatedWaitNanos);
+        WaitComparison comparison = new WaitComparison(byRank.values().stream()
+                .mapToDouble(StragglerFinder::waitedSeconds)
+                .toArray());
         double least = Math.max(LEAST_SECONDS, LEAST_SHARE * jobSeconds) + skewSeconds;
         Map<Integer, RankLag> seen = new HashMap<>();
         byRank.values().stream()
@@ -57,20 +57,18 @@ final class StragglerFinder {
                 .forEach(lag -> seen.merge(lag.rank(), lag, (a, b) -> a.count() >= b.count() ? a : b));
         List<Straggler> found = new ArrayList<>();
         byRank.forEach((rank, wait) -> {
-            double late = all.of(wait.waitedNanos() / NANOS);
-            if (late >= least && repeated.of(wait.repeatedWaitNanos() / NANOS) >= least) {
+            double late = comparison.of(waitedSeconds(wait));
+            if (late >= least) {
                 RankLag lag = seen.getOrDefault(rank, RankLag.none(rank));
-                double score = all.score(wait.waitedNanos() / NANOS);
+                double score = comparison.score(waitedSeconds(wait));
                 found.add(straggler(wait, rank, late, late / jobSeconds, score, lag));
             }
         });
         return found;
     }
 
-    private static WaitComparison comparison(Map<Integer, GroupRecord> byRank, ToLongFunction<GroupRecord> nanos) {
-        return new WaitComparison(byRank.values().stream()
-                .mapToDouble(wait -> nanos.applyAsLong(wait) / NANOS)
-                .toArray());
+    private static double waitedSeconds(GroupRecord wait) {
+        return wait.repeatedWaitNanos() / NANOS;
     }
 
     private static Straggler straggler(

@@ -5,8 +5,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * By how much each of several waits is shorter than all others. Sorts once: the others' median is one of at most three values,
- * whichever wait is left out, and so are the deviations from it.
+ * Compares each of several waits with all others. Sorts once: without one wait, the median of the others is one of three values
+ * at most.
  */
 final class WaitComparison {
     /** The usual limit of the modified z-score. Source: Iglewicz and Hoaglin 1993. */
@@ -15,7 +15,7 @@ final class WaitComparison {
     /** Makes a median absolute deviation comparable with a standard deviation. */
     private static final double DEVIATIONS_PER_MAD = 1.4826;
 
-    /** Ranks that wait for equally long deviate by next to nothing; a tenth of their wait is noise in any case. */
+    /** The least deviation, as a part of the median. Ranks with almost equal waits would have a deviation of almost 0. */
     private static final double LEAST_DEVIATION = 0.1;
 
     private final double[] waits;
@@ -26,13 +26,13 @@ final class WaitComparison {
         this.waits = sorted(waits);
     }
 
-    /** By how much {@code own}, one of the waits, is shorter than the others; 0 if that may be chance. */
+    /** The median of the others minus {@code own}, which is one of the waits; 0 if the difference may be chance. */
     double of(double own) {
         double median = medianWithout(own, waits);
         return median - own > MAX_SCORE * deviation(own, median) ? median - own : 0;
     }
 
-    /** By how many of the others' deviations it is shorter than theirs; for one that is. */
+    /** The same difference in deviations of the others. */
     double score(double own) {
         double median = medianWithout(own, waits);
         return (median - own) / deviation(own, median);

@@ -23,8 +23,8 @@ import java.util.stream.IntStream;
 /**
  * The dumps of one attempt of a job.
  *
- * @param folder the attempt's, or the job's where the dumps are in those of several attempts
- * @param dumps by rank, at least one
+ * @param folder the folder of the attempt, or of the job if the dumps are in the folders of several attempts
+ * @param dumps by rank, one at least
  */
 public record DumpFolder(Path folder, List<RankRecord> dumps) {
     private static final Pattern ATTEMPT = Pattern.compile("attempt-(\\d{1,8})");
@@ -34,10 +34,10 @@ public record DumpFolder(Path folder, List<RankRecord> dumps) {
     }
 
     /**
-     * Reads the dumps of {@code directory}: an attempt's folder, or a job's, of which the last attempt counts. A process that
-     * went on from an earlier attempt has dumped into the folder that it began with.
+     * Reads the dumps in {@code directory}: the folder of an attempt, or of a job. Of a job, the last attempt counts. A process
+     * that continued from an earlier attempt has dumped into the folder of the attempt in which it began.
      *
-     * @throws DumpException if there are none, or one cannot be understood
+     * @throws DumpException if there are no dumps, or one dump cannot be read
      */
     public static DumpFolder read(Path directory) {
         if (!Files.isDirectory(directory)) {
@@ -78,7 +78,7 @@ public record DumpFolder(Path folder, List<RankRecord> dumps) {
                         .toList());
     }
 
-    /** All that is in the attempts of a job's folder, or in the folder itself, where ranks' folders were copied together. */
+    /** All dumps in the attempts of a job's folder, and in the folder itself, where a user may have copied the folders of ranks. */
     private static Map<Path, RankRecord> found(Path job) throws IOException {
         List<Path> folders = children(job, "attempt-*");
         folders.add(job);
@@ -123,7 +123,7 @@ public record DumpFolder(Path folder, List<RankRecord> dumps) {
                 .toList();
     }
 
-    /** Whose attempt it is: each round has one, the first is attempt-0. 0 of another folder. */
+    /** The round of an attempt's folder: attempt-0 is round 1. 0 for another folder. */
     private static int round(Path attempt) {
         Path last = attempt.getFileName(); // null for the root folder
         Matcher name = ATTEMPT.matcher(last == null ? "" : last.toString());

@@ -26,7 +26,7 @@ public final class FlightReport {
         this.arrivals = new LastArrivalReport(folder.dumps());
     }
 
-    /** The findings in words, a table for each, who came last to what, and why each rank has dumped. */
+    /** The findings in words with a table each, the late ranks, and the reason of each dump. */
     public List<String> lines() {
         List<String> lines = new ArrayList<>();
         int worldSize = folder.dumps().getFirst().worldSize();

@@ -13,23 +13,23 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * Who came last to a collective, as those tell that waited. Every rank counts its wait from its own arrival, on its own clock,
- * until all are there, which is one moment: so no two clocks are compared.
+ * The last rank of a collective, from the waits of the other ranks. Each rank measures its wait on its own clock, from its own
+ * arrival until all ranks are there. So no two clocks are compared.
  *
- * @param call as error messages name it
- * @param rank the last one. Over TCP a rank waits for a neighbour that may itself wait for another: this is the one at the end
- *     of the chain
- * @param lagNanos how much later it came than the first
- * @param waited the operation as each rank has it that waited, by rank
+ * @param call the collective, as error messages name it
+ * @param rank the last rank. Over TCP a rank waits for a neighbour that may itself wait for another rank; this is the rank at the
+ *     end of the chain
+ * @param lagNanos how much later the last rank came than the first
+ * @param waited the operation of each rank that waited, by rank
  */
 record LastArrival(
         String group, long sequence, String call, int rank, long lagNanos, SortedMap<Integer, OperationRecord> waited) {
-    /** A neighbour whose wait is a smaller part of one's own than this has caused the rest of it itself. */
+    /** If the neighbour's wait is a smaller part of a rank's wait than this, the neighbour itself was late. */
     private static final double MOST = 0.5;
 
     private record Key(String group, long sequence) {}
 
-    /** All collectives in which somebody has waited, the longest wait first. */
+    /** All collectives in which a rank has waited, the longest wait first. */
     static List<LastArrival> of(List<RankRecord> dumps) {
         Map<Key, SortedMap<Integer, OperationRecord>> waited = new HashMap<>();
         for (RankRecord dump : dumps) {
@@ -68,13 +68,13 @@ record LastArrival(
     }
 
     /**
-     * What a rank has cost.
+     * The cost of a late rank.
      *
-     * @param count of collectives to which it came last
+     * @param count number of collectives to which the rank came last
      */
     record Late(int rank, int count, long totalNanos, long medianNanos, long maxNanos) {}
 
-    /** The ranks that came last, the one that cost most first. */
+    /** The ranks that came last, the rank that cost most first. */
     static List<Late> byRank(List<LastArrival> arrivals) {
         Map<Integer, List<Long>> lags = new TreeMap<>();
         arrivals.forEach(arrival ->

@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Who came last to what, for people and for machines. */
+/** The late ranks of a job's collectives, for people and for machines. */
 final class LastArrivalReport {
-    /** Of the operations themselves, people want the worst. */
+    /** People see only the longest waits. */
     private static final int MOST_SHOWN = 10;
 
     private static final double NANOS_PER_SECOND = 1e9;
@@ -23,7 +23,7 @@ final class LastArrivalReport {
         this.late = LastArrival.byRank(arrivals);
     }
 
-    /** Two tables; nothing where nobody has waited. */
+    /** Two tables; empty if no rank has waited. */
     List<String> lines() {
         List<String> lines = new ArrayList<>();
         if (arrivals.isEmpty()) {
@@ -56,7 +56,7 @@ final class LastArrivalReport {
         return lines;
     }
 
-    /** The ranks, and all of their operations. */
+    /** Adds the late ranks and all collectives in which a rank has waited. */
     void addTo(Map<String, Object> json) {
         json.put("lateRanks", late.stream().map(LastArrivalReport::json).toList());
         json.put("arrivals", arrivals.stream().map(LastArrivalReport::json).toList());

@@ -7,21 +7,21 @@ import java.util.Optional;
 import java.util.TreeSet;
 
 /**
- * Something that the ranks of a group do not agree about.
+ * A finding: an operation of a group in which the ranks differ or wait.
  *
  * @param sequence number of the operation
- * @param guilty ranks that differ from the others, or are awaited by them; where that cannot be told, all it may be
+ * @param guilty ranks that differ from the others, or for which the others wait; if that is not clear, all candidates
  * @param text the finding in words
  * @param places where every rank of the group is
  */
 record Mismatch(Kind kind, String group, long sequence, NavigableSet<Integer> guilty, String text, List<Place> places) {
     /** What is wrong. */
     enum Kind {
-        /** The ranks made different calls at the same place. */
+        /** The ranks made different calls with the same number. */
         MISMATCH,
-        /** Some ranks wait for others that are not there. */
+        /** Some ranks wait for others that have not entered the operation. */
         LATE,
-        /** Every rank is there, and it did not end. */
+        /** Every rank has entered the operation, and the operation did not end. */
         STUCK
     }
 
@@ -31,10 +31,11 @@ record Mismatch(Kind kind, String group, long sequence, NavigableSet<Integer> gu
     }
 
     /**
-     * A rank and the operation of the group that it was in, or had last.
+     * Where a rank was.
      *
-     * @param host empty where the rank has left no dump
-     * @param operation empty where there is none, or it is not kept
+     * @param host empty if the rank has left no dump
+     * @param operation the group's operation in which the rank was, or its last one; empty if the dump has none
+     * @param words completes "rank 3 ..."
      */
     record Place(int rank, String host, Optional<OperationRecord> operation, String words) {}
 }

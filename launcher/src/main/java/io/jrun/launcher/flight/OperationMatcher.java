@@ -15,9 +15,9 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Matches the operations of all ranks by group and sequence. In each group the first place where two ranks made different
- * calls is the finding; otherwise the last operation that somebody did not get out of, with those who are not in it. Only
- * what all ranks still keep can be compared. Confined to one thread.
+ * Matches the operations of all ranks by group and sequence. The finding of a group is the first sequence at which two ranks made
+ * different calls. If all calls agree, the finding is the last operation that a rank did not finish, with the ranks that have not
+ * entered it. The matcher compares only operations that the dumps still have. Confined to one thread.
  */
 final class OperationMatcher {
     private final Map<Integer, RankRecord> byRank = new TreeMap<>();
@@ -26,7 +26,7 @@ final class OperationMatcher {
         dumps.forEach(dump -> byRank.put(dump.rank(), dump));
     }
 
-    /** What is found, differing calls first. */
+    /** The findings, different calls first. */
     static List<Mismatch> of(List<RankRecord> dumps) {
         OperationMatcher matching = new OperationMatcher(dumps);
         Map<String, List<Integer>> groups = new TreeMap<>();

@@ -13,8 +13,8 @@ import java.util.Optional;
 import java.util.TreeSet;
 
 /**
- * Matches the sends and receives of one group: a send and the receive of the same place among those of its tag, between the same
- * two ranks, belong together. Of a receive from any source nobody is guilty in particular. Confined to one thread.
+ * Matches the sends and receives of one group. The nth send with a tag from one rank to another belongs to the nth receive with
+ * this tag. No rank is guilty of an unanswered receive from any rank. Confined to one thread.
  */
 final class PointToPointMatcher {
     private final Map<Integer, RankRecord> byRank;
@@ -27,7 +27,7 @@ final class PointToPointMatcher {
         this.ranks = ranks;
     }
 
-    /** A finding for each message that did not end; of a pair that both ranks were in, one. */
+    /** One finding for each message that did not end, and one for a pair of which neither end ended. */
     List<Mismatch> findings() {
         List<Mismatch> findings = new ArrayList<>();
         for (int rank : ranks) {
@@ -104,8 +104,8 @@ final class PointToPointMatcher {
     }
 
     /**
-     * The other end of a message. Those of one tag come in the order in which they are sent, so it has the same place among
-     * those of its tag. Where that cannot be counted, the first one that did not end may be it.
+     * The other end of a message. Messages with one tag arrive in the order of their sends, so both ends have the same position
+     * among the messages with the tag. If a dump lacks older messages, the first unfinished message with the tag is taken.
      */
     private Optional<OperationRecord> answer(RankRecord mine, OperationRecord message, RankRecord theirs) {
         List<OperationRecord> asked = between(mine, message.name(), theirs.rank());
@@ -125,7 +125,7 @@ final class PointToPointMatcher {
         return answer.filter(other -> other.state() != OperationState.QUEUED);
     }
 
-    /** What a rank has sent to another, or received from it by name. */
+    /** The sends of a rank to another rank, or its receives from that rank. */
     private List<OperationRecord> between(RankRecord dump, String name, int other) {
         return dump.operations().stream()
                 .filter(operation -> operation.name().equals(name)

@@ -129,8 +129,10 @@ class FlightRecorderIT extends RealJobs {
         assertThat(late.path("lagSeconds").asDouble()).isBetween(0.1, 60.0);
         assertThat(late.path("waits")).hasSizeBetween(2, 3);
         assertThat(report.json().path("lateRanks").toString()).contains("{\"rank\":1,\"last\":");
-        String rank = jrun.logs().resolve("attempt-0/rank-0000").toString();
-        assertThat(jrun.run("flight-recorder", rank).out())
+        String rank = report.json().path("folder").asText() + "/rank-0000";
+        Result listing = jrun.run("flight-recorder", rank);
+        assertThat(listing.out())
+                .as(listing.err())
                 .startsWith("rank 0 of 3, host ")
                 .containsPattern("\ncompleted .* 1 {2}allReduce #2\\(f32, 100, SUM\\) on group world\n");
         JsonNode operation = new JsonMapper()

@@ -13,14 +13,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/** Where the ranks are that somebody waits for in one operation: asked, not waited for. Thread-safe. */
+/** The records of the ranks for which one operation waits. Asks for the records and does not wait. Thread-safe. */
 final class LateRankLocations {
-    /** In a group of thousands, these few say enough, and nobody is flooded with questions. */
+    /** Bounds the number of questions in a group of thousands. */
     static final int MAX_ASKED = 16;
 
     private static final int MAX_STACKS = 3;
 
-    /** An agent that waits in vain for its worker has said so by then. */
+    /** An agent has answered by then, also if its worker does not. */
     private static final Duration ANSWERED = Duration.ofMillis(1200);
 
     private final GroupContext group;
@@ -30,13 +30,13 @@ final class LateRankLocations {
     private final Deadline answered = Deadline.after(ANSWERED);
 
     /**
-     * Asks.
+     * Asks for the records.
      *
      * @param ranks group ranks; this one is not asked
      */
     LateRankLocations(GroupContext group, Call call, List<Integer> ranks) {
         this.group = group;
-        this.call = call.copy(); // Answers may come when it is over.
+        this.call = call.copy(); // Answers may come after the end of the operation.
         this.asked = ranks.stream()
                 .filter(rank -> rank != group.groupRank())
                 .distinct()
@@ -50,7 +50,7 @@ final class LateRankLocations {
         }
     }
 
-    /** Runs {@code then} on another thread once all have answered. */
+    /** Runs {@code then} on another thread after the last answer. */
     void whenAnswered(Runnable then) {
         CompletableFuture<Void> _ = CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
                 .whenComplete((_, _) -> {
@@ -58,20 +58,20 @@ final class LateRankLocations {
                 });
     }
 
-    /** Waits for answers that are still out and may come. */
+    /** Waits for the missing answers, {@code nanos} at most. */
     void await(long nanos) {
         try {
             CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
                     .get(Math.min(nanos, answered.remainingNanos()), TimeUnit.NANOSECONDS);
         } catch (ExecutionException | TimeoutException _) {
-            return; // What has come has come.
+            return; // text() has the answers so far.
         } catch (InterruptedException _) {
             Thread.currentThread().interrupt();
         }
     }
 
-    /** Whether somebody of a lower rank is in the operation, who says the same. */
-    boolean areToldByAnother() {
+    /** Whether a rank with a lower number is in the operation and prints the same warning. */
+    boolean isToldByLowerRank() {
         for (int i = 0; i < asked.size(); i++) {
             RankRecord location = answer(i);
             if (location != null && isInside(location) && asked.get(i) < group.groupRank()) {
@@ -82,8 +82,8 @@ final class LateRankLocations {
     }
 
     /**
-     * The answers so far, of those who are not in the operation first; each on lines of its own, with at most
-     * {@code maxChars} in all. Empty if there are none.
+     * The answers so far, {@code maxChars} at most. Has the ranks outside the operation; if there are none, the ranks inside. Empty
+     * without answers.
      */
     String text(int maxChars) {
         List<Integer> outside = new ArrayList<>();
@@ -130,7 +130,7 @@ final class LateRankLocations {
         }
     }
 
-    /** In the collective of that number, and in the same: where calls differ, no two ranks may have compared them yet. */
+    /** Whether the rank is in the collective of that number, and has made the same call. The data plane compares calls later. */
     private boolean isInside(RankRecord rank) {
         Call own = call.asCalled();
         String text = Fingerprint.describe(own.sequence(), Fingerprint.of(own), own.count());

@@ -8,38 +8,38 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says on stderr, once for each operation, that it has waited for long and for whom, then where those are, with their
- * stacks; the operation goes on. Shortly before an operation's deadline it asks again, so that the error can say it without
- * waiting. A waiting backend calls {@link #look} at every turn of its slow path. Thread-safe.
+ * Warns on stderr, once for each operation, that the operation has waited for long: first for which ranks, then where those
+ * ranks are, with their stacks. The operation continues. Shortly before the deadline the class asks the ranks again, so that the
+ * error has their places without another wait. A waiting backend calls {@link #look} in each turn of its slow path. Thread-safe.
  */
 public final class LateRankWarning {
     /** Longer than an agent waits for a worker that does not answer. */
     private static final long ASKED_BEFORE_END_NANOS = TimeUnit.MILLISECONDS.toNanos(1500);
 
-    /** An error travels to the other ranks through some kilobytes of shared memory or one frame; a warning does not. */
+    /** An error travels to the other ranks in a few kilobytes of shared memory or in one frame. A warning does not travel. */
     private static final int MAX_ERROR_CHARS = 1800;
 
     private static final int MAX_WARNING_CHARS = 16_384;
     private static final int COLLECTIVES = -1;
     private static final long NEWS_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** Those who are waited for. */
+    /** The ranks for which an operation waits. */
     public interface Awaited {
         /** Completes "it waits for ...". */
         String words();
 
-        /** Group ranks of those whose place is of interest, the most wanted first; others than this one. */
+        /** Group ranks whose places matter, the most important first. */
         List<Integer> ranks();
     }
 
-    /** Which of a group's operations run one after another: its collectives, or the messages of a direction with a peer. */
+    /** Operations of a group that run one after another: the collectives, or the messages of one direction with a peer. */
     private record Lane(OpKind kind, int peer) {
         static Lane of(Call call) {
             return call.kind().isMessage() ? new Lane(call.kind(), call.root()) : new Lane(OpKind.BARRIER, COLLECTIVES);
         }
     }
 
-    /** The answers for the operation of that number. */
+    /** The answers for the operation with that number. */
     private record Asked(long sequence, LateRankLocations ranks) {}
 
     private final GroupContext group;
@@ -47,22 +47,22 @@ public final class LateRankWarning {
     private final ConcurrentHashMap<Lane, Long> told = new ConcurrentHashMap<>();
     private final ConcurrentHashMap<Lane, Asked> asked = new ConcurrentHashMap<>();
 
-    /** A watch over the operations of one rank's end of a group. */
+    /** Watches the operations of this rank in one group. */
     public LateRankWarning(GroupContext group) {
         this.group = group;
         this.afterNanos = group.lateWarning().toNanos();
     }
 
-    /** Whether {@link #look} has anything to do from now on: false for almost every turn. */
+    /** Whether {@link #look} has anything to do now. False in almost every turn. */
     public boolean isTime(Call call, long leftNanos) {
         long timeout = call.timeout().toNanos();
         return timeout - leftNanos >= Math.min(afterNanos, timeout - beforeEnd(timeout));
     }
 
     /**
-     * Does what is due.
+     * Warns or asks, if it is time.
      *
-     * @param leftNanos until the call's deadline
+     * @param leftNanos time until the deadline of the call
      */
     public void look(Call call, long leftNanos, Awaited awaited) {
         long timeout = call.timeout().toNanos();
@@ -75,7 +75,7 @@ public final class LateRankWarning {
         }
     }
 
-    /** Nanoseconds until there is something to do, the end of the operation included. */
+    /** Nanoseconds until {@link #look} has something to do, or until the end of the operation. */
     public long untilNextNanos(Call call, long leftNanos) {
         long timeout = call.timeout().toNanos();
         long untilWarning = afterNanos - (timeout - leftNanos);
@@ -88,8 +88,8 @@ public final class LateRankWarning {
     }
 
     /**
-     * What is known of where those ranks are, lines to follow an error's own text; empty if that is nothing. Waits for its
-     * part of the {@link FailureDeadline}, and not at all where they were asked so long ago that no answer will come.
+     * Where the ranks are, as lines that follow the text of an error; empty if no rank has answered. Waits for its part of the
+     * {@link FailureDeadline}, and not at all if the ranks were asked so long ago that no answer will come.
      */
     public String places(Call call, List<Integer> ranks) {
         FailureDeadline second = group.health().failureDeadline();
@@ -100,9 +100,9 @@ public final class LateRankWarning {
     }
 
     /**
-     * How a member has left whose connection has just ended, null if nobody knows: its agent's word may come a moment after
-     * the end of the connection. Waits for its part of the {@link FailureDeadline}, and not at all where the group has failed for a
-     * known cause.
+     * How a member has left whose connection has just ended; null if unknown. The message of its agent may come a moment after the
+     * end of the connection. Waits for its part of the {@link FailureDeadline}, and not at all if the group has failed for a known
+     * cause.
      */
     public @Nullable String awaitDeparture(int groupRank) {
         GroupHealth health = group.health();
@@ -142,7 +142,7 @@ public final class LateRankWarning {
         LateRankLocations answers = new LateRankLocations(group, call, awaited.ranks());
         answers.whenAnswered(() -> {
             String text = answers.text(MAX_WARNING_CHARS);
-            if (!text.isEmpty() && !answers.areToldByAnother()) {
+            if (!text.isEmpty() && !answers.isToldByLowerRank()) {
                 System.err.println(who + " waits, while:" + text);
             }
         });

@@ -11,10 +11,10 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How long one rank has waited in its collectives for others to come, by kind of operation and by who came last: backends tell
- * it of every collective in which they had to wait beyond a short spin. A wait is counted from this rank's own arrival, on its
- * own clock. Over TCP it lasts until the first data of each neighbour is there, which may itself have waited for another.
- * Thread-safe.
+ * How long one rank has waited in its collectives for other ranks, by the kind of operation and by the rank that came last. A
+ * backend adds each wait that is longer than a short spin. A wait begins when this rank enters the collective, on the clock of
+ * this rank. Over TCP the wait lasts until the first data of each neighbour, and the neighbour may itself have waited for another
+ * rank. Thread-safe.
  */
 public final class WaitTimes {
     /** Four buckets for each power of two of nanoseconds: a quantile is at most a quarter too large. */
@@ -22,7 +22,7 @@ public final class WaitTimes {
 
     private static final long NONE = -1;
 
-    /** What {@link #settle} returns of a collective in which this rank has waited for nobody. */
+    /** {@link #settle} returns this for a collective in which this rank has not waited. */
     public static final long NOBODY = 0;
 
     private static final int NANOS_BITS = 44; // Almost five hours; the rest holds a million ranks.
@@ -79,7 +79,7 @@ public final class WaitTimes {
         }
     }
 
-    /** By kind and rank; grown where somebody is waited for the first time. */
+    /** Waits by kind and rank. The arrays grow with the first wait for a rank. */
     private final @Nullable Waits[][] byKind = new Waits[OpKind.values().length][0];
 
     private long totalNanos;
@@ -87,8 +87,8 @@ public final class WaitTimes {
     private volatile long longestNanos = NONE;
 
     /**
-     * In the collective that runs, this rank has waited {@code nanos} for all to come, {@code worldRank} being the last. Of a
-     * collective that has several parts, the longest wait counts.
+     * In the running collective, this rank has waited {@code nanos} for all ranks, and {@code worldRank} came last. If a collective
+     * has several parts, the longest wait counts.
      */
     public synchronized void add(int worldRank, long nanos) {
         if (nanos > longestNanos) {
@@ -98,9 +98,9 @@ public final class WaitTimes {
     }
 
     /**
-     * The collective that ran is over; makes no object but for a rank that was never waited for.
+     * Ends the running collective. Allocates only for the first wait for a rank.
      *
-     * @return {@link #NOBODY}, or for whom it has waited, see {@link #lateRank} and {@link #lateNanos}
+     * @return {@link #NOBODY}, or the late rank and the wait, see {@link #lateRank} and {@link #lateNanos}
      */
     public long settle(OpKind kind) {
         return longestNanos == NONE ? NOBODY : count(kind);
@@ -129,12 +129,12 @@ public final class WaitTimes {
         return waits;
     }
 
-    /** The world rank that came last, of what {@link #settle} has returned; -1 for nobody. */
+    /** The world rank that came last, from the result of {@link #settle}; -1 if this rank has not waited. */
     public static int lateRank(long settled) {
         return (int) (settled >>> NANOS_BITS) - 1;
     }
 
-    /** How long this rank has waited for it. */
+    /** The wait, from the result of {@link #settle}. */
     public static long lateNanos(long settled) {
         return settled & MAX_NANOS;
     }
@@ -149,7 +149,7 @@ public final class WaitTimes {
         return lags(byKind);
     }
 
-    /** The same by the method that was called, {@code allReduce} and so on; without those that never waited. */
+    /** The same by the called method, such as {@code allReduce}. Has only methods in which this rank has waited. */
     @SuppressWarnings("EnumOrdinal") // Never leaves this class.
     public synchronized Map<String, List<RankLag>> lagsByOperation() {
         Map<String, List<RankLag>> byOperation = new TreeMap<>();

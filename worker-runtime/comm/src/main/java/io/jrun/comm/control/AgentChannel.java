@@ -36,7 +36,7 @@ public final class AgentChannel implements Control {
     private static final Duration READER_EXIT = Duration.ofMillis(100);
     private static final Duration LAST_WORDS = Duration.ofSeconds(1);
 
-    /** Signs of life for each report of what this rank has waited. */
+    /** A report of waits follows every second sign of life. */
     private static final int BEATS_PER_REPORT = 2;
 
     /** Twice as long as an agent waits for a worker that does not answer. */
@@ -76,7 +76,7 @@ public final class AgentChannel implements Control {
             SocketChannel socket = SocketChannel.open(StandardProtocolFamily.UNIX);
             socket.connect(UnixDomainSocketAddress.of(path));
             AgentChannel channel = new AgentChannel(socket, hello.rank(), listener);
-            channel.write(FrameCodec.encode(hello)); // Before any sign of life.
+            channel.write(FrameCodec.encode(hello)); // The hello must come before any sign of life.
             channel.reader.start();
             channel.outbox.start();
             OpenChannels.add(channel);
@@ -90,7 +90,7 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** Says that this process can go on in another round. */
+    /** Tells the agent that this process can continue in another round. */
     public void becomeElastic() {
         try {
             send(new Frame.Elastic());
@@ -139,7 +139,8 @@ public final class AgentChannel implements Control {
         try {
             send(new Frame.Join(tcpPort));
         } catch (IOException e) {
-            // An agent that hangs up may have said why; then the reader finds that.
+            // The agent may have said why before it closed the connection. The reader then fails the join with the
+            // reason.
             reader.join(LAST_WORDS);
             roundJoin.fail(e);
         }
@@ -214,7 +215,7 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** Tells the others at once, unless they have been told, or never are to be. */
+    /** Tells the other ranks at once, unless they know already, or {@link #neverLeave} was called. */
     void leaveNow(String how) {
         if (left.compareAndSet(false, true) && !closed.get()) {
             try {
@@ -224,7 +225,7 @@ public final class AgentChannel implements Control {
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             } catch (IOException e) {
-                // The agent sees the end of this connection and of this process; that says the same.
+                // The agent sees the end of this connection and of this process, which has the same meaning.
                 if (!closed.get()) { // this process's own exit may close it meanwhile
                     listener.connectionLost("saying that this rank leaves: " + e.getMessage());
                 }
@@ -232,7 +233,7 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** Keeps the others from being told: the process fails, which its agent will tell. */
+    /** Never tells the other ranks that this rank leaves: the process fails, and its agent will say how. */
     void neverLeave() {
         left.set(true);
     }
@@ -267,7 +268,7 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** The next sign of life, and what this rank has waited if it is time for that. On the outbox's thread. */
+    /** The next sign of life, with a report of waits if it is time for one. Runs on the outbox's thread. */
     private byte[] beat() {
         byte[] alive = FrameCodec.encode(listener.alive());
         beats++;
@@ -334,7 +335,7 @@ public final class AgentChannel implements Control {
         try {
             send(new Frame.RecordReply(id, Bytes.of(listener.locate(group).encoded())));
         } catch (IOException _) {
-            return; // The reading side sees the same end and tells it.
+            return; // The reading side sees the same end and reports it.
         }
     }
 

@@ -4,9 +4,9 @@ import io.jrun.comm.control.Frame.StoreReply;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
-/** A rank's connection to whoever coordinates its world, after it has joined. Thread-safe. */
+/** The connection of a joined rank to the coordinator of its world. Thread-safe. */
 public interface Control extends RankLocator {
-    /** Asks the store; the reply's id has no meaning to the caller. Fails exceptionally when the connection is gone. */
+    /** Asks the store. The id of the reply has no meaning for the caller. Fails if the connection is gone. */
     CompletableFuture<StoreReply> submit(StoreCommand command);
 
     /** Takes values of a step for the launcher; does not wait. A connection without a launcher drops them. */

@@ -4,7 +4,7 @@ import io.jrun.comm.record.GroupRecord;
 import io.jrun.comm.record.RankRecord;
 import java.util.List;
 
-/** What a rank is told, or asked, by whoever coordinates its world. Called on the connection's own thread: be quick. */
+/** What the coordinator of a world tells a rank, or asks it. The calls run on the connection's thread and must not wait. */
 public interface ControlListener {
     /** A rank takes part in no further collective; {@code how} as in "returned from main". */
     void rankLeft(int rank, String how);
@@ -12,10 +12,10 @@ public interface ControlListener {
     /** The job is stopping. */
     void abort(String cause);
 
-    /** A checkpoint is wanted at the next safe point. */
+    /** The rank shall write a checkpoint at the next safe point. */
     void checkpointNow();
 
-    /** The world is about to change: a rank that can go on in another round leaves this one at its next commit. */
+    /** The world will change. A rank that can continue in another round leaves this round at its next commit. */
     void regroup(String why);
 
     /**
@@ -27,9 +27,9 @@ public interface ControlListener {
     /** How long this rank has waited for others until now. */
     List<GroupRecord> waits();
 
-    /** What this rank has to say in a sign of life. */
+    /** The next sign of life. */
     Frame.Alive alive();
 
-    /** The connection ended without this side closing it; nothing more will be heard. */
+    /** The connection has ended, and this side has not closed it. No further call follows. */
     void connectionLost(String why);
 }

@@ -9,16 +9,16 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a worker has to tell its agent: a daemon thread writes it, in order, so that no thread of the program waits for an agent
- * that is stopped. In between, from its start until it is closed or the connection ends, it writes signs of life; an agent
- * that takes nothing finds one of them when it goes on, and a process that is stopped, or a VM that hangs in a pause, writes
- * none. Thread-safe.
+ * The frames from a worker to its agent. A daemon thread writes them in order, so no thread of the program waits for a stopped
+ * agent. Between frames the thread writes signs of life, from its start until {@link #close} or the end of the connection. A
+ * stopped agent finds one sign of life when it continues. A stopped process, or a VM that hangs in a pause, writes none.
+ * Thread-safe.
  */
 final class ControlOutbox implements AutoCloseable {
-    /** Four of them fit into the shortest timeout that an agent accepts. */
+    /** Time between two signs of life. Four fit into the shortest timeout that an agent accepts. */
     static final Duration PERIOD = Duration.ofMillis(500);
 
-    /** A few of the largest frames; who asks on while its agent answers nothing is to hear that. */
+    /** Bound of the queue, a few of the largest frames. A program that asks a silent agent on and on gets an error. */
     private static final int MAX_BYTES = 4 * FrameCodec.MAX_FRAME_BYTES;
 
     /** Writes all of a frame. */
@@ -91,7 +91,7 @@ final class ControlOutbox implements AutoCloseable {
         }
     }
 
-    /** Returns when the agent has been sent everything, or cannot be, or after {@code timeout}. */
+    /** Waits until all frames are sent or cannot be sent, {@code timeout} at most. */
     void flush(Duration timeout) throws InterruptedException {
         lock.lock();
         try {
@@ -123,7 +123,7 @@ final class ControlOutbox implements AutoCloseable {
                 }
             }
         } catch (IOException e) {
-            ended(e); // The reading side sees the same end and tells it.
+            ended(e); // The reading side sees the same end and reports it.
         }
     }
 

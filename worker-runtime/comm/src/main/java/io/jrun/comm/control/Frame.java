@@ -70,26 +70,26 @@ public sealed interface Frame {
      */
     record RecordReply(long id, Bytes record) implements FromWorker {}
 
-    /** This process can go on in another round: it parks when its round fails, and when it is asked to {@link Regroup}. */
+    /** This process can continue in another round. It parks when its round fails, and after {@link Regroup}. */
     record Elastic() implements FromWorker {}
 
     /**
-     * This worker has left its round and holds nothing of it; answered by {@link NextRound}, at some time, or by the end.
-     * Every frame before it is of the old round, every frame after it of the next.
+     * This worker has left its round and holds nothing of the round. {@link NextRound} is the answer, or the end of the
+     * connection. Frames before this one belong to the old round, frames after it to the next.
      *
      * @param why the failure that it noticed; empty if it left at a commit
      */
     record Parked(String why) implements FromWorker {}
 
     /**
-     * A sign of life, sent every {@link Heartbeat#PERIOD}.
+     * A sign of life, sent twice a second. The agent reads it, so it has only what the agent needs.
      *
      * @param operations how many operations of process groups this rank has begun
-     * @param waiting whether it is inside one of them
+     * @param waiting whether this rank is in an operation
      */
     record Alive(long operations, boolean waiting) implements FromWorker {}
 
-    /** How long this rank has waited for the others until now, sent about once a second where that has changed. */
+    /** How long this rank has waited for the others until now. Sent about once a second if that has changed. */
     record Waits(List<GroupRecord> waits) implements ToLauncher {
         public Waits {
             waits = List.copyOf(waits);
@@ -107,7 +107,7 @@ public sealed interface Frame {
         }
     }
 
-    /** The agent does not accept this connection; the worker fails with the reason. */
+    /** The agent does not accept this connection. The worker fails with the reason. */
     record Refused(String reason) implements FromAgent {}
 
     /**
@@ -165,13 +165,13 @@ public sealed interface Frame {
     /** The job is stopping: fail every pending and later operation with this cause. */
     record Abort(String cause) implements FromAgent {}
 
-    /** The user or the scheduler asks for a checkpoint at the next safe point. */
+    /** The worker shall write a checkpoint at the next safe point. */
     record CheckpointNow() implements FromAgent {}
 
-    /** The world is about to change: park at the next commit. */
+    /** The world will change. The worker parks at its next commit. */
     record Regroup(String why) implements FromAgent {}
 
-    /** Where a parked worker goes on, now with a {@link Join}; its environment stands for its first round only. */
+    /** The round in which a parked worker continues, with a {@link Join}. Its environment has its first round only. */
     record NextRound(
             int round,
             int restartCount,

@@ -21,16 +21,16 @@ import java.util.Optional;
  * Strings and byte strings carry a 4-byte length; optionals a presence byte; lists a 4-byte count. Stateless.
  */
 public final class FrameCodec {
-    /** Raised with every change of the layout; an agent refuses another version. */
+    /** Version of the layout. Raise it with every change. An agent refuses another version. */
     public static final int PROTOCOL_VERSION = 9;
 
-    /** No frame is longer: room for a peer table of 8,192 ranks, and a bound on what a broken peer can make us allocate. */
+    /** The longest frame: room for a peer table of 8,192 ranks. It bounds what a broken peer can make a reader allocate. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
 
-    /** No store value is longer; the store carries addresses and shapes, not tensors. */
+    /** The longest value of the store, which carries addresses and shapes, not tensors. */
     public static final int MAX_VALUE_BYTES = 1 << 20;
 
-    /** The keys of one store command are no longer in total, so that with two values it still fits into a frame. */
+    /** The longest sum of the keys of one store command. With two values the command still fits into a frame. */
     public static final int MAX_KEY_BYTES = 1 << 20;
 
     private static final int HELLO = 1;

@@ -24,12 +24,12 @@ public final class OpenChannels {
         OPEN.remove(channel);
     }
 
-    /** Main has returned: says on every open connection that this process takes part in no further collective. */
+    /** Main has returned. Says on each open connection that this process takes part in no further collective. */
     public static void leaveAll() {
         OPEN.forEach(channel -> channel.leaveNow("returned from main"));
     }
 
-    /** For a process that is about to fail: nobody hears that it "left", since its agent tells what became of it. */
+    /** The process is about to fail. No rank hears that this process "left", since its agent will say how it ended. */
     public static void fail() {
         OPEN.forEach(AgentChannel::neverLeave);
     }

@@ -20,7 +20,7 @@ final class RoundJoin {
     private volatile CompletableFuture<PeerTable> peers = new CompletableFuture<>();
     private volatile CompletableFuture<NextRound> next = new CompletableFuture<>();
 
-    /** The agent takes this process for none of its workers. */
+    /** The agent does not accept this process as one of its workers. */
     static final class RefusedException extends IOException {
         @Serial
         private static final long serialVersionUID = 1L;
@@ -70,7 +70,7 @@ final class RoundJoin {
         return new CommException(ErrorCode.ABORTED, "interrupted while joining the job", e);
     }
 
-    /** Begins another round, whose peers are not yet known. */
+    /** Begins another round. Its peers are not known yet. */
     void open(NextRound round) {
         peers = new CompletableFuture<>();
         next.complete(round);
@@ -80,12 +80,12 @@ final class RoundJoin {
         peers.complete(table);
     }
 
-    /** The round ends before it has begun. */
+    /** The round has ended before all ranks joined. */
     void failPeers(IOException why) {
         peers.completeExceptionally(why);
     }
 
-    /** Nothing more will come. */
+    /** The connection has ended. */
     void fail(IOException why) {
         peers.completeExceptionally(why);
         next.completeExceptionally(why);

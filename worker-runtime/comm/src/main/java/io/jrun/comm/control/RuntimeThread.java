@@ -1,14 +1,14 @@
 package io.jrun.comm.control;
 
-/** A daemon of the runtime's own, on which nothing of the program ever runs. */
+/** A daemon thread of the runtime. It never runs code of the program. */
 public final class RuntimeThread extends Thread {
-    /** Not started. */
+    /** Makes a thread and does not start it. */
     public RuntimeThread(String name, Runnable body) {
         super(body, name);
         setDaemon(true);
     }
 
-    /** Started. */
+    /** Makes a thread and starts it. */
     public static RuntimeThread start(String name, Runnable body) {
         RuntimeThread thread = new RuntimeThread(name, body);
         thread.start();

@@ -18,12 +18,12 @@ public sealed interface StoreCommand {
         }
     }
 
-    /** Adds to a number; the reply's value is the sum in ASCII decimal. */
+    /** Adds to a number. The value of the reply is the sum in ASCII decimal. */
     record Add(String key, long delta) implements StoreCommand {}
 
-    /** Replaces a value if it is as expected (empty: absent); the reply's value is what stands there afterwards. */
+    /** Replaces a value if it is as expected (empty: absent). The value of the reply is the value afterwards. */
     record CompareAndSet(String key, Optional<Bytes> expected, Bytes desired) implements StoreCommand {}
 
-    /** Removes a key; the reply has an (empty) value if it was there. */
+    /** Removes a key. The reply has an empty value if the key existed. */
     record Delete(String key) implements StoreCommand {}
 }

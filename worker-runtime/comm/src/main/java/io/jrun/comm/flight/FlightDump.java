@@ -11,11 +11,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Writes the record of a rank into a file, once, when the first thing goes wrong. The file appears whole or not at all.
+ * Writes the record of a rank into a file once, at the first failure. The file appears whole or not at all.
  * Thread-safe.
  *
- * <p>A thread of its own writes, so that a slow disk holds up neither the failing operation nor, beyond {@link #await}'s
- * timeout, the end of the process.
+ * <p>A separate thread writes the file. A slow disk therefore never delays the failing operation. It delays the end of the
+ * process by the timeout of {@link #await} at most.
  */
 public final class FlightDump {
     /** The file's name in the rank's log folder. */
@@ -29,7 +29,7 @@ public final class FlightDump {
     private volatile boolean worldOpen = true;
 
     /**
-     * Nothing is written yet.
+     * Prepares a dump and writes nothing.
      *
      * @param folder the rank's log folder
      */
@@ -39,14 +39,14 @@ public final class FlightDump {
         this.file = folder.resolve(FILE_NAME);
     }
 
-    /** Begins to write, unless that has been done; returns at once. */
+    /** Begins to write, unless an earlier call has begun. Returns at once. */
     public void begin(String reason) {
         if (begun.compareAndSet(false, true)) {
             var _ = RuntimeThread.start("flight-dump", () -> write(reason));
         }
     }
 
-    /** The rank takes part in nothing any more, as intended: its process may end without a dump. */
+    /** The rank has closed its world as intended. Its process may end without a dump. */
     public void worldClosed() {
         worldOpen = false;
     }
@@ -55,7 +55,7 @@ public final class FlightDump {
         return worldOpen;
     }
 
-    /** Waits until the dump is there, if one has begun; false if that takes longer. */
+    /** Waits until a dump that has begun is written. Returns false if that takes longer than {@code timeout}. */
     boolean await(Duration timeout) {
         try {
             return !begun.get() || written.await(timeout.toMillis(), TimeUnit.MILLISECONDS);

@@ -18,30 +18,30 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The last {@value #CAPACITY} operations of one rank, over all its groups. An operation costs a few plain writes into memory
- * that is there from the start, and one look at the clock. Thread-safe: operations of different groups, and of different
- * lanes of one, are recorded at the same time, and {@link #snapshot} may be taken at any moment.
+ * that exists from the start, and one reading of the clock. Thread-safe: several threads may record operations of different
+ * groups and queues at the same time, and {@link #snapshot} may run at any time.
  *
- * <p>An operation has an entry of ten words, and a ticket that says which. The entry's first word is the ticket; who writes
- * the rest takes it out first, so that nobody else writes or believes it meanwhile. An entry is given away again when all
- * the others have been, except that an operation that runs keeps its entry: it is what one wants to know about.
+ * <p>An operation has a ticket, and the ticket chooses its entry of ten words. The first word of the entry is the ticket. A
+ * writer replaces the ticket by {@link #BEING_WRITTEN} first, so that no other thread writes or reads the entry meanwhile. The
+ * recorder reuses an entry after it has reused all others. An operation that runs keeps its entry.
  */
 public final class FlightRecorder {
-    /** A step of training has about a hundred operations: these are the last twenty steps, in 160 KiB. A power of two. */
+    /** The last twenty steps of a training with a hundred operations a step, in 160 KiB. A power of two. */
     public static final int CAPACITY = 2048;
 
-    /** How many closed groups are still known. */
+    /** Number of closed groups that the recorder keeps. */
     static final int MAX_CLOSED_GROUPS = 64;
 
-    /** The ticket of an operation that has none. */
+    /** Stands for the ticket of an operation that has no entry. */
     public static final long NO_TICKET = 0;
 
     /**
-     * Up to this size, completed operations have no time of their end: one more look at the clock is a tenth of them. The
-     * start of the group's next operation bounds the end.
+     * Completed operations of up to this size have no end time, since one more reading of the clock takes a tenth of their
+     * time. The start of the group's next operation bounds the end.
      */
     private static final long SMALL_BYTES = 4096;
 
-    /** In place of the ticket while an entry is being written. */
+    /** Stands in place of the ticket while a thread writes the entry. */
     private static final long BEING_WRITTEN = -1;
 
     private static final int NO_RANK = -1;
@@ -55,10 +55,10 @@ public final class FlightRecorder {
     private static final int STARTED_NANOS = 6;
     private static final int ENDED_NANOS = 7;
 
-    /** Of messages; in other entries a word of some message before. */
+    /** Label of a message. In other entries the word is left from an earlier message. */
     private static final int LABEL = 8;
 
-    /** For whom it has waited, as {@link WaitTimes#settle} tells. */
+    /** The rank that came last and the wait for it, as {@link WaitTimes#settle} returns them. */
     private static final int LATE = 9;
 
     private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
@@ -70,14 +70,14 @@ public final class FlightRecorder {
     private final ArrayDeque<RecordedGroup> closedGroups = new ArrayDeque<>();
     private int nextIndex;
 
-    /** Makes a group known. */
+    /** Adds a group. */
     public synchronized RecordedGroup group(String name, List<Integer> worldRanks) {
         RecordedGroup group = new RecordedGroup(nextIndex++, name, worldRanks);
         groups.put(group.index(), group);
         return group;
     }
 
-    /** A group is closed: it is known until {@value #MAX_CLOSED_GROUPS} others have been closed after it. */
+    /** A group is closed. The recorder keeps the group until {@value #MAX_CLOSED_GROUPS} more groups are closed. */
     public synchronized void closed(RecordedGroup group) {
         closedGroups.add(group);
         if (closedGroups.size() > MAX_CLOSED_GROUPS) {
@@ -85,17 +85,17 @@ public final class FlightRecorder {
         }
     }
 
-    /** All groups that are known, the oldest first. */
+    /** All groups that the recorder keeps, the oldest first. */
     public List<RecordedGroup> groups() {
         return List.copyOf(groups.values());
     }
 
-    /** How many operations there have been in all. */
+    /** Number of all operations so far. */
     public long total() {
         return tickets.get();
     }
 
-    /** Whether some operation has started and not ended. */
+    /** Whether an operation has started and not ended. */
     public boolean isInside() {
         for (int entry = 0; entry < words.length; entry += WORDS_PER_ENTRY) {
             if ((long) WORD.getAcquire(words, entry + TICKET) > NO_TICKET && state(entry) == OperationState.STARTED) {
@@ -105,7 +105,7 @@ public final class FlightRecorder {
         return false;
     }
 
-    /** An operation waits for its turn; returns its ticket. */
+    /** An operation waits in the queue of its group. Returns the ticket of the operation. */
     public long queued(RecordedGroup group, Call call) {
         return write(group, call, OperationState.QUEUED, call.startNanoTime(), 0);
     }
@@ -113,8 +113,8 @@ public final class FlightRecorder {
     /**
      * An operation starts.
      *
-     * @param ticket of the operation while it was queued, or {@link #NO_TICKET}
-     * @return its ticket from now on
+     * @param ticket the ticket of the queued operation, or {@link #NO_TICKET}
+     * @return the ticket of the operation from now on
      */
     public long started(RecordedGroup group, long ticket, Call call) {
         group.started(call);
@@ -149,7 +149,7 @@ public final class FlightRecorder {
         WORD.setRelease(words, entry + GROUP_AND_STATE, groupAndState(group, state));
     }
 
-    /** What is kept, in the order in which it was called. An entry that is being written just then is left out. */
+    /** The operations in the order of their calls. Leaves out an entry that a thread is writing. */
     public List<OperationRecord> snapshot() {
         record Numbered(long ticket, OperationRecord operation) {}
         long now = System.nanoTime();
@@ -166,7 +166,7 @@ public final class FlightRecorder {
         return found.stream().map(Numbered::operation).toList();
     }
 
-    /** What runs with that ticket; null if that has ended. */
+    /** The running operation with that ticket; null if the operation has ended. */
     public @Nullable OperationRecord running(long ticket) {
         int entry = entry(ticket);
         if (ticket == NO_TICKET || (long) WORD.getAcquire(words, entry + TICKET) != ticket) {
@@ -178,7 +178,7 @@ public final class FlightRecorder {
         return isIt && operation != null && operation.state() == OperationState.STARTED ? operation : null;
     }
 
-    /** Null if its group is known no more. */
+    /** Null if the recorder no longer keeps the group of the entry. */
     private @Nullable OperationRecord read(int entry, long now) {
         long groupAndState = (long) WORD.getAcquire(words, entry + GROUP_AND_STATE);
         RecordedGroup group = groups.get((int) (groupAndState >>> 8));
@@ -239,7 +239,7 @@ public final class FlightRecorder {
         return ticket;
     }
 
-    /** A ticket whose entry is this thread's to write; none where as many operations run as there are entries. */
+    /** Returns a ticket whose entry this thread may write, or {@link #NO_TICKET} if every entry has a running operation. */
     private long claim() {
         for (int turn = 0; turn < CAPACITY; turn++) {
             long ticket = tickets.incrementAndGet();

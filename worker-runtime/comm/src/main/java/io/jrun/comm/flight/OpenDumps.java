@@ -5,12 +5,12 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The dumps that this process may have to write: they belong to the process rather than to a rank, since it is the process
- * that fails or ends. Thread-safe.
+ * The dumps that this process may have to write. The set belongs to the process, since the end of the process affects all ranks
+ * in it. Thread-safe.
  */
 public final class OpenDumps {
-    /** How long a slow disk may hold up the end of a process. */
-    private static final Duration PATIENCE = Duration.ofSeconds(2);
+    /** The longest time for which a slow disk may delay the end of the process. */
+    private static final Duration WRITE_TIMEOUT = Duration.ofSeconds(2);
 
     private static final Set<FlightDump> DUMPS = ConcurrentHashMap.newKeySet();
 
@@ -20,31 +20,31 @@ public final class OpenDumps {
 
     private OpenDumps() {}
 
-    /** Takes charge of a dump for the rest of the process's life. */
+    /** Adds a dump, to be written when the process fails. */
     public static void add(FlightDump dump) {
         DUMPS.add(dump);
     }
 
-    /** Gives up a dump once it is written, if it has begun: its world is closed, and another may write the same file. */
+    /** Removes a dump after the end of its world, since another world may write the same file. Waits for a dump that has begun. */
     public static void remove(FlightDump dump) {
-        boolean _ = dump.await(PATIENCE);
+        boolean _ = dump.await(WRITE_TIMEOUT);
         DUMPS.remove(dump);
     }
 
-    /** The process fails: everything is dumped. Returns at once. */
+    /** Begins to write all dumps, since the process fails. Returns at once. */
     public static void begin(String reason) {
         DUMPS.forEach(dump -> dump.begin(reason));
     }
 
-    /** Main has returned: the process may end without a dump. */
+    /** Main has returned. The process may end without a dump. */
     public static void worldsClosed() {
         DUMPS.forEach(FlightDump::worldClosed);
     }
 
-    /** For those who end the process without shutdown hooks: waits for the dumps that have begun, two seconds at most. */
+    /** Waits for the dumps that have begun, two seconds at most. For callers that end the process without shutdown hooks. */
     public static void await() {
         DUMPS.forEach(dump -> {
-            boolean _ = dump.await(PATIENCE);
+            boolean _ = dump.await(WRITE_TIMEOUT);
         });
     }
 

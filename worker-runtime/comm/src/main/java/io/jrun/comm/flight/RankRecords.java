@@ -11,24 +11,24 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** Makes the records of one rank, each with what its reader needs. Stateless but for the recorder. Thread-safe. */
+/** Makes records of one rank from its {@link FlightRecorder}. Each record has what its reader needs. Thread-safe. */
 public final class RankRecords {
-    /** The bound of a report for programs that split their world very often. */
+    /** Bounds a report of a program that splits its world very often. */
     private static final int MAX_GROUPS = 64;
 
-    /** The bound of an answer for programs that start very many asynchronous operations. */
+    /** Bounds the answer of a program that starts very many asynchronous operations. */
     private static final int MAX_RUNNING = 16;
 
     private final FlightRecorder recorder;
     private final WorldContext world;
 
-    /** The records of the rank of {@code world}. */
+    /** Makes records of this rank of {@code world}. */
     public RankRecords(FlightRecorder recorder, WorldContext world) {
         this.recorder = recorder;
         this.world = world;
     }
 
-    /** All that is kept, for a dump. */
+    /** Everything that the recorder keeps, for a dump. */
     public RankRecord all(String reason) {
         List<GroupRecord> groups = recorder.groups().stream()
                 .map(group -> group.record(Integer.MAX_VALUE))
@@ -37,8 +37,8 @@ public final class RankRecords {
     }
 
     /**
-     * What somebody who misses this rank in a collective wants to know: how far the rank came in that group, and the
-     * operations that run.
+     * The answer for a rank that misses this rank in a collective: how far this rank came in that group, and the operations
+     * that run.
      */
     public RankRecord about(String group, Optional<OperationRecord> blockedIn) {
         List<OperationRecord> all = recorder.snapshot();
@@ -81,7 +81,7 @@ public final class RankRecords {
                 "");
     }
 
-    /** How long a rank has waited in each of its groups, closed ones too, for whom. */
+    /** For whom a rank has waited in each of its groups, and how long. Has closed groups too. */
     public static List<GroupRecord> waits(FlightRecorder recorder) {
         return recorder.groups().stream()
                 .filter(group -> group.worldRanks().size() > 1)

@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A group as the recorder knows it, and how far its collectives have come, which is known even when their entries have been
- * given to operations of other groups. Written by the thread that runs the group's collectives, read by any.
+ * A group and the numbers of its last collectives. The numbers stay when the recorder has reused the entries of the collectives.
+ * One thread at a time writes, the thread that runs the group's collectives. Any thread may read.
  */
 public final class RecordedGroup {
     private final int index;
@@ -34,27 +34,27 @@ public final class RecordedGroup {
         return worldRanks;
     }
 
-    /** How many collectives this rank has started: the sequence of the last one, plus one. */
+    /** Number of collectives that this rank has started: the sequence of the last one, plus one. */
     public long startedCollectives() {
         return startedCollectives.getAcquire();
     }
 
-    /** How many of them it has completed. */
+    /** Number of collectives that this rank has completed. */
     public long completedCollectives() {
         return completedCollectives.getAcquire();
     }
 
-    /** How long its collectives have waited for which ranks. */
+    /** How long this rank has waited for which ranks in the group's collectives. */
     public WaitTimes waits() {
         return waits;
     }
 
-    /** The group with its members and with the waits for so many ranks at most. */
+    /** The group with its members, and with the waits for {@code maxLags} ranks at most. */
     GroupRecord record(int maxLags) {
         return record(worldRanks, maxLags);
     }
 
-    /** What a report of waits needs. */
+    /** The group as a report of waits has it: without members. */
     GroupRecord waitRecord() {
         return record(List.of(), GroupRecord.MAX_LAGS);
     }

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** The stacks of this process's threads as text: those that one wants to know of, and how many others there are. Stateless. */
+/** The stacks of the interesting threads of this process as text, and the number of the other threads. Stateless. */
 public final class ThreadDump {
-    /** What is further down is the way into the program, which its author knows. */
+    /** Deeper frames are the start of the program, which its author knows. */
     private static final int MAX_FRAMES = 50;
 
     /** A process has one main thread and a progress thread for each busy group. */
@@ -24,10 +24,10 @@ public final class ThreadDump {
     private ThreadDump() {}
 
     /**
-     * Of a process that is one rank: {@code owner}, the main thread and those that run operations; where the first two have
-     * ended, those that keep the process alive.
+     * The stacks of a process that is one rank: of {@code owner}, of the main thread, and of the threads that run operations. If
+     * the owner and main have ended, the stacks of the threads that keep the process alive.
      *
-     * @param owner the thread that works as the rank
+     * @param owner the thread that joined the world
      */
     public static String ofProcess(Thread owner) {
         Map<Thread, StackTraceElement[]> all = Thread.getAllStackTraces();
@@ -49,7 +49,7 @@ public final class ThreadDump {
         return String.join("\n", lines);
     }
 
-    /** Of one thread, for a rank that shares its process. */
+    /** The stack of one thread, for a rank that shares its process with other ranks. */
     public static String ofThread(Thread thread) {
         return String.join("\n", stack(thread, thread.getStackTrace()));
     }
@@ -66,13 +66,13 @@ public final class ThreadDump {
         return lines;
     }
 
-    /** As in every stack of a program that WorkerMain has started. */
+    /** Whether the frame is in every stack of a program that WorkerMain has started. */
     private static boolean isWayIn(StackTraceElement frame) {
         String type = frame.getClassName();
         return WAYS_IN.stream().anyMatch(type::startsWith);
     }
 
-    /** Without the names and versions of modules and class loaders. */
+    /** The frame without the names and versions of modules and class loaders. */
     private static String words(StackTraceElement frame) {
         String source = frame.isNativeMethod() ? "Native Method" : String.valueOf(frame.getFileName());
         String line = frame.getLineNumber() < 0 ? "" : ":" + frame.getLineNumber();

@@ -11,9 +11,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** The operation in which the thread that joined the world is, for those who wonder what its rank waits for. Thread-safe. */
+/** The operation of the thread that joined the world (the owner). It says what the rank waits for. Thread-safe. */
 final class CurrentOperation {
-    /** Who has waited for less may just be about to go on. */
+    /** An operation that has waited for less may be about to end. */
     private static final long MIN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Thread owner;
@@ -26,11 +26,11 @@ final class CurrentOperation {
     /**
      * An operation that runs.
      *
-     * @param ticket in the flight recorder, which no other operation has
+     * @param ticket the ticket of the operation in the flight recorder, unique in the process
      */
     record Running(GroupRuntime group, long ticket, OperationRecord operation) {}
 
-    /** @param isAlone whether this process is the one rank, so that all its threads are that rank's */
+    /** @param isAlone whether this process has one rank only, so that all its threads belong to the rank */
     CurrentOperation(Thread owner, FlightRecorder recorder, boolean isAlone) {
         this.owner = owner;
         this.recorder = recorder;
@@ -57,7 +57,7 @@ final class CurrentOperation {
         }
     }
 
-    /** The operation of the owner's; null if it is in none. */
+    /** The operation of the owner; null if the owner is in none. */
     @Nullable
     Running running() {
         long current = ticket.getAcquire();
@@ -71,9 +71,9 @@ final class CurrentOperation {
     }
 
     /**
-     * The owner's operation, if the rank waits for nothing else: the program has no other thread, which might yet send, and no
-     * asynchronous operation is under way, which might send or make another rank send. Of ranks that share a process, no other
-     * thread has ever used a group. Empty where the rank may go on by itself, and for a receive from any rank.
+     * The owner's operation, if the rank can do nothing before the operation ends: the program has no other thread that might
+     * send, and no asynchronous operation is pending. If ranks share a process, no other thread has ever used a group. Empty if
+     * the rank may continue by itself, and for a receive from any rank.
      */
     Optional<OperationRecord> blockedIn() {
         Running running = running();

@@ -21,21 +21,21 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds ranks that wait for each other in a circle in which nobody sends, which would last until a deadline. When the owner of
- * this rank has been in an operation for as long as makes it late, those it waits for are asked what they wait for, and so
- * on. A circle that leads back here, and is the same a while later, fails the operation's group. A thread of its own looks, once
- * a second.
+ * Finds ranks that wait for each other in a circle in which no rank sends. Such a circle would last until a deadline. When the
+ * owner of this rank has been in an operation for {@code lateWarning}, the detector asks the ranks for which it waits what they
+ * wait for, and so on. A circle that leads back to this rank, and is the same two seconds later, fails the group of the
+ * operation. A separate thread looks once a second.
  *
- * <p>It is certain only where no rank has a thread besides the one that waits, nor anything else under way, see {@link
- * CurrentOperation#blockedIn}; others are left to the deadline.
+ * <p>A circle is certain only if no rank of the circle can do anything else, see {@link CurrentOperation#blockedIn}. Other
+ * circles end at the deadline.
  */
 final class DeadlockDetector implements AutoCloseable {
     private static final long TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Between the two looks: what was under way from one rank to another has arrived by then. */
+    /** Time between the two looks. A message that was under way at the first look has arrived at the second. */
     private static final long CONFIRMATION_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-    /** Nobody is flooded with questions; larger circles are left to the deadline. */
+    /** Bounds the number of questions. Larger circles end at the deadline. */
     private static final int MAX_ASKED = 16;
 
     private static final long ANSWER_MILLIS = 2500;
@@ -159,7 +159,7 @@ final class DeadlockDetector implements AutoCloseable {
         }
     }
 
-    /** The same on every rank of the circle. */
+    /** The failure has the same text on every rank of the circle. */
     private static CommException failure(List<Step> circle) {
         int first = 0;
         for (int i = 1; i < circle.size(); i++) {
