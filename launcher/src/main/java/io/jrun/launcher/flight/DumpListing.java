@@ -34,7 +34,8 @@ public final class DumpListing {
                     + " collectives started, " + group.completed() + " completed, " + seconds(group.waitedNanos())
                     + " s waited for other ranks");
         }
-        lines.add(FORMAT.formatted("STATE", "CALLED S", "STARTED S", "ENDED S", "LATE RANK", "OPERATION"));
+        lines.add("the operations, with times in seconds before the dump:");
+        lines.add(FORMAT.formatted("STATE", "CALLED", "STARTED", "ENDED", "LATE RANK", "OPERATION"));
         dump.operations().forEach(operation -> lines.add(line(operation)));
         return lines;
     }
