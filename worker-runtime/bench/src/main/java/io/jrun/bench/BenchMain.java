@@ -56,7 +56,10 @@ public final class BenchMain implements Runnable {
         }
     }
 
-    /** What is wrong with these arguments, in one line; empty if nothing is. The launcher asks before it starts ranks. */
+    /**
+     * Returns one line that says what is wrong with the arguments; empty if nothing is wrong. The launcher calls this
+     * method before it starts ranks.
+     */
     public static String check(String[] args) {
         try {
             ParseResult parsed = commandLine().parseArgs(args);
@@ -70,7 +73,10 @@ public final class BenchMain implements Runnable {
         }
     }
 
-    /** The help of the benchmark that {@code args} name, or of all. The launcher prints it, without starting ranks. */
+    /**
+     * Returns the help of the benchmark that {@code args} name, or of all benchmarks. The launcher prints the help
+     * without starting ranks.
+     */
     public static String help(String[] args) {
         CommandLine command = commandLine();
         return Arrays.stream(args)
@@ -81,7 +87,9 @@ public final class BenchMain implements Runnable {
                 .getUsageMessage(CommandLine.Help.Ansi.OFF);
     }
 
-    /** The names of the benchmarks and of their long options, separated by blanks: for completion in a shell. */
+    /**
+     * Returns the names of the benchmarks and of their long options, separated by blanks, for completion in a shell.
+     */
     public static String words(String[] args) {
         Map<String, CommandLine> benchmarks = commandLine().getSubcommands();
         Stream<String> options = benchmarks.values().stream()
@@ -93,7 +101,7 @@ public final class BenchMain implements Runnable {
     private static CommandLine commandLine() {
         CommandLine command = new CommandLine(new BenchMain());
         CollectiveBench.addTo(command);
-        command.setUsageHelpWidth(WIDTH); // also of the sub-commands that it has by now
+        command.setUsageHelpWidth(WIDTH); // also for the sub-commands
         return command;
     }
 

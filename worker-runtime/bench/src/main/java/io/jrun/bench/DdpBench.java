@@ -21,9 +21,9 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * A training step of a 3.7M-parameter GPT, batch 8 per rank, SGD, one thread per rank: without communication, with jrun's
- * DDP, and with libtorch's own Reducer over Gloo. The modes take turns within one run. A step's time is that of its slowest
- * rank, also without communication, so that the ranks' unevenness counts for every mode alike.
+ * Measures a training step of a 3.7M-parameter GPT, batch 8 per rank, SGD, one thread per rank: without communication,
+ * with jrun's DDP, and with libtorch's own Reducer over Gloo. The modes run in turn within one run. The time of a step
+ * is the time of its slowest rank, also without communication, so differences between ranks count for every mode.
  */
 @Command(
         name = "ddp",
@@ -37,7 +37,7 @@ final class DdpBench implements Benchmark {
     private static final int BATCH_PER_RANK = 8;
     private static final int STEPS_PER_TURN = 5;
 
-    /** A mode's first steps fill caches, rebuild buckets and warm the JIT. */
+    /** The first steps of a mode, which fill caches, rebuild buckets and warm up the JIT. */
     private static final int WARMUP_STEPS = 5;
 
     @Spec

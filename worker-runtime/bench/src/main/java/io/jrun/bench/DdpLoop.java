@@ -6,7 +6,7 @@ import org.bytedeco.pytorch.SGD;
 import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
 
-/** jrun's DDP, used as the README shows. */
+/** Trains with jrun's DDP, as in the README. */
 final class DdpLoop implements TrainingLoop {
     private final DistributedDataParallel<BenchGpt> model;
     private final SGD optimizer;

@@ -5,7 +5,7 @@ import org.bytedeco.pytorch.SGD;
 import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
 
-/** Each rank trains by itself. */
+/** Trains each rank alone, without communication. */
 final class LocalLoop implements TrainingLoop {
     private final BenchGpt model;
     private final SGD optimizer;

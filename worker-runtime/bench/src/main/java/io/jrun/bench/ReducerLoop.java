@@ -25,8 +25,8 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * libtorch's own DDP: the C++ Reducer that torch's DistributedDataParallel wraps, over Gloo, with gradients as views of its
- * buckets and torch's bucket sizes.
+ * Trains with libtorch's own DDP over Gloo: the C++ Reducer inside torch's DistributedDataParallel, with gradients as
+ * views of its buckets and torch's bucket sizes.
  */
 final class ReducerLoop implements TrainingLoop {
     private static final Duration TIMEOUT = Duration.ofSeconds(60);

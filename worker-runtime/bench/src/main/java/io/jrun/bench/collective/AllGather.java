@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** Everybody gets everybody's block. */
+/** Every rank gets the blocks of all ranks. */
 final class AllGather implements BlockOperation {
     @Override
     public String name() {

@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** Everybody gets the reduction, in place. */
+/** Every rank gets the reduction, in place. */
 final class AllReduce implements BenchedOperation {
     @Override
     public String name() {

@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** Everybody gets its block of everybody's input. */
+/** Every rank gets its block of every rank's input. */
 final class AllToAll implements BlockOperation {
     @Override
     public String name() {

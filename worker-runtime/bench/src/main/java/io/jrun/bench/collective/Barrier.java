@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** Nobody leaves before everybody has entered. */
+/** No rank leaves before all ranks have entered. */
 final class Barrier implements BenchedOperation {
     @Override
     public String name() {

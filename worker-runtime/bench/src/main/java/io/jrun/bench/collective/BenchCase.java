@@ -6,15 +6,15 @@ import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
 
 /**
- * One operation's arguments.
+ * The arguments of an operation.
  *
  * @param total elements of the larger of input and output
- * @param input what operations in place work on
- * @param result where the others put theirs
+ * @param input the buffer of operations in place
+ * @param result the result of other operations
  */
 record BenchCase(
         ProcessGroup group, DataType type, ReduceOp op, long total, MemorySegment input, MemorySegment result) {
-    /** Elements of one rank's block, where the operation has blocks. */
+    /** The elements of one rank's block, for operations with blocks. */
     long block() {
         return total / group.size();
     }
@@ -23,12 +23,12 @@ record BenchCase(
         return group.groupRank();
     }
 
-    /** What {@code rank} contributes at {@code index}. */
+    /** Returns the contribution of {@code rank} at {@code index}. */
     long value(long rank, long index) {
         return TestData.of(type, op, rank, index);
     }
 
-    /** What all ranks' contributions at {@code index} make. */
+    /** Returns the reduction of all contributions at {@code index}. */
     long reduced(long index) {
         return TestData.reduced(type, op, group.size(), index);
     }

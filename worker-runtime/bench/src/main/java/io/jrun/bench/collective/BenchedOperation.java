@@ -2,40 +2,40 @@ package io.jrun.bench.collective;
 
 import java.util.function.LongUnaryOperator;
 
-/** An operation under measurement. Stateless. */
+/** An operation that the benchmark measures. Stateless. */
 interface BenchedOperation {
-    /** Its name on the command line and in the results. */
+    /** The name on the command line and in the results. */
     String name();
 
-    /** Bus bandwidth by algorithm bandwidth. Source: nccl-tests, doc/PERFORMANCE.md. */
+    /** The bus bandwidth divided by the algorithm bandwidth. Source: nccl-tests, doc/PERFORMANCE.md. */
     double busFactor(int ranks);
 
-    /** Whether {@code --op} means something. */
+    /** Whether {@code --op} applies. */
     default boolean reduces() {
         return false;
     }
 
-    /** Whether the size is parted into a block for each rank. */
+    /** Whether the buffer has a block for each rank. */
     default boolean hasBlocks() {
         return false;
     }
 
-    /** Whether there are sizes at all. */
+    /** Whether the operation has a size. */
     default boolean hasSize() {
         return true;
     }
 
-    /** Runs it once. */
+    /** Runs the operation once. */
     void run(BenchCase cell);
 
-    /** What {@link BenchCase#result} must hold afterwards on this rank. */
+    /** Returns the expected content of {@link BenchCase#result} on this rank. */
     Expected expected(BenchCase cell);
 
     /**
-     * What a buffer must begin with.
+     * The expected first elements of a buffer.
      *
-     * @param count elements from the beginning; 0 where this rank gets nothing
-     * @param element by index
+     * @param count the number of elements; 0 if this rank gets nothing
+     * @param element the element, by index
      */
     record Expected(long count, LongUnaryOperator element) {}
 }

@@ -5,9 +5,9 @@ import picocli.CommandLine.ParameterException;
 /** A sub-command of {@code jrun bench}. */
 public interface Benchmark extends Runnable {
     /**
-     * Looks at what only makes sense together, without starting anything.
+     * Checks combinations of options, without starting anything.
      *
-     * @throws ParameterException in one line, if it does not
+     * @throws ParameterException with one line for the user, if a combination is unusable
      */
     void check();
 }

@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** An operation whose size is parted into a block for each rank, all but one of which travel. */
+/** An operation with a block for each rank. All blocks except one travel. */
 interface BlockOperation extends BenchedOperation {
     @Override
     default double busFactor(int ranks) {

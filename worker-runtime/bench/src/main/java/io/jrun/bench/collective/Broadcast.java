@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** Everybody gets rank 0's buffer, in place. */
+/** Every rank gets the buffer of rank 0, in place. */
 final class Broadcast implements BenchedOperation {
     @Override
     public String name() {

@@ -3,7 +3,7 @@ package io.jrun.bench.collective;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** A size in bytes as users of nccl-tests write it: {@code 4}, {@code 64K}, {@code 256M}, {@code 1G} (powers of 1024). */
+/** A size in bytes in the notation of nccl-tests: {@code 4}, {@code 64K}, {@code 256M}, {@code 1G} (powers of 1024). */
 record ByteSize(long bytes) {
 
     static final class Converter implements ITypeConverter<ByteSize> {

@@ -14,14 +14,14 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** One operation over a range of sizes, on one backend or several that take turns within each size. */
+/** Measures one operation over a range of sizes, on one backend, or on several backends in turn within each size. */
 @Command(
         mixinStandardHelpOptions = true,
         showDefaultValues = true,
         abbreviateSynopsis = true,
         optionListHeading = "%nOptions:%n")
 public final class CollectiveBench implements Benchmark {
-    /** In the order of the help. */
+    /** All operations, in the order of the help. */
     static final List<BenchedOperation> OPERATIONS = List.of(
             new AllReduce(),
             new AllGather(),
@@ -106,7 +106,7 @@ public final class CollectiveBench implements Benchmark {
     @Option(names = "--json", description = "one JSON object a line instead of the table")
     private boolean json;
 
-    /** The words of {@code --backend}, each with the memory that its users have. */
+    /** The values of {@code --backend}, each with the usual memory of its users. */
     private enum BackendName {
         jrun(MemoryKind.registered),
         gloo(MemoryKind.tensor),
@@ -120,7 +120,7 @@ public final class CollectiveBench implements Benchmark {
         }
     }
 
-    /** The words of {@code --type}. */
+    /** The values of {@code --type}. */
     private enum TypeName {
         f16(DataType.F16),
         bf16(DataType.BF16),
@@ -139,7 +139,7 @@ public final class CollectiveBench implements Benchmark {
         }
     }
 
-    /** The words of {@code --op}. */
+    /** The values of {@code --op}. */
     private enum OpName {
         sum(ReduceOp.SUM),
         avg(ReduceOp.AVG),
@@ -227,7 +227,7 @@ public final class CollectiveBench implements Benchmark {
 
     private List<ComparedBackend> peers(World world) {
         boolean hasResult = operation.hasBlocks() || operation instanceof SendRecv;
-        // A block more: sizes are rounded up to whole blocks.
+        // One block more, because sizes are rounded up to whole blocks.
         long bytes = maxBytes.bytes() + (long) world.size() * type.type.sizeBytes();
         List<ComparedBackend> peers = new ArrayList<>();
         for (BackendName backend : new LinkedHashSet<>(backends)) {

@@ -7,7 +7,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import java.lang.foreign.MemorySegment;
 
-/** One backend on one kind of memory: a column of the comparison. Owns its group. */
+/** One backend with one kind of memory: a column of the comparison. Owns its group. */
 final class ComparedBackend implements AutoCloseable {
     private final String backend;
     private final MemoryKind memory;
@@ -18,15 +18,15 @@ final class ComparedBackend implements AutoCloseable {
     /**
      * Collective.
      *
-     * @param maxBytes of a buffer
-     * @param hasResult whether the operation does not work in place
+     * @param maxBytes maxBytes the size of a buffer
+     * @param hasResult whether the operation has a result buffer besides its input
      */
     ComparedBackend(World world, String backend, MemoryKind memory, long maxBytes, boolean hasResult) {
-        // Another library is measured by itself, without the comparison that jrun makes before its calls.
+        // Another library is measured without jrun's comparison of calls.
         this(world, world.group().options().withBackend(backend).withCompared(false), memory, maxBytes, hasResult);
     }
 
-    /** Collective. The same with other {@code options} too. */
+    /** Collective. Makes the group with these {@code options}. */
     ComparedBackend(World world, GroupOptions options, MemoryKind memory, long maxBytes, boolean hasResult) {
         this.backend = options.backend();
         this.memory = memory;
@@ -43,7 +43,7 @@ final class ComparedBackend implements AutoCloseable {
         return memory;
     }
 
-    /** The arguments for {@code total} elements. */
+    /** Returns the arguments for {@code total} elements. */
     BenchCase cell(DataType type, ReduceOp op, long total) {
         return new BenchCase(group, type, op, total, input, result);
     }

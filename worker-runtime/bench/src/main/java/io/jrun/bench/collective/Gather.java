@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** Rank 0 gets everybody's block. */
+/** Rank 0 gets the blocks of all ranks. */
 final class Gather implements BlockOperation {
     @Override
     public String name() {

@@ -9,20 +9,23 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Times one operation on several peers by turns, and checks each on integer-valued data. A call's time is the slowest rank's.
- * Every rank runs the same calls in the same order.
+ * Measures one operation on several backends in turn, and checks each on integer-valued data. The time of a call is the
+ * time of the slowest rank. Every rank runs the same calls in the same order.
  */
 final class Measurement {
-    /** A size's calls are measured in this many turns, the peers alternating. */
+    /** The number of turns for each size. The backends alternate. */
     private static final int TURNS = 5;
 
-    /** How long one peer's turn should take: long enough for a median, short enough for a slow machine. */
+    /** The target time of one turn: long enough for a median, short enough for a slow machine. */
     private static final double TURN_NANOS = 200e6;
 
     private static final int MIN_SAMPLES_PER_TURN = 3;
     private static final int MAX_SAMPLES_PER_TURN = 60;
 
-    /** Up to here one sample is the mean of a batch of calls: a single call is near the clock's resolution. */
+    /**
+     * Up to this size a sample is the mean of a batch of calls, because a single call is near the resolution of the
+     * clock.
+     */
     private static final long BATCHED_BYTES = 16 << 10;
 
     private static final int BATCH = 200;
@@ -36,8 +39,8 @@ final class Measurement {
     private final int iters;
 
     /**
-     * @param all ranks, for barriers and for finding the slowest
-     * @param iters samples of a turn; 0: as many as fill it
+     * @param all the group of all ranks, for barriers and to find the slowest rank
+     * @param iters samples of a turn; 0: as many as fill the turn
      */
     Measurement(BenchedOperation operation, DataType type, ReduceOp op, ProcessGroup all, int iters) {
         this.operation = operation;
@@ -47,10 +50,10 @@ final class Measurement {
         this.iters = iters;
     }
 
-    /** One peer at one size. */
+    /** The result of one backend at one size. */
     record Result(ComparedBackend peer, long bytes, long count, Samples samples, long errors) {}
 
-    /** The first size would otherwise be measured while the code is still being compiled. */
+    /** Runs calls before the first size, so that the JIT has compiled the code. */
     void warmUp(List<ComparedBackend> peers, long maxBytes, int calls) {
         for (ComparedBackend peer : peers) {
             long largest = elements(Math.min(maxBytes, WARM_UP_BYTES));
@@ -59,7 +62,7 @@ final class Measurement {
         }
     }
 
-    /** All peers at a size of about {@code bytes}. */
+    /** Measures all backends at a size of about {@code bytes}. */
     List<Result> measure(List<ComparedBackend> peers, long bytes) {
         long total = elements(bytes);
         long actualBytes = total * type.sizeBytes();
@@ -93,7 +96,7 @@ final class Measurement {
         return (int) Math.clamp(TURN_NANOS / sampleNanos, MIN_SAMPLES_PER_TURN, MAX_SAMPLES_PER_TURN);
     }
 
-    /** At least one element, or one for each rank's block, and whole blocks. */
+    /** Returns the number of elements: whole blocks, at least one element or one for each rank's block. */
     private long elements(long bytes) {
         int parts = operation.hasBlocks() ? all.size() : 1;
         return operation.hasSize() ? Math.max(1, bytes / type.sizeBytes() / parts) * parts : 0;
@@ -103,7 +106,10 @@ final class Measurement {
         return peer.cell(type, op, total);
     }
 
-    /** Nanoseconds of each sample on the slowest rank. Zeros are reduced, so that repeated sums in place stay finite. */
+    /**
+     * Returns the nanoseconds of each sample on the slowest rank. The data are zeros, so repeated sums in place stay
+     * finite.
+     */
     private double[] time(BenchCase cell, int batch, int samples) {
         cell.input().asSlice(0, cell.total() * type.sizeBytes()).fill((byte) 0);
         double[] nanos = new double[samples];
@@ -119,7 +125,7 @@ final class Measurement {
         return nanos;
     }
 
-    /** Number of wrong elements over all ranks after one call. */
+    /** Returns the number of wrong elements of all ranks after one call. */
     private long wrongElements(BenchCase cell) {
         for (long i = 0; i < cell.total(); i++) {
             TestData.set(cell.input(), type, i, cell.value(cell.rank(), i));

@@ -17,7 +17,10 @@ import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** What an all-reduce on registered memory takes besides its buffers: Java heap for each call, and memory of the process. */
+/**
+ * Measures the memory of an all-reduce on registered memory besides its buffers: Java heap for each call, and memory of
+ * the process.
+ */
 @Command(
         mixinStandardHelpOptions = true,
         showDefaultValues = true,
@@ -62,7 +65,7 @@ final class MemoryBench implements Benchmark {
             ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
             long count = bytes.bytes() / Float.BYTES;
             long shared = sharedBytes();
-            reduce(group, buffer, count, calls); // The VM takes memory too, for the code of large calls, and once.
+            reduce(group, buffer, count, calls); // The JVM also takes memory once, for the code of large calls.
             long anonymous = anonymousBytes();
             long allocated = threads.getCurrentThreadAllocatedBytes();
             reduce(group, buffer, count, calls);
@@ -95,7 +98,7 @@ final class MemoryBench implements Benchmark {
                 .sum();
     }
 
-    /** Of all of jrun's segments that this process has mapped. */
+    /** Returns the bytes of all of jrun's segments that this process has mapped. */
     private static long sharedBytes() {
         return lines("/proc/self/maps")
                 .filter(line -> line.contains("/dev/shm/jrun"))

@@ -11,9 +11,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
-/** Where buffers lie; the constants are the words of {@code --memory}. */
+/** The kind of memory of buffers. The constants are the values of {@code --memory}. */
 enum MemoryKind {
-    /** {@code ProcessGroup.allocate}: moved by the backend with the fewest copies. */
+    /** Memory of {@code ProcessGroup.allocate}, which the backend moves with the fewest copies. */
     registered {
         @Override
         MemorySegment allocate(ProcessGroup group, long bytes) {
@@ -27,21 +27,21 @@ enum MemoryKind {
             return MemorySegment.ofArray(new long[Math.toIntExact((bytes + Long.BYTES - 1) / Long.BYTES)]);
         }
     },
-    /** Native memory that no backend knows. */
+    /** Native memory that is not registered with a backend. */
     direct {
         @Override
         MemorySegment allocate(ProcessGroup group, long bytes) {
             return Arena.global().allocate(bytes, ALIGNMENT);
         }
     },
-    /** A libtorch tensor's. */
+    /** The memory of a libtorch tensor. */
     tensor {
         @Override
         MemorySegment allocate(ProcessGroup group, long bytes) {
             Libtorch.load();
             try (TensorOptions options = new TensorOptions(torch.ScalarType.Byte)) {
                 Tensor tensor = torch.zeros(new long[] {bytes}, options);
-                TENSORS.add(tensor); // a tensor that nobody refers to is freed
+                TENSORS.add(tensor); // a reference keeps the tensor alive
                 return TensorMemory.segment(tensor);
             }
         }
@@ -51,6 +51,6 @@ enum MemoryKind {
 
     private static final List<Tensor> TENSORS = new ArrayList<>();
 
-    /** Memory for the life of the group, zeroed. Collective. */
+    /** Collective. Returns zeroed memory for the life of the group. */
     abstract MemorySegment allocate(ProcessGroup group, long bytes);
 }

@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** Everybody gets its block of the reduction. */
+/** Every rank gets its block of the reduction. */
 final class ReduceScatter implements BlockOperation {
     @Override
     public String name() {

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/** Prints results: a table as nccl-tests have it, with ratios at the end of the line, or a JSON object a line. */
+/** Prints results: a table as in nccl-tests with ratios at the end of the line, or one JSON object on each line. */
 final class Report {
     private final PrintStream out;
     private final boolean json;
@@ -29,7 +29,7 @@ final class Report {
         this.nodes = world.nodeCount();
     }
 
-    /** The lines before the first size. */
+    /** Prints the lines before the first size. */
     void begin(List<ComparedBackend> peers) {
         if (json) {
             return;
@@ -63,7 +63,7 @@ final class Report {
         out.println(line.stripTrailing());
     }
 
-    /** One size. */
+    /** Prints one size. */
     void add(List<Result> results) {
         for (Result result : results) {
             out.println(json ? object(result) : line(result, results));
@@ -120,7 +120,7 @@ final class Report {
                 result.errors());
     }
 
-    /** Bytes of the size per second, in GB/s (1e9). */
+    /** Returns the bytes of the size per second, in GB/s (1e9). */
     private static double algGBps(Result result) {
         return result.bytes() / result.samples().medianNanos();
     }
@@ -129,7 +129,7 @@ final class Report {
         return operation.reduces() ? op.name().toLowerCase(Locale.ROOT) : "none";
     }
 
-    /** The backend's name, with the memory where one backend has several. */
+    /** Returns the name of the backend, with the memory if the backend has several kinds. */
     private static String label(ComparedBackend peer, List<ComparedBackend> peers) {
         boolean alone = peers.stream()
                         .filter(other -> other.backend().equals(peer.backend()))

@@ -2,23 +2,23 @@ package io.jrun.bench.collective;
 
 import java.util.Arrays;
 
-/** Durations of repeated calls in nanoseconds; the slowest rank's for each call, so that no rank hides another. */
+/** The durations of repeated calls in nanoseconds. Each duration is the one of the slowest rank. */
 public final class Samples {
     private final double[] sortedNanos;
 
-    /** @param nanos one for each call */
+    /** @param nanos nanos one duration for each call */
     public Samples(double[] nanos) {
         sortedNanos = nanos.clone();
         Arrays.sort(sortedNanos);
     }
 
-    /** The middle one, or the mean of the two. */
+    /** The median. */
     public double medianNanos() {
         int half = sortedNanos.length / 2;
         return sortedNanos.length % 2 == 1 ? sortedNanos[half] : (sortedNanos[half - 1] + sortedNanos[half]) / 2;
     }
 
-    /** The smallest. */
+    /** The minimum. */
     public double minNanos() {
         return sortedNanos[0];
     }

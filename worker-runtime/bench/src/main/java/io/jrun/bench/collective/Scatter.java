@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** Everybody gets its block of rank 0's input. */
+/** Every rank gets its block of rank 0's input. */
 final class Scatter implements BlockOperation {
     @Override
     public String name() {

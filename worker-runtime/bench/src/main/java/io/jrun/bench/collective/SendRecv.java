@@ -4,7 +4,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Work;
 import java.time.Duration;
 
-/** Everybody sends to its successor while it receives from its predecessor. */
+/** Every rank sends to the next rank while it receives from the previous rank. */
 final class SendRecv implements BenchedOperation {
     private static final Duration DEADLINE = Duration.ofMinutes(1);
 

@@ -7,12 +7,12 @@ import java.lang.foreign.ValueLayout;
 
 /** Integer-valued test data of every type, small enough that reductions are exact. Stateless. */
 final class TestData {
-    /** A prime, so that blocks that went to the wrong place show. */
+    /** The period of the data. The period is a prime, so a block in the wrong place has wrong values. */
     private static final int PERIOD = 97;
 
     private TestData() {}
 
-    /** What {@code rank} contributes at {@code index}. */
+    /** Returns the contribution of {@code rank} at {@code index}. */
     static long of(DataType type, ReduceOp op, long rank, long index) {
         if (type == DataType.BOOL) {
             return parity(rank + index);
@@ -21,12 +21,12 @@ final class TestData {
         return fewBits ? 1 + parity(rank + index) : index % PERIOD + rank;
     }
 
-    /** 0 or 1 without a period: the sequence of Thue and Morse. */
+    /** Returns 0 or 1 without a period: the sequence of Thue and Morse. */
     private static long parity(long index) {
         return Long.bitCount(index) & 1;
     }
 
-    /** What the contributions of {@code ranks} ranks at {@code index} make; the sum for AVG. */
+    /** Returns the reduction of the contributions of {@code ranks} ranks at {@code index}; the sum for AVG. */
     static long reduced(DataType type, ReduceOp op, int ranks, long index) {
         long result = of(type, op, 0, index);
         for (int rank = 1; rank < ranks; rank++) {

@@ -30,7 +30,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Measures every TCP algorithm of every operation at every size, and writes the table that JRUN_TUNING names. */
+/** Measures every TCP algorithm of every operation at every size, and writes a table for JRUN_TUNING. */
 @Command(
         mixinStandardHelpOptions = true,
         showDefaultValues = true,
@@ -157,7 +157,7 @@ final class TuneBench implements Benchmark {
         return tuning.rules();
     }
 
-    /** A group that has nothing but {@code algorithm}. */
+    /** Makes a group that uses only {@code algorithm}. */
     private ComparedBackend peer(World world, BenchedOperation operation, Algorithm algorithm) {
         GroupOptions options = world.group().options().withAlgorithm(algorithm.label());
         long bytes = maxBytes.bytes() + (long) world.size() * DataType.F32.sizeBytes();

@@ -9,9 +9,9 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
-/** What was measured of one operation, and what follows from it. Confined to one thread. */
+/** The measurements of one operation, and the rules that follow. Confined to one thread. */
 final class Tuning {
-    /** What one run may find by chance; the built-in choice is left only for more. */
+    /** The least gain for which a rule replaces the built-in choice. Smaller gains may be chance. */
     private static final double GAIN = 1.05;
 
     private final OpKind kind;
@@ -24,21 +24,22 @@ final class Tuning {
     }
 
     /**
-     * One size.
+     * The measurements of one size.
      *
-     * @param bytes as algorithms are chosen by: of a rank's block, or of the buffer for operations in place
-     * @param micros median of each algorithm
-     * @param builtIn what is chosen without a table
+     * @param bytes the bytes by which the algorithm is chosen: of a rank's block, or of the buffer for operations in
+     *     place
+     * @param micros the median of each algorithm
+     * @param builtIn the choice without a table
      */
     record Size(long bytes, Map<Algorithm, Double> micros, Algorithm builtIn) {
-        /** The fastest, or the built-in one where it is nearly as fast. */
+        /** Returns the fastest algorithm, or the built-in choice if it is nearly as fast. */
         Algorithm chosen() {
             Algorithm fastest = Collections.min(micros.entrySet(), Map.Entry.comparingByValue())
                     .getKey();
             return loss(fastest) >= GAIN ? fastest : builtIn;
         }
 
-        /** The built-in choice's time by that of {@code algorithm}. */
+        /** Returns the time of the built-in choice divided by the time of {@code algorithm}. */
         double loss(Algorithm algorithm) {
             return time(builtIn) / time(algorithm);
         }
@@ -48,7 +49,7 @@ final class Tuning {
         }
     }
 
-    /** Adds the next larger size. */
+    /** Adds the next size, which is larger. */
     Size add(long bytes, Map<Algorithm, Double> micros) {
         Algorithm builtIn = AlgorithmSelector.BY_SIZE.choose(kind, bytes, ranks, false);
         Size size = new Size(bytes, Map.copyOf(micros), builtIn);
@@ -56,7 +57,7 @@ final class Tuning {
         return size;
     }
 
-    /** A rule for each range of sizes with one choice; between two sizes the geometric mean parts them. */
+    /** Returns a rule for each range of sizes with one choice. The limit between two sizes is their geometric mean. */
     List<Rule> rules() {
         List<Rule> rules = new ArrayList<>();
         for (int i = 0; i < sizes.size(); i++) {
