@@ -7,6 +7,7 @@ import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,6 +20,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class JsonLine {
     private static final JsonFactory FACTORY = new JsonFactory();
+
+    /** Java writes doubles from here on with an exponent, so also each time of day: 1.795423345013E9. */
+    private static final double LEAST_WITH_EXPONENT = 1e7;
+
+    /** No time is as large, and a number of so many digits is easier to read with an exponent. */
+    private static final double LEAST_UNREADABLE = 1e15;
 
     private JsonLine() {}
 
@@ -63,8 +70,11 @@ public final class JsonLine {
     }
 
     private static void writeNumber(Number number, JsonGenerator out) throws IOException {
-        if (number instanceof Double || number instanceof Float) {
-            out.writeNumber(number.doubleValue());
+        double real = number.doubleValue();
+        if (number instanceof Double && Math.abs(real) >= LEAST_WITH_EXPONENT && Math.abs(real) < LEAST_UNREADABLE) {
+            out.writeNumber(BigDecimal.valueOf(real).toPlainString());
+        } else if (number instanceof Double) {
+            out.writeNumber(real);
         } else {
             out.writeNumber(number.longValue());
         }

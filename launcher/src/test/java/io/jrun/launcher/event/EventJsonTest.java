@@ -58,10 +58,10 @@ class EventJsonTest {
     @ParameterizedTest
     @MethodSource("events")
     void whatIsWrittenIsRead(JobEvent event) throws IOException {
-        String line = JsonLine.of(EventJson.of(1_234, event));
-        assertThat(line).doesNotContain("\n");
+        String line = JsonLine.of(EventJson.of(1_795_423_345_013L, event));
+        assertThat(line).doesNotContain("\n").contains("\"time\":1795423345.013,");
         Map<String, Object> json = JsonLine.read(line);
-        assertThat(EventJsonReader.timeMillis(json)).isEqualTo(1_234);
+        assertThat(EventJsonReader.timeMillis(json)).isEqualTo(1_795_423_345_013L);
         assertThat(EventJsonReader.read(json)).contains(event);
     }
 
