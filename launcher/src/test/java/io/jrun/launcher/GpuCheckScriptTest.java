@@ -1,0 +1,50 @@
+package io.jrun.launcher;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** scripts/gpu-check on a machine without a GPU. */
+class GpuCheckScriptTest {
+    /** Tests run in the folder of their module. */
+    private static final Path SCRIPT = Path.of("..", "scripts", "gpu-check").toAbsolutePath();
+
+    private static final int NOTHING_CHECKED = 77;
+    private static final int USAGE = 2;
+
+    private record Ended(int exitCode, String output) {}
+
+    private static Ended run(String... arguments) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>();
+        command.add(SCRIPT.toString());
+        command.addAll(List.of(arguments));
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        return new Ended(process.waitFor(), output);
+    }
+
+    @Test
+    void withoutAGpuItSaysSoInOneLineAndExitsWithItsOwnCode() throws IOException, InterruptedException {
+        assumeFalse(Files.exists(Path.of("/dev/nvidia0")), "this machine has a GPU");
+        String why = "this machine has no NVIDIA GPU: there is no /dev/nvidia0. Nothing was checked.";
+        assertThat(run()).isEqualTo(new Ended(NOTHING_CHECKED, "SKIPPED gpu                 " + why + "\n"));
+        assertThat(run("--json"))
+                .isEqualTo(new Ended(
+                        NOTHING_CHECKED,
+                        "{\"check\":\"gpu\",\"status\":\"SKIPPED\",\"detail\":\"" + why + "\"}\n"));
+    }
+
+    @Test
+    void anUnknownArgumentIsOneLineToo() throws IOException, InterruptedException {
+        assertThat(run("--all"))
+                .isEqualTo(new Ended(
+                        USAGE, "gpu-check: unknown arguments '--all'. Usage: scripts/gpu-check [--json]\n"));
+    }
+}
