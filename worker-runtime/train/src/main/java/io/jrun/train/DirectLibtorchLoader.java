@@ -44,20 +44,21 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Loads libtorch out of a filled cache without the presets' loader. That seeks and checks each of a dozen libraries once more
- * with every class of torch that is used first, some 5 ms for each of the forty that any training uses. Its switch for that is
- * one for the whole process, so it is turned only while no other thread of the program can load anything.
+ * Loads libtorch from a filled cache without the loader of the presets. The loader of the presets searches and checks a dozen
+ * libraries again for each class of torch on its first use: about 5 ms for each of the forty classes that any training uses.
+ * A system property turns that loader off for the whole process. The property is set only while no other thread of the program
+ * can load a library.
  */
 final class DirectLibtorchLoader {
-    /** The presets' loader does nothing while it is false. */
+    /** The loader of the presets does nothing while this property is false. */
     private static final String SWITCH = "org.bytedeco.javacpp.loadlibraries";
 
-    /** Another BLAS than the one that comes along. */
+    /** Names another BLAS than the one of the presets. */
     private static final String CHOSEN_BLAS = "org.bytedeco.openblas.load";
 
     /** The libraries that come with a jar of the presets, in the order to open them. */
     private record Preset(String name, List<String> libraries) {
-        /** Where the presets' loader has unpacked them: those that are there, none if the jar is not on the class path. */
+        /** The unpacked libraries that exist; none if the jar is not on the class path. */
         Stream<Path> unpacked(Path cache, String classPath) {
             return Arrays.stream(classPath.split(File.pathSeparator, -1))
                     .map(entry -> entry.substring(entry.lastIndexOf('/') + 1))
@@ -85,7 +86,7 @@ final class DirectLibtorchLoader {
                     "pytorch",
                     List.of("libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so", "libjnitorch.so")));
 
-    /** What a training step uses; a class that is missing here costs the time of the presets' loader. */
+    /** The classes that a training step uses. A class that is not listed here costs the time of the presets' loader. */
     private static final List<Class<?>> USUAL = List.of(
             torch.class,
             openblas.class,
@@ -124,9 +125,10 @@ final class DirectLibtorchLoader {
     private DirectLibtorchLoader() {}
 
     /**
-     * False if nothing was done, because this is not the simple case: then the presets' loader must do it.
+     * Loads the libraries if this is the simple case.
      *
-     * @param marker was written when the loader had looked at all of them; what has changed since, it must look at again
+     * @param marker written after the presets' loader checked all libraries; a library that is newer must be checked again
+     * @return false if nothing was loaded; then the presets' loader must load the libraries
      */
     static boolean load(Path cache, Path marker) {
         if (System.getProperty(SWITCH) != null

@@ -17,15 +17,14 @@ import org.bytedeco.openblas.global.openblas;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Brings libtorch into this JVM. A program that is not started by jrun calls {@link #load()} before it touches anything else
- * of {@code org.bytedeco.pytorch}; under jrun every worker is {@link NativeSetup prepared}, and every class of this module
- * that needs torch loads it itself.
+ * Loads libtorch into this JVM. A program that jrun does not start calls {@link #load()} before it uses any other class of
+ * {@code org.bytedeco.pytorch}. jrun {@link NativeSetup prepares} every worker, and every class of this module that needs
+ * libtorch loads libtorch.
  *
- * <p>Why it is needed: the presets unpack their libraries one by one while they load, {@code libtorch.so} before
- * {@code libtorch_cpu.so}. With an empty cache on a machine that has a system libtorch the dynamic linker then takes the
- * system's {@code libtorch_cpu.so}, and the process dies in a static initialiser once the right one follows. So all
- * libraries are unpacked first, under a file lock, which also keeps many workers that start together from unpacking
- * 450 MB each.
+ * <p>The presets unpack their libraries one by one while they load them, {@code libtorch.so} before {@code libtorch_cpu.so}. If
+ * the cache is empty and the machine has a libtorch of its own, the dynamic linker takes {@code libtorch_cpu.so} of the
+ * machine, and the process crashes when the other {@code libtorch_cpu.so} is loaded. This class therefore unpacks all libraries
+ * first. It holds a file lock meanwhile, so that workers that start together do not unpack 450 MB each.
  *
  * <p>The cache is {@code -Dorg.bytedeco.javacpp.cachedir} if set, else {@link NativeCache#defaultDirectory() a directory of
  * this user on this node}. All methods are thread-safe and idempotent.
@@ -34,17 +33,17 @@ public final class Libtorch {
     private static final String CACHE_PROPERTY = "org.bytedeco.javacpp.cachedir";
     private static final String EXTENSION_PROPERTY = "org.bytedeco.javacpp.platform.extension";
     private static final String GPU_BUILD_SUFFIX = "-gpu.jar";
-    /** Unpacking takes about 2 s; a full disk or a stopped neighbour must not hold a worker for ever. */
+    /** Unpacking takes about 2 s. A full disk or a stopped process on this node must not block a worker for ever. */
     private static final Duration LOCK_DEADLINE = Duration.ofMinutes(5);
 
     /**
-     * In dependency order, and opened in it by full path: what a library needs is then in the process before the dynamic
-     * linker goes looking for it, along LD_LIBRARY_PATH or in the system's folders.
+     * In the order of their dependencies. The libraries are opened by full path in this order: the dynamic linker then finds
+     * the dependencies of a library in the process and does not search LD_LIBRARY_PATH or the folders of the system.
      */
     private static final List<String> LIBRARIES =
             List.of("libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so");
 
-    /** The presets' own; unpacked before the others are opened, since all must lie in one folder. */
+    /** The libraries of the presets. They are unpacked before the others are opened: all must be in one folder. */
     private static final List<String> BINDINGS = List.of("libjnitorch.so", "libjnitorch_gloo.so");
 
     /** The only platform of this version. */
@@ -66,14 +65,14 @@ public final class Libtorch {
         NativeCache cache = openCache();
         Path marker = cache.marker(libraryArchive());
         if (Files.exists(marker)) {
-            // Warm: at most compares sizes and times, without holding up the neighbours.
+            // The cache is filled: compares sizes and times at most, without the lock.
             if (seeksGpuBuilds() || !DirectLibtorchLoader.load(cache.directory(), marker)) {
                 Instant begin = Instant.now();
                 unpackAndOpen();
                 cache.checked(marker, begin);
             }
         } else {
-            // Cold: the lock is held over the opening too, since the BLAS is unpacked by its own loader.
+            // The cache is empty. The lock is held while the libraries are opened, too: the BLAS is unpacked by its loader.
             cache.locked(LOCK_DEADLINE, () -> {
                 unpackAndOpen();
                 cache.write(marker);
@@ -83,7 +82,8 @@ public final class Libtorch {
     }
 
     /**
-     * Makes any later use of libtorch find this node's cache, filled, and quickly. Costs a look at one file when it is.
+     * Fills the cache of this node, so that any later use of libtorch finds the libraries there. If the cache is filled, the
+     * method only checks that one file exists.
      *
      * @throws UncheckedIOException if the cache cannot be written; the message names it
      */
@@ -94,9 +94,8 @@ public final class Libtorch {
     }
 
     /**
-     * Sets how many threads one operation may use in this process, for both of the pools that libtorch carries: its own
-     * (OpenMP) and its BLAS library's. Two spinning pools on the same cores slow a step down tenfold, so they are only
-     * ever set together.
+     * Sets how many threads one operation may use in this process, for both thread pools of libtorch: OpenMP's and the BLAS
+     * library's. The method sets both pools, because two spinning pools on the same cores make a step ten times slower.
      *
      * @param count at least 1
      */
@@ -109,7 +108,7 @@ public final class Libtorch {
         openblas.blas_set_num_threads(count);
     }
 
-    /** Fills this node's cache, so that workers which start afterwards find it warm; prints where it is. */
+    /** Fills the cache of this node for workers that start later, and prints the folder of the cache. */
     public static void main(String[] args) throws IOException {
         load();
         System.out.println(Loader.getCacheDir());
@@ -124,8 +123,8 @@ public final class Libtorch {
     }
 
     /**
-     * Where nothing is chosen the presets seek the GPU build of each library first, and some thirty libraries of CUDA, in
-     * every jar and folder: half a second of each start. Nothing chosen but something set means the plain builds.
+     * Without this property the presets search the GPU build of each library first, and about thirty libraries of CUDA, in
+     * every jar and folder: half a second of each start. An empty value selects the plain builds.
      */
     private static void seekNoGpuBuilds() {
         if (System.getProperty(EXTENSION_PROPERTY) == null
@@ -167,8 +166,8 @@ public final class Libtorch {
     }
 
     /**
-     * The jar that the libraries are in: a rebuilt or replaced jar gets a cache check of its own. On the class path it is
-     * known by its name, which does not start the presets' loader.
+     * The jar that has the libraries. A rebuilt or replaced jar is checked again. The jar is found by its name on the class
+     * path: that does not start the presets' loader.
      */
     private static Path libraryArchive() {
         return classPath()

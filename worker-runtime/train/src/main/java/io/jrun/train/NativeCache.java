@@ -22,7 +22,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 
-/** The directory native libraries are unpacked into, and the lock that lets one process do so at a time. */
+/** The folder for unpacked native libraries, and the lock that lets one process at a time unpack. */
 final class NativeCache {
     private static final long POLL_NANOS = 20_000_000;
     private static final String NATIVES = "natives";
@@ -34,13 +34,13 @@ final class NativeCache {
         this.directory = directory;
     }
 
-    /** The folder for this process, see {@link #directory(Path, Map, Consumer)}; a line on stderr says where it is unusual. */
+    /** The folder for this process, see {@link #directory(Path, Map, Consumer)}. A line on stderr names an unusual folder. */
     static Path defaultDirectory() {
         return directory(Path.of("/var/tmp"), System.getenv(), System.err::println);
     }
 
     /**
-     * The first of these that belongs to this user alone, since code is loaded from there:
+     * The first of these folders that belongs to this user alone. Code is loaded from the folder.
      *
      * <ol>
      *   <li>{@code jrun-UID} in {@code nodeLocal}. A home folder is often shared by the nodes of a cluster: every node would
@@ -50,7 +50,7 @@ final class NativeCache {
      * </ol>
      *
      * @param nodeLocal a folder of this node that every user can write to
-     * @param notices is told why the first one cannot be used
+     * @param notices gets the reason if the first folder cannot be used
      */
     static Path directory(Path nodeLocal, Map<String, String> environment, Consumer<String> notices) {
         Path usual = nodeLocal.resolve("jrun-" + ownUid());
@@ -77,7 +77,7 @@ final class NativeCache {
         return fresh;
     }
 
-    /** The folder for libraries in {@code own}, which must be this user's alone, and is made if there is none. */
+    /** The folder for libraries in {@code own}. {@code own} must belong to this user alone; it is created if it is missing. */
     private static Path ownFolder(Path own) throws IOException {
         createOwn(own);
         checkOwn(own);
@@ -108,7 +108,7 @@ final class NativeCache {
         }
     }
 
-    /** Best effort. Libraries that are loaded stay loaded. */
+    /** Deletes what it can. Loaded libraries stay loaded. */
     private static void delete(Path folder) {
         try (Stream<Path> tree = Files.walk(folder)) {
             tree.sorted(Comparator.reverseOrder()).forEach(path -> {
@@ -135,7 +135,7 @@ final class NativeCache {
         return directory;
     }
 
-    /** The file whose presence says that everything in {@code archive}, as it is now, has been unpacked and loaded once. */
+    /** The file that exists once everything in this version of {@code archive} was unpacked and loaded. */
     Path marker(Path archive) {
         try {
             String identity = archive.getFileName() + "-" + Files.size(archive) + "-"
@@ -154,7 +154,7 @@ final class NativeCache {
         }
     }
 
-    /** Notes that the presets' loader has found everything as it should be, or made it so, since {@code begin}. */
+    /** Records that the presets' loader checked all libraries at {@code begin} or later. */
     void checked(Path marker, Instant begin) {
         try {
             Files.setLastModifiedTime(marker, FileTime.from(begin));
@@ -163,7 +163,7 @@ final class NativeCache {
         }
     }
 
-    /** Runs {@code action} while no other process of this node does. */
+    /** Runs {@code action} while no other process of this node runs one. */
     void locked(Duration deadline, Runnable action) {
         Path file = directory.resolve(".jrun-lock");
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);

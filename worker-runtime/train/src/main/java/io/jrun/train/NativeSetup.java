@@ -3,14 +3,14 @@ package io.jrun.train;
 import io.jrun.comm.WorkerSetup;
 import java.io.UncheckedIOException;
 
-/** Fills the cache of native libraries before a worker's program may touch them through classes that do not know of it. */
+/** Fills the cache of native libraries before the program of a worker uses them through other classes. */
 public final class NativeSetup implements WorkerSetup {
     @Override
     public void prepare() {
         try {
             Libtorch.prepare();
         } catch (UncheckedIOException e) {
-            // The program may not need libtorch at all; if it does, it fails there.
+            // The program may not need libtorch. If it needs libtorch, the load fails with the same message.
             System.err.println("jrun: " + e.getMessage());
         }
     }

@@ -19,10 +19,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * What an optimizer remembers per parameter (AdamW: exp_avg, exp_avg_sq, step; SGD: momentum_buffer) as named tensors:
- * {@code PARAMETER.exp_avg}. The presets do not map that state itself, so it passes through the optimizer's own archive in
- * memory, where parameters are known by address. Options such as the learning rate belong to the program and stay as they
- * are.
+ * The state of an optimizer for each parameter (AdamW: exp_avg, exp_avg_sq, step; SGD: momentum_buffer) as named tensors:
+ * {@code PARAMETER.exp_avg}. The presets do not map the state. So the optimizer saves itself to an archive in memory, which
+ * names parameters by their address. Options such as the learning rate belong to the program and do not change.
  */
 public final class OptimizerState {
     private static final String STATE = "state";

@@ -3,8 +3,8 @@ package io.jrun.train.ddp;
 /**
  * How gradients are grouped and what a step may leave out.
  *
- * @param firstBucketBytes the first bucket is full from here on; small, so that communication begins early
- * @param bucketBytes every later bucket is full from here on
+ * @param firstBucketBytes size in bytes at which the first bucket is full; small, so that communication begins early
+ * @param bucketBytes size in bytes at which each later bucket is full
  * @param findUnusedParameters some parameters may get no gradient in some passes, differently on different ranks. Costs
  *     a walk over the graph and one small all-reduce per pass, and buckets keep their first order
  * @param syncBuffers every step begins by copying rank 0's buffers (such as running means) to all ranks

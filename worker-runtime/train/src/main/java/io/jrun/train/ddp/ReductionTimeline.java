@@ -3,8 +3,8 @@ package io.jrun.train.ddp;
 import java.util.List;
 
 /**
- * When the parts of one gradient reduction happened, on this rank's {@link System#nanoTime}: what shows how much of the
- * communication was hidden behind the backward pass.
+ * When the parts of one gradient reduction happened on this rank, in {@link System#nanoTime}. The times show how much of the
+ * communication ran during the backward pass.
  *
  * @param launchedNanos per bucket, when its all-reduce was handed to the group
  * @param lastGradientNanos when the backward pass had produced its last gradient
@@ -18,7 +18,7 @@ public record ReductionTimeline(List<Long> launchedNanos, long lastGradientNanos
         launchedNanos = List.copyOf(launchedNanos);
     }
 
-    /** How long the step stood still for communication. */
+    /** How long the step waited for communication after its last gradient. */
     public long exposedNanos() {
         return finishedNanos - lastGradientNanos;
     }

@@ -16,8 +16,9 @@ import java.util.Optional;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Checks that all ranks have built the same model before anything is exchanged by position. Every rank learns of a
- * difference and says the same. Costs two small collectives: lengths and digests first, the lists only if these differ.
+ * Checks that all ranks have built the same model, before tensors are exchanged by position. If the models differ, every rank
+ * throws the same message. The check costs one small collective for lengths and digests, and a second one for the lists if the
+ * digests differ.
  */
 final class StateAgreement {
     private static final int DIGEST_LONGS = 4;
@@ -32,7 +33,7 @@ final class StateAgreement {
         System.arraycopy(digest(mine), 0, summary, 1, DIGEST_LONGS);
         long[] all = new long[summary.length * group.size()];
         group.allGather(MemorySegment.ofArray(summary), MemorySegment.ofArray(all), DataType.I64, summary.length);
-        // All compare with rank 0, not with themselves: so all come to the same verdict.
+        // Every rank compares all ranks with rank 0. So all ranks have the same result.
         if (!allEqualToFirst(all, summary.length)) {
             throw new DdpException(explain(group, exchange(group, mine, all, summary.length)));
         }

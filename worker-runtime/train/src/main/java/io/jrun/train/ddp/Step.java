@@ -4,9 +4,9 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * One training step. Everything of libtorch that is created between opening and closing it is freed at its end, without
- * waiting for the garbage collector, which does not see native memory; what must live longer is created before, or gets
- * {@code retainReference()}. Opened and closed on the thread that runs the step.
+ * One training step. The end of the step frees all objects of libtorch that were created in the step. The garbage collector
+ * does not see native memory and would free them too late. An object that must live longer is created before the step or gets
+ * {@code retainReference()}. The thread that runs the step opens and closes it.
  *
  * <pre>{@code
  * try (var step = model.step()) {
@@ -29,7 +29,7 @@ public final class Step implements AutoCloseable {
     /**
      * Computes gradients and returns when every {@code .grad} is the mean over ranks (inside noSync(): this rank's own
      * sum). Plain {@code loss.backward()} does the same as long as every parameter is used; this method moreover finds
-     * unused parameters before an optimizer sees the gradients.
+     * unused parameters before an optimizer uses the gradients.
      *
      * @throws DdpException naming the parameters that got no gradient, if they had to
      * @throws io.jrun.comm.CommException if the reduction fails
@@ -46,7 +46,7 @@ public final class Step implements AutoCloseable {
     @Override
     public void close() {
         try {
-            // What has been thrown already is on its way to the caller.
+            // The caller already gets the exception of a failed pass.
             if (!reducer.hasFailed()) {
                 reducer.requireIdle();
             }

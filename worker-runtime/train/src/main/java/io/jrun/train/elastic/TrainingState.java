@@ -23,9 +23,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a training run needs to go on after a failure: parameters and buffers, the optimizer's state, the place in the data
- * and the number of steps. Lives in this process's memory as the present and as a copy, the last commit; a rank that comes
- * later gets it from the others, and if there are none, from a checkpoint ({@link #checkpointed}). Confined to the training thread.
+ * What a training run needs to continue after a failure: parameters, buffers, the state of the optimizer, the place in the data
+ * and the number of steps. The memory of this process holds the present state and a copy, the last commit. A rank that joins
+ * later gets the state from another rank. If no rank has a commit, the state comes from a checkpoint ({@link #checkpointed}).
+ * Confined to the training thread.
  *
  * @param <M> the model
  * @param <O> the optimizer
@@ -61,10 +62,10 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
     }
 
     /**
-     * Goes on from the newest checkpoint in {@code directory}, if there is one, and has rank 0 write one there at the first
-     * commit that is {@code everySteps} steps or more after the last, and at the next whenever one is asked for
-     * ({@link World#checkpointRequested()}): what is left when no worker is that has a commit. Before
-     * {@code Elastic.run}; the folder has to be visible wherever rank 0 may run.
+     * Continues from the newest checkpoint in {@code directory}, if there is one. Rank 0 then writes a checkpoint at the first
+     * commit that is {@code everySteps} steps or more after the last checkpoint, and at the next commit after a request
+     * ({@link World#checkpointRequested()}). Call this method before {@code Elastic.run}. Every node on which rank 0 may run
+     * must see the folder.
      *
      * @param everySteps at least 1
      * @throws CheckpointException if the checkpoint is damaged or of another program, at a commit if it cannot be written
@@ -158,7 +159,7 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
         }
     }
 
-    /** An optimizer cannot forget: what is not in {@code state} is absent only in a new one. */
+    /** Makes a new optimizer: an optimizer that has state cannot drop it. */
     private void renewOptimizer(Map<String, Tensor> state) {
         O renewed = newOptimizer.get();
         OptimizerState.load(renewed, parameters, state);

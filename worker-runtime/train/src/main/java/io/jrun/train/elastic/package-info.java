@@ -1,4 +1,4 @@
-/** Training that outlives the loss of some of its workers. Entry: {@code TrainingState}. */
+/** Training that continues after the loss of some of its workers. Entry class: {@code TrainingState}. */
 @NullMarked
 package io.jrun.train.elastic;
 
