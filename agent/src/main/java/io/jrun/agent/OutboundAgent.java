@@ -69,12 +69,7 @@ public final class OutboundAgent {
      * @param timeout how long all addresses are tried again; each is tried once at least
      */
     public record Call(
-            List<LauncherAddress> homes,
-            String job,
-            String node,
-            String address,
-            String workers,
-            Duration timeout) {
+            List<LauncherAddress> homes, String job, String node, String address, String workers, Duration timeout) {
         public Call {
             homes = List.copyOf(homes);
         }

@@ -39,7 +39,8 @@ final class CertCommand {
                 folder,
                 request.names(),
                 request.days());
-        return "made " + file + "; copy the file to " + request.names().getFirst() + " and name it with --secret-file there";
+        return "made " + file + "; copy the file to " + request.names().getFirst()
+                + " and name it with --secret-file there";
     }
 
     private static String call(Path home, String method, Class<?>[] types, Object... arguments) throws IOException {

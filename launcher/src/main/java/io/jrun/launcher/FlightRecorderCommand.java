@@ -20,9 +20,7 @@ final class FlightRecorderCommand {
     static String run(String job, CommandContext commandContext, boolean json, Optional<JobIndex> index) {
         try {
             Path folder = folder(job, commandContext.resolve(job), index);
-            return DumpFolder.ofRank(folder)
-                    .map(dump -> listing(dump, json))
-                    .orElseGet(() -> report(folder, json));
+            return DumpFolder.ofRank(folder).map(dump -> listing(dump, json)).orElseGet(() -> report(folder, json));
         } catch (DumpException e) {
             throw new UsageException("flight-recorder: " + e.getMessage());
         }

@@ -50,7 +50,8 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
             }
             case Cluster.Ssh(List<String> options, String jrun) ->
                 launched(cluster, new SshAgentLauncher(options, jrun, home.toString()), say);
-            case Cluster.ByRendezvous _ -> throw new IllegalArgumentException("a rendezvous has a host, see RendezvousRun");
+            case Cluster.ByRendezvous _ ->
+                throw new IllegalArgumentException("a rendezvous has a host, see RendezvousRun");
         };
     }
 

@@ -141,8 +141,8 @@ public final class JobCommands {
         JobRecord record = reader.read();
         while (!record.isOver()) {
             if (System.nanoTime() - deadline >= 0) {
-                throw new UsageException("cancel: " + job.name() + " has not stopped within "
-                        + timeoutMillis / 1000 + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
+                throw new UsageException("cancel: " + job.name() + " has not stopped within " + timeoutMillis / 1000
+                        + " s; 'jrun cancel --now " + job.name() + "' kills its workers.");
             }
             TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
             record = reader.read();

@@ -119,7 +119,9 @@ public final class JobControlServer implements AutoCloseable {
         Set<Integer> chosen = ranks.stream().map(Integer::valueOf).collect(Collectors.toSet());
         LocationQuery inquiry = new LocationQuery(chosen.isEmpty() ? Optional.empty() : Optional.of(chosen));
         ask.accept(inquiry);
-        return inquiry.await(ANSWER_TIMEOUT).stream().map(JobControlServer::words).toList();
+        return inquiry.await(ANSWER_TIMEOUT).stream()
+                .map(JobControlServer::words)
+                .toList();
     }
 
     private static String words(LocationQuery.Answer answer) {

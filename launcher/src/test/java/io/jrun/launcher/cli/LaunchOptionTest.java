@@ -322,7 +322,9 @@ class LaunchOptionTest {
                         OptionalInt.empty(),
                         "1",
                         OptionalInt.of(1),
-                        job -> job.rendezvous().map(RendezvousSettings::nodeRank).orElse(OptionalInt.empty())),
+                        job -> job.rendezvous()
+                                .map(RendezvousSettings::nodeRank)
+                                .orElse(OptionalInt.empty())),
                 new Case(
                         LaunchOption.RDZV_ENDPOINT,
                         Optional.empty(),
