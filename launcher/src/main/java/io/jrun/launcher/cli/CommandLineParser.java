@@ -13,10 +13,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/**
- * Takes one command line apart with picocli, and says what is wrong with the line. A class-data archive cannot hold a lambda that
- * implements an interface of picocli, so that this class implements the interface itself. Confined to one thread.
- */
+/** Takes one command line apart with picocli, and says what is wrong with the line. Confined to one thread. */
 final class CommandLineParser implements IParameterPreprocessor {
     private final List<String> args;
     private final Optional<SubCommand> command;

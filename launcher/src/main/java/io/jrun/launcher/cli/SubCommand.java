@@ -98,6 +98,8 @@ public enum SubCommand {
     private final String description;
     private final String otherNames;
     private final Operand operand;
+
+    @SuppressWarnings("ImmutableEnumChecker") // the options are constants of enums and records
     private final List<CommandLineOption> ownOptions;
 
     /** @param otherNames what other tools call such a command, for suggestions only */
