@@ -6,6 +6,7 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -87,16 +88,32 @@ public final class Call {
 
     /** A call that is yet to {@link #become} one. */
     public static Call blank() {
-        return new Call(
-                0,
-                OpKind.BARRIER,
-                DataType.I64,
-                ReduceOp.SUM,
-                0,
-                0,
-                MemorySegment.NULL,
-                MemorySegment.NULL,
-                new Deadline(0, Duration.ZERO));
+        MemorySegment none = MemorySegment.NULL;
+        return requested(OpKind.BARRIER, DataType.I64, ReduceOp.SUM, 0, 0, none, none, null, null);
+    }
+
+    /** A call as a program asks for it: {@link #numbered} gives it a number and a deadline when it is queued or run. */
+    public static Call requested(
+            OpKind kind,
+            DataType type,
+            ReduceOp op,
+            long count,
+            int root,
+            MemorySegment input,
+            MemorySegment output,
+            @Nullable Blocks uneven,
+            @Nullable Blocks unevenIncoming) {
+        Deadline none = new Deadline(0, Duration.ZERO);
+        return new Call(0, kind, type, op, count, root, input, output, none, uneven, unevenIncoming, 0, null);
+    }
+
+    /** A requested call on buffers of {@code counts} elements each as one, which differs from a call on other buffers. */
+    public static Call coalesced(OpKind kind, DataType type, ReduceOp op, long total, List<Long> counts) {
+        long checksum =
+                Blocks.of(counts.stream().mapToLong(Long::longValue).toArray()).checksum();
+        int root = (int) (checksum & Integer.MAX_VALUE);
+        MemorySegment none = MemorySegment.NULL;
+        return requested(kind, type, op, total, root, none, none, null, null);
     }
 
     /** From now on this is a program's next call, whose time begins now. */
@@ -217,56 +234,56 @@ public final class Call {
 
     /** This call as it is now. */
     public Call copy() {
-        return new Call(
-                sequence,
-                kind,
-                type,
-                op,
-                count,
-                root,
-                input,
-                output,
-                deadline(),
-                uneven,
-                unevenIncoming,
-                label,
-                whole == null ? null : whole.copy());
+        return with(sequence, type, input, output, deadline(), label, whole == null ? null : whole.copy());
+    }
+
+    /** The requested call with its number and its deadline. */
+    public Call numbered(long newSequence, Deadline newDeadline) {
+        return with(newSequence, type, input, output, newDeadline, label, whole);
     }
 
     /** The same with another deadline. */
     public Call withDeadline(Deadline newDeadline) {
-        return new Call(
-                sequence,
-                kind,
-                type,
-                op,
-                count,
-                root,
-                input,
-                output,
-                newDeadline,
-                uneven,
-                unevenIncoming,
-                label,
-                whole);
+        return with(sequence, type, input, output, newDeadline, label, whole);
     }
 
     /** The same on other memory. */
     public Call withBuffers(MemorySegment newInput, MemorySegment newOutput) {
+        return with(sequence, type, newInput, newOutput, deadline(), label, whole);
+    }
+
+    /** The same for elements of another type. */
+    public Call withType(DataType newType) {
+        return with(sequence, newType, input, output, deadline(), label, whole);
+    }
+
+    /** The same message with a tag, or one that is an object. */
+    public Call withLabel(long newLabel) {
+        return with(sequence, type, input, output, deadline(), newLabel, whole);
+    }
+
+    private Call with(
+            long newSequence,
+            DataType newType,
+            MemorySegment newInput,
+            MemorySegment newOutput,
+            Deadline newDeadline,
+            long newLabel,
+            @Nullable Call newWhole) {
         return new Call(
-                sequence,
+                newSequence,
                 kind,
-                type,
+                newType,
                 op,
                 count,
                 root,
                 newInput,
                 newOutput,
-                deadline(),
+                newDeadline,
                 uneven,
                 unevenIncoming,
-                label,
-                whole);
+                newLabel,
+                newWhole);
     }
 
     /** The call as the program made it: this one, or the one that it is a part of. */

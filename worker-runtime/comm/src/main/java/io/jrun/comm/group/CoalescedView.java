@@ -4,9 +4,9 @@ import io.jrun.comm.CoalescedOperations;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
+import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.operation.ArgumentChecks;
-import io.jrun.comm.operation.OperationRequest;
 import io.jrun.comm.operation.Packing;
 import io.jrun.comm.operation.Packing.Buffers;
 import java.lang.foreign.MemorySegment;
@@ -57,7 +57,7 @@ final class CoalescedView implements CoalescedOperations {
         return group.submit(plan.request(), plan.packing());
     }
 
-    private record Plan(OperationRequest request, Packing packing) {}
+    private record Plan(Call request, Packing packing) {}
 
     private Plan allReducePlan(List<MemorySegment> buffers, DataType type, ReduceOp op) {
         OpKind kind = OpKind.ALL_REDUCE;
@@ -90,7 +90,7 @@ final class CoalescedView implements CoalescedOperations {
 
     private Plan plan(OpKind kind, DataType type, ReduceOp op, List<Long> counts, Buffers input, Buffers output) {
         long total = counts.stream().mapToLong(Long::longValue).sum();
-        OperationRequest request = OperationRequest.coalesced(kind, type, op, total, counts);
+        Call request = Call.coalesced(kind, type, op, total, counts);
         return new Plan(group.wireRequest(request), group.packing(request, input, output, true));
     }
 

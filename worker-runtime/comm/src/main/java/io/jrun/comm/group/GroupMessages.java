@@ -10,6 +10,7 @@ import io.jrun.comm.Received;
 import io.jrun.comm.Transfer;
 import io.jrun.comm.Work;
 import io.jrun.comm.backend.Backend;
+import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
@@ -19,7 +20,6 @@ import io.jrun.comm.object.EncodedObject;
 import io.jrun.comm.operation.ArgumentChecks;
 import io.jrun.comm.operation.CallOptions;
 import io.jrun.comm.operation.OperationQueue;
-import io.jrun.comm.operation.OperationRequest;
 import io.jrun.comm.operation.OperationRequests;
 import io.jrun.comm.operation.PendingWork;
 import java.lang.foreign.MemorySegment;
@@ -43,13 +43,13 @@ final class GroupMessages implements Messages {
 
     @Override
     public void send(MemorySegment buffer, DataType type, long count, int destination, int tag) {
-        OperationRequest request = requests.message(OpKind.SEND, buffer, type, count, destination);
+        Call request = requests.message(OpKind.SEND, buffer, type, count, destination);
         runtime.sends(destination).run(sending(request, tag));
     }
 
     @Override
     public Work sendAsync(MemorySegment buffer, DataType type, long count, int destination, int tag) {
-        OperationRequest request = requests.message(OpKind.SEND, buffer, type, count, destination);
+        Call request = requests.message(OpKind.SEND, buffer, type, count, destination);
         return runtime.sends(destination).submit(sending(request, tag));
     }
 
@@ -60,7 +60,7 @@ final class GroupMessages implements Messages {
 
     @Override
     public ReceiveFuture recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag) {
-        OperationRequest request = requests.message(OpKind.RECV, buffer, type, count, source);
+        Call request = requests.message(OpKind.RECV, buffer, type, count, source);
         PostedReceive posted = runtime.inbox().post(request, tag, Deadline.after(options.timeout()));
         GroupTask task = receiving(request, posted);
         try {
@@ -125,15 +125,14 @@ final class GroupMessages implements Messages {
         }
         byte[] bytes = encoded.bytes();
         ArgumentChecks.objectSize(OpKind.SEND, bytes.length);
-        OperationRequest request =
+        Call request =
                 requests.message(OpKind.SEND, MemorySegment.ofArray(bytes), DataType.U8, bytes.length, destination);
         runtime.sends(destination).run(sending(request, new Envelope(tag, DataType.U8, bytes.length, true)));
     }
 
     @Override
     public <T> T recvObject(int source, int tag, Codec<T> codec) {
-        OperationRequest request =
-                requests.message(OpKind.RECV, MemorySegment.ofArray(new byte[0]), DataType.U8, 0, source);
+        Call request = requests.message(OpKind.RECV, MemorySegment.ofArray(new byte[0]), DataType.U8, 0, source);
         PostedReceive posted = runtime.inbox().postObject(request, tag, Deadline.after(options.timeout()));
         Received received = receive(request, posted);
         byte[] bytes = posted.object();
@@ -148,11 +147,11 @@ final class GroupMessages implements Messages {
         }
     }
 
-    private Received receive(OperationRequest request, int tag) {
+    private Received receive(Call request, int tag) {
         return receive(request, runtime.inbox().post(request, tag, Deadline.after(options.timeout())));
     }
 
-    private Received receive(OperationRequest request, PostedReceive posted) {
+    private Received receive(Call request, PostedReceive posted) {
         try {
             OperationQueue.refuseWaiting("recv");
             receiving(request, posted).run(posted.sequence());
@@ -162,7 +161,7 @@ final class GroupMessages implements Messages {
         }
     }
 
-    private GroupTask receiving(OperationRequest request, PostedReceive posted) {
+    private GroupTask receiving(Call request, PostedReceive posted) {
         return new GroupTask(
                 runtime,
                 request.withLabel(posted.expected().label()),
@@ -170,11 +169,11 @@ final class GroupMessages implements Messages {
                 (backend, call) -> runtime.inbox().await(backend, call, posted));
     }
 
-    private GroupTask sending(OperationRequest request, int tag) {
+    private GroupTask sending(Call request, int tag) {
         return sending(request, new Envelope(tag, request.type(), request.count(), false));
     }
 
-    private GroupTask sending(OperationRequest request, Envelope envelope) {
+    private GroupTask sending(Call request, Envelope envelope) {
         return new GroupTask(runtime, request.withLabel(envelope.label()), options.timeout(), Backend::send);
     }
 

@@ -21,7 +21,6 @@ import io.jrun.comm.flight.RecordedGroup;
 import io.jrun.comm.message.Inbox;
 import io.jrun.comm.operation.DeviceWork;
 import io.jrun.comm.operation.OperationQueue;
-import io.jrun.comm.operation.OperationRequest;
 import io.jrun.comm.operation.PendingOperations;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -150,14 +149,12 @@ final class GroupRuntime {
             @Nullable Blocks unevenIncoming,
             Duration timeout) {
         if (usesDevices) {
-            runAnywhere(
-                    OperationRequest.of(kind, type, op, count, root, input, output, uneven, unevenIncoming), timeout);
+            runAnywhere(Call.requested(kind, type, op, count, root, input, output, uneven, unevenIncoming), timeout);
             return;
         }
         long sequence = collectives.enter();
         if (sequence == OperationQueue.OCCUPIED) {
-            OperationRequest request =
-                    OperationRequest.of(kind, type, op, count, root, input, output, uneven, unevenIncoming);
+            Call request = Call.requested(kind, type, op, count, root, input, output, uneven, unevenIncoming);
             submit(request, timeout, Backend::run).await();
             return;
         }
@@ -170,7 +167,7 @@ final class GroupRuntime {
     }
 
     /** Lets the default stream of a device wait for an operation on device memory; waits for any other operation. */
-    private void runAnywhere(OperationRequest request, Duration timeout) {
+    private void runAnywhere(Call request, Duration timeout) {
         DeviceOperation operation = backend().onDevice(request.input(), request.output());
         if (operation == null) {
             run(request, timeout, Backend::run);
@@ -180,22 +177,22 @@ final class GroupRuntime {
     }
 
     /** The same where {@code body} is how it runs. */
-    void run(OperationRequest request, Duration timeout, BiConsumer<Backend, Call> body) {
+    void run(Call request, Duration timeout, BiConsumer<Backend, Call> body) {
         collectives.run(new GroupTask(this, request, timeout, body));
     }
 
     /** Queues a collective after everything called before it. */
-    Work submit(OperationRequest request, Duration timeout, BiConsumer<Backend, Call> body) {
+    Work submit(Call request, Duration timeout, BiConsumer<Backend, Call> body) {
         return collectives.submit(new GroupTask(this, request, timeout, body));
     }
 
     /** Queues a collective whose buffers may be device memory. */
-    Work submit(OperationRequest request, Duration timeout) {
+    Work submit(Call request, Duration timeout) {
         DeviceOperation operation = usesDevices ? backend().onDevice(request.input(), request.output()) : null;
         return operation == null ? submit(request, timeout, Backend::run) : submit(request, timeout, operation);
     }
 
-    private Work submit(OperationRequest request, Duration timeout, DeviceOperation operation) {
+    private Work submit(Call request, Duration timeout, DeviceOperation operation) {
         DeviceWork work = new DeviceWork(operation);
         var _ = operation.done().whenComplete((_, failure) -> {
             if (failure == null) {

@@ -5,7 +5,6 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.flight.FlightRecorder;
 import io.jrun.comm.operation.OperationQueue;
-import io.jrun.comm.operation.OperationRequest;
 import java.time.Duration;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
@@ -13,23 +12,22 @@ import java.util.function.Supplier;
 /** An operation on its way through a lane. Used once. */
 final class GroupTask implements OperationQueue.Task {
     private final GroupRuntime group;
-    private final OperationRequest request;
+    private final Call request;
     private final Supplier<Deadline> deadline;
     private final BiConsumer<Backend, Call> body;
     private long ticket = FlightRecorder.NO_TICKET;
 
     /** @param timeout counted from when the operation starts to run */
-    GroupTask(GroupRuntime group, OperationRequest request, Duration timeout, BiConsumer<Backend, Call> body) {
+    GroupTask(GroupRuntime group, Call request, Duration timeout, BiConsumer<Backend, Call> body) {
         this(group, request, () -> Deadline.after(timeout), body);
     }
 
     /** An operation whose time has begun before it runs. */
-    GroupTask(GroupRuntime group, OperationRequest request, Deadline deadline, BiConsumer<Backend, Call> body) {
+    GroupTask(GroupRuntime group, Call request, Deadline deadline, BiConsumer<Backend, Call> body) {
         this(group, request, () -> deadline, body);
     }
 
-    private GroupTask(
-            GroupRuntime group, OperationRequest request, Supplier<Deadline> deadline, BiConsumer<Backend, Call> body) {
+    private GroupTask(GroupRuntime group, Call request, Supplier<Deadline> deadline, BiConsumer<Backend, Call> body) {
         this.group = group;
         this.request = request;
         this.deadline = deadline;

@@ -23,7 +23,6 @@ import io.jrun.comm.object.EncodedCollectives;
 import io.jrun.comm.operation.ArgumentChecks;
 import io.jrun.comm.operation.CallOptions;
 import io.jrun.comm.operation.Conversion;
-import io.jrun.comm.operation.OperationRequest;
 import io.jrun.comm.operation.OperationRequests;
 import io.jrun.comm.operation.Packing;
 import io.jrun.comm.operation.Packing.Buffers;
@@ -155,8 +154,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work broadcastAsync(MemorySegment buffer, DataType type, long count, int root) {
-        return submit(
-                requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root, OperationRequest::of));
+        return submit(requests.inPlace(OpKind.BROADCAST, buffer, type, count, ReduceOp.SUM, root, Call::requested));
     }
 
     @Override
@@ -166,7 +164,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work allReduceAsync(MemorySegment buffer, DataType type, long count, ReduceOp op) {
-        return submit(requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0, OperationRequest::of));
+        return submit(requests.inPlace(OpKind.ALL_REDUCE, buffer, type, count, op, 0, Call::requested));
     }
 
     @Override
@@ -176,7 +174,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work reduceAsync(MemorySegment buffer, DataType type, long count, ReduceOp op, int root) {
-        return submit(requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root, OperationRequest::of));
+        return submit(requests.inPlace(OpKind.REDUCE, buffer, type, count, op, root, Call::requested));
     }
 
     @Override
@@ -186,7 +184,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work allGatherAsync(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return submit(requests.allGather(input, output, type, count, OperationRequest::of));
+        return submit(requests.allGather(input, output, type, count, Call::requested));
     }
 
     @Override
@@ -196,7 +194,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work allGatherVAsync(MemorySegment input, MemorySegment output, DataType type, long... counts) {
-        return submit(requests.allGather(input, output, type, counts, OperationRequest::of));
+        return submit(requests.allGather(input, output, type, counts, Call::requested));
     }
 
     @Override
@@ -206,7 +204,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work reduceScatterAsync(MemorySegment input, MemorySegment output, DataType type, long count, ReduceOp op) {
-        return submit(requests.reduceScatter(input, output, type, count, op, OperationRequest::of));
+        return submit(requests.reduceScatter(input, output, type, count, op, Call::requested));
     }
 
     @Override
@@ -217,7 +215,7 @@ final class GroupView implements ProcessGroup {
     @Override
     public Work reduceScatterVAsync(
             MemorySegment input, MemorySegment output, DataType type, ReduceOp op, long... counts) {
-        return submit(requests.reduceScatter(input, output, type, counts, op, OperationRequest::of));
+        return submit(requests.reduceScatter(input, output, type, counts, op, Call::requested));
     }
 
     @Override
@@ -227,7 +225,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work gatherAsync(MemorySegment input, @Nullable MemorySegment output, DataType type, long count, int root) {
-        return submit(requests.gather(input, output, type, count, root, OperationRequest::of));
+        return submit(requests.gather(input, output, type, count, root, Call::requested));
     }
 
     @Override
@@ -238,7 +236,7 @@ final class GroupView implements ProcessGroup {
     @Override
     public Work gatherVAsync(
             MemorySegment input, @Nullable MemorySegment output, DataType type, int root, long... counts) {
-        return submit(requests.gather(input, output, type, counts, root, OperationRequest::of));
+        return submit(requests.gather(input, output, type, counts, root, Call::requested));
     }
 
     @Override
@@ -248,7 +246,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work scatterAsync(@Nullable MemorySegment input, MemorySegment output, DataType type, long count, int root) {
-        return submit(requests.scatter(input, output, type, count, root, OperationRequest::of));
+        return submit(requests.scatter(input, output, type, count, root, Call::requested));
     }
 
     @Override
@@ -259,7 +257,7 @@ final class GroupView implements ProcessGroup {
     @Override
     public Work scatterVAsync(
             @Nullable MemorySegment input, MemorySegment output, DataType type, int root, long... counts) {
-        return submit(requests.scatter(input, output, type, counts, root, OperationRequest::of));
+        return submit(requests.scatter(input, output, type, counts, root, Call::requested));
     }
 
     @Override
@@ -269,7 +267,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work allToAllAsync(MemorySegment input, MemorySegment output, DataType type, long count) {
-        return submit(requests.allToAll(input, output, type, count, OperationRequest::of));
+        return submit(requests.allToAll(input, output, type, count, Call::requested));
     }
 
     @Override
@@ -280,7 +278,7 @@ final class GroupView implements ProcessGroup {
     @Override
     public Work allToAllVAsync(
             MemorySegment input, long[] outgoing, MemorySegment output, long[] incoming, DataType type) {
-        return submit(requests.allToAll(input, outgoing, output, incoming, type, OperationRequest::of));
+        return submit(requests.allToAll(input, outgoing, output, incoming, type, Call::requested));
     }
 
     @Override
@@ -310,7 +308,7 @@ final class GroupView implements ProcessGroup {
 
     @Override
     public Work barrierAsync() {
-        return submit(requests.empty(OpKind.BARRIER, 0, OperationRequest::of));
+        return submit(requests.empty(OpKind.BARRIER, 0, Call::requested));
     }
 
     @Override
@@ -320,7 +318,7 @@ final class GroupView implements ProcessGroup {
         }
         AtomicReference<MemorySegment> memory = new AtomicReference<>(MemorySegment.NULL);
         run(
-                requests.empty(OpKind.ALLOCATE, bytes, OperationRequest::of),
+                requests.empty(OpKind.ALLOCATE, bytes, Call::requested),
                 (backend, call) -> memory.set(backend.allocate(call)));
         return memory.get();
     }
@@ -404,29 +402,28 @@ final class GroupView implements ProcessGroup {
         if (callOptions.isPlain()) {
             runtime.run(kind, type, op, count, root, input, output, uneven, unevenIncoming, callOptions.timeout());
         } else {
-            OperationRequest request =
-                    OperationRequest.of(kind, type, op, count, root, input, output, uneven, unevenIncoming);
+            Call request = Call.requested(kind, type, op, count, root, input, output, uneven, unevenIncoming);
             run(wireRequest(request), body(request));
         }
         return null;
     }
 
-    private Work submit(OperationRequest request) {
+    private Work submit(Call request) {
         return callOptions.isPlain()
                 ? runtime.submit(request, callOptions.timeout())
                 : submit(wireRequest(request), body(request));
     }
 
-    void run(OperationRequest request, BiConsumer<Backend, Call> body) {
+    void run(Call request, BiConsumer<Backend, Call> body) {
         runtime.run(request, callOptions.timeout(), body);
     }
 
-    Work submit(OperationRequest request, BiConsumer<Backend, Call> body) {
+    Work submit(Call request, BiConsumer<Backend, Call> body) {
         return runtime.submit(request, callOptions.timeout(), body);
     }
 
     /** What of a request the data plane sees. */
-    OperationRequest wireRequest(OperationRequest request) {
+    Call wireRequest(Call request) {
         if (callOptions.isPlain()) {
             return request;
         }
@@ -435,7 +432,7 @@ final class GroupView implements ProcessGroup {
     }
 
     /** Runs a request of a view that is not plain on a copy of the data, as the options of the view say. */
-    private BiConsumer<Backend, Call> body(OperationRequest request) {
+    private BiConsumer<Backend, Call> body(Call request) {
         boolean takes = request.kind() != OpKind.REDUCE || request.root() == groupRank();
         boolean isInPlace = request.kind() != OpKind.REDUCE_SCATTER;
         if (isInPlace && takes && callOptions.wire() == null) {
@@ -453,7 +450,7 @@ final class GroupView implements ProcessGroup {
     }
 
     /** How a request runs on a packed copy of buffers. */
-    Packing packing(OperationRequest request, Buffers input, Buffers output, boolean takes) {
+    Packing packing(Call request, Buffers input, Buffers output, boolean takes) {
         boolean isInPlace = request.kind() == OpKind.ALL_REDUCE || request.kind() == OpKind.REDUCE;
         return new Packing(conversion(request.type()), input, output, isInPlace, takes, runtime.scratch());
     }

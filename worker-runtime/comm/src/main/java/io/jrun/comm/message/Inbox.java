@@ -12,7 +12,6 @@ import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.ProgressThread;
 import io.jrun.comm.operation.OperationQueue;
-import io.jrun.comm.operation.OperationRequest;
 import io.jrun.comm.operation.PendingOperations;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -73,16 +72,16 @@ public final class Inbox implements PendingOperations {
     }
 
     /** A receive is called: from now on messages may go to it. Every one ends with {@link #forget}. */
-    public PostedReceive post(OperationRequest request, int tag, Deadline deadline) {
+    public PostedReceive post(Call request, int tag, Deadline deadline) {
         return post(request, tag, false, deadline);
     }
 
     /** The same for an object of any size. */
-    public PostedReceive postObject(OperationRequest request, int tag, Deadline deadline) {
+    public PostedReceive postObject(Call request, int tag, Deadline deadline) {
         return post(request, tag, true, deadline);
     }
 
-    private PostedReceive post(OperationRequest request, int tag, boolean isObject, Deadline deadline) {
+    private PostedReceive post(Call request, int tag, boolean isObject, Deadline deadline) {
         int source = request.root() == Messages.ANY_SOURCE ? group.size() : request.root();
         lock.lock();
         try {

@@ -10,7 +10,6 @@ import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.Envelope;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.operation.ArgumentChecks;
-import io.jrun.comm.operation.OperationRequest;
 import io.jrun.comm.operation.PendingWork;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -20,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A receive from when it is called. Thread-safe where {@link Inbox} uses it so. */
 public final class PostedReceive implements ReceiveFuture {
-    private final OperationRequest request;
+    private final Call request;
     private final int tag;
     private final boolean isObject;
     private final long sequence;
@@ -31,7 +30,7 @@ public final class PostedReceive implements ReceiveFuture {
     private volatile boolean filling;
     private volatile @Nullable CommException mismatch;
 
-    PostedReceive(OperationRequest request, int tag, boolean isObject, long sequence, Deadline deadline) {
+    PostedReceive(Call request, int tag, boolean isObject, long sequence, Deadline deadline) {
         this.request = request;
         this.tag = tag;
         this.isObject = isObject;

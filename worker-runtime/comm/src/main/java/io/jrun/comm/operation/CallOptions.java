@@ -5,6 +5,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Call;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -54,7 +55,7 @@ public record CallOptions(
     }
 
     /** Throws where the options mean nothing for a call. */
-    public void check(OperationRequest request) {
+    public void check(Call request) {
         String what = request.kind().methodName() + " of " + request.type().label();
         if (factor != 1
                 && !(request.kind().reduces()

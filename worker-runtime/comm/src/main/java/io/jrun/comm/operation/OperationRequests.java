@@ -6,6 +6,7 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.Messages;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Blocks;
+import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record OperationRequests(int groupRank, int size) {
     /**
-     * What becomes of a collective that has been checked. It gets the parts of a {@link OperationRequest}, and makes one only if it
+     * What becomes of a collective that has been checked. It gets the parts of a {@link Call}, and makes one only if it
      * has to keep it: a call that runs at once does without.
      */
     @FunctionalInterface
@@ -85,7 +86,7 @@ public record OperationRequests(int groupRank, int size) {
      *
      * @param peer of a receive, also {@link Messages#ANY_SOURCE}
      */
-    public OperationRequest message(OpKind kind, MemorySegment buffer, DataType type, long count, int peer) {
+    public Call message(OpKind kind, MemorySegment buffer, DataType type, long count, int peer) {
         if (kind == OpKind.SEND || peer != Messages.ANY_SOURCE) {
             ArgumentChecks.rank(kind, kind == OpKind.SEND ? "destination" : "source", peer, size);
         }
@@ -100,7 +101,7 @@ public record OperationRequests(int groupRank, int size) {
         } else {
             ArgumentChecks.writable(kind, "data", buffer, bytes);
         }
-        return OperationRequest.of(kind, type, ReduceOp.SUM, count, peer, buffer, buffer, null, null);
+        return Call.requested(kind, type, ReduceOp.SUM, count, peer, buffer, buffer, null, null);
     }
 
     public <R extends @Nullable Object> R allGather(

@@ -8,6 +8,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.Messages;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupHealth;
@@ -15,7 +16,6 @@ import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame.Peer;
-import io.jrun.comm.operation.OperationRequest;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
@@ -40,8 +40,8 @@ class AnySourceWaitTest {
 
     private static PostedReceive receive() {
         MemorySegment one = MemorySegment.ofArray(new int[1]);
-        OperationRequest request = OperationRequest.of(
-                OpKind.RECV, DataType.I32, ReduceOp.SUM, 1, Messages.ANY_SOURCE, one, one, null, null);
+        Call request =
+                Call.requested(OpKind.RECV, DataType.I32, ReduceOp.SUM, 1, Messages.ANY_SOURCE, one, one, null, null);
         return new PostedReceive(request, 7, false, 0, Deadline.after(Duration.ofMinutes(1)));
     }
 

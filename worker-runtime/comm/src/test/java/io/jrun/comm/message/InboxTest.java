@@ -17,7 +17,6 @@ import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame.Peer;
-import io.jrun.comm.operation.OperationRequest;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
@@ -78,8 +77,8 @@ class InboxTest {
         return MemorySegment.ofArray(new int[1]);
     }
 
-    private static OperationRequest request() {
-        return OperationRequest.of(OpKind.RECV, DataType.I32, ReduceOp.SUM, 1, 1, ints(), ints(), null, null);
+    private static Call request() {
+        return Call.requested(OpKind.RECV, DataType.I32, ReduceOp.SUM, 1, 1, ints(), ints(), null, null);
     }
 
     private PostedReceive post(int tag, Duration timeout) {
