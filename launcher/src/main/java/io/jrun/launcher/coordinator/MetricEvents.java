@@ -40,8 +40,8 @@ final class MetricEvents {
 
     /** Publishes now how many reports were dropped, where that has changed. */
     void end() {
-        nextNanos = nanoTime.getAsLong() + DROPPED_NANOS;
         if (dropped > published) {
+            nextNanos = nanoTime.getAsLong() + DROPPED_NANOS;
             published = dropped;
             events.publish(new JobEvent.MetricsDropped(dropped));
         }
