@@ -49,7 +49,9 @@ public enum CommandOption implements CommandLineOption {
     /** Shows a batch script. */
     PRINT("--print", "", "Print the batch script and submit nothing.");
 
+    @SuppressWarnings("ImmutableEnumChecker") // made by List.of
     private final List<String> names;
+
     private final String parameter;
     private final String description;
 

@@ -127,7 +127,9 @@ enum ForeignOption implements CommandLineOption {
             "the containers of Pyxis",
             "leave it out: this version of jrun starts no containers");
 
+    @SuppressWarnings("ImmutableEnumChecker") // made by List.of
     private final List<String> names;
+
     private final String meaning;
     private final String advice;
 

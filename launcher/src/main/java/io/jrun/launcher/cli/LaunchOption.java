@@ -445,7 +445,9 @@ public enum LaunchOption implements CommandLineOption {
         COMMAND_LINE_ONLY
     }
 
+    @SuppressWarnings("ImmutableEnumChecker") // made by List.of
     private final List<String> names;
+
     private final String parameter;
     private final String defaultText;
     private final Kind kind;
