@@ -11,8 +11,8 @@ import io.jrun.agent.tls.PeerIdentity;
 import java.security.MessageDigest;
 
 /**
- * What coordinators and standing agents both know. It never leaves its process: a connection is TLS between two holders of
- * the key that is derived from it, and each call carries a token derived from it as well.
+ * What launchers and agents both know. The secret never leaves its process: a connection is TLS between two holders of the key
+ * that is derived from the secret, and each call carries a token that is derived from the secret as well.
  */
 public final class AgentSecret {
     /** 128 bits, so that nobody guesses it: who has seen the public key could try secrets at home. */
@@ -55,6 +55,16 @@ public final class AgentSecret {
         Metadata headers = new Metadata();
         headers.put(HEADER, identity.token());
         return MetadataUtils.newAttachHeadersInterceptor(headers);
+    }
+
+    /** What shows in a message that its sender knows the secret. */
+    public byte[] token() {
+        return identity.token();
+    }
+
+    /** Whether {@code shown} is the token. Takes the same time for each wrong one. */
+    public boolean isToken(byte[] shown) {
+        return MessageDigest.isEqual(shown, identity.token());
     }
 
     /** Refuses calls without the token. */

@@ -4,6 +4,7 @@ import io.grpc.Server;
 import io.grpc.inprocess.InProcessServerBuilder;
 import io.jrun.agent.job.JobService;
 import io.jrun.agent.job.LocalAddress;
+import io.jrun.agent.job.ServiceOptions;
 import io.jrun.agent.worker.AgentOptions;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -34,7 +35,7 @@ public final class AgentServer implements AutoCloseable {
      * class of a network library is touched. Calls run on the caller's thread and only queue work.
      */
     public static AgentServer inProcess(String name, AgentOptions options) throws IOException {
-        JobService service = new JobService(options);
+        JobService service = new JobService(ServiceOptions.of(options));
         Server server = InProcessServerBuilder.forName(name)
                 .directExecutor()
                 .addService(service)
@@ -44,8 +45,8 @@ public final class AgentServer implements AutoCloseable {
     }
 
     /**
-     * An agent that listens at {@code address}. Only who knows the secret gets through TLS, and shows it with every call, see
-     * {@link AgentSecret}; others are refused and logged once.
+     * An agent that listens at {@code address}. Callers prove in TLS that they know the secret, and send its token with every
+     * call, see {@link AgentSecret}. Other callers are refused, and logged once.
      *
      * @param address port 0 for any free one
      * @param log takes lines for the agent's own log
@@ -53,13 +54,13 @@ public final class AgentServer implements AutoCloseable {
     public static AgentServer listen(
             InetSocketAddress address, AgentSecret secret, AgentOptions options, Consumer<String> log)
             throws IOException {
-        JobService service = new JobService(options);
+        JobService service = new JobService(ServiceOptions.of(options));
         RefusalLog refusals = RefusalLog.open(log);
         Server server = SocketTransport.listen(
                 address,
                 secret,
                 List.of(service, new DoctorService(options.version(), secret, refusals)),
-                new LocalAddress(),
+                LocalAddress.ofConnection(),
                 HandshakeLimiter.ofAgent(refusals));
         return new AgentServer(service, server, Optional.of(refusals));
     }

@@ -23,7 +23,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** What an agent tells {@code jrun doctor}: of its host, and of its ways to other agents. Thread-safe. */
+/** What an agent tells {@code jrun doctor}: about its host, and about its connections to other agents. Thread-safe. */
 final class DoctorService extends DoctorGrpc.DoctorImplBase {
     private static final int ROUND_TRIPS = 21;
     private static final int LARGE_MESSAGES = 5;
@@ -53,17 +53,13 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     @Override
     public void examine(ExamineRequest request, StreamObserver<Examination> reply) {
         try {
-            reply.onNext(examine(request, LocalAddress.current().orElse("")));
+            reply.onNext(HostInspection.here(
+                    version, request.getNamesList(), LocalAddress.current().orElse("")));
             reply.onCompleted();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             reply.onError(Status.CANCELLED.withCause(e).asRuntimeException());
         }
-    }
-
-    /** @param localAddress of this host's addresses, the one by which the launcher reaches it */
-    Examination examine(ExamineRequest request, String localAddress) throws InterruptedException {
-        return HostInspection.here(version, request.getNamesList(), localAddress);
     }
 
     @Override
@@ -80,12 +76,12 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     }
 
     /** Where the other agents come to measure; on all addresses, as workers listen. */
-    Server listen() throws IOException {
+    private Server listen() throws IOException {
         return SocketTransport.listen(
                 new InetSocketAddress(0),
                 secret,
                 List.of(this),
-                new LocalAddress(),
+                LocalAddress.ofConnection(),
                 HandshakeLimiter.ofAgent(refusals));
     }
 
@@ -102,7 +98,7 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     }
 
     /** Takes some seconds at most. */
-    Measurement measure(MeasureRequest request) {
+    private Measurement measure(MeasureRequest request) {
         ManagedChannel channel = transport.channel(request.getHost(), request.getPort(), CONNECT_LIMIT);
         try {
             return measure(DoctorGrpc.newBlockingStub(channel).withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS));

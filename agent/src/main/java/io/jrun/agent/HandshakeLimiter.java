@@ -12,10 +12,10 @@ import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Bounds how many connections may be open whose callers have not yet proved who they are: each costs memory and a handshake's
- * arithmetic. A new caller is always let in. Where there are too many, another unproven connection is closed for it: one of
- * the same address if that address has too many, else one of the address that has most. So strangers can keep out neither
- * the launcher of their own host nor callers of other hosts. Thread-safe.
+ * Bounds the number of open connections whose callers have not yet proved who they are. Each such connection costs memory and
+ * the arithmetic of a handshake. A new connection is always admitted. If there are too many, the limiter closes another
+ * unproven connection: one of the same address if that address has too many, otherwise one of the address that has most. So
+ * strangers can keep out neither the launcher of their own host nor callers of other hosts. Thread-safe.
  */
 final class HandshakeLimiter {
     private final RefusalLog log;
@@ -40,12 +40,12 @@ final class HandshakeLimiter {
         this.most = most;
     }
 
-    /** Of a standing agent: a host starts a few jobs at once, and each proves itself within milliseconds. */
+    /** For a standing agent. A host starts a few jobs at once, and each launcher proves itself within milliseconds. */
     static HandshakeLimiter ofAgent(RefusalLog log) {
         return new HandshakeLimiter(log, 64, 1024);
     }
 
-    /** Of a launcher, to which the agents of thousands of nodes may come at once, through one gateway perhaps. */
+    /** For a launcher. The agents of thousands of nodes may arrive at once, perhaps through one gateway. */
     static HandshakeLimiter ofLauncher(RefusalLog log) {
         return new HandshakeLimiter(log, 4096, 8192);
     }
@@ -55,15 +55,15 @@ final class HandshakeLimiter {
     }
 
     /**
-     * Lets a caller in, which may cost another its connection.
+     * Admits a connection. Another connection may be closed for it.
      *
-     * @param close closes this caller's connection, without waiting
+     * @param close closes the new connection, without waiting
      */
     void admit(InetSocketAddress caller, Runnable close) {
         Optional<Unproven> victim = take(caller, new Unproven(close));
         if (victim.isPresent()) {
-            victim.get().close.run();
             log.refused("a connection: too many are open that have proved nothing");
+            victim.get().close.run();
         }
     }
 
@@ -86,9 +86,9 @@ final class HandshakeLimiter {
     }
 
     /**
-     * Takes one connection of an address out: the oldest that has sent nothing, for a launcher begins its handshake at once.
-     * Where all have sent something, any one: if it were the oldest, callers that come back whenever they are dropped would
-     * push everybody else out in turn.
+     * Chooses a connection of an address: the oldest that has sent nothing, because a real caller begins its handshake at once.
+     * If all have sent something, a random one. If it were the oldest, callers that reconnect after each close would displace
+     * everybody else.
      */
     private Optional<Unproven> drop(InetAddress address) {
         Map<InetSocketAddress, Unproven> callers = of(address);
@@ -107,7 +107,7 @@ final class HandshakeLimiter {
                 : Optional.of(all.get(ThreadLocalRandom.current().nextInt(all.size())));
     }
 
-    /** This caller has sent its first bytes. */
+    /** The caller has sent its first bytes. */
     synchronized void heard(InetSocketAddress caller) {
         Unproven connection = of(caller.getAddress()).get(caller);
         if (connection != null) {
@@ -115,7 +115,7 @@ final class HandshakeLimiter {
         }
     }
 
-    /** This caller has proved itself, or is gone. */
+    /** The caller has proved who it is, or is gone. */
     synchronized void forget(InetSocketAddress caller) {
         Optional<Unproven> _ = takeOut(caller);
     }

@@ -30,6 +30,10 @@ final class RefusalLog implements AutoCloseable {
 
     private static final Logger ROOT = Logger.getLogger("");
 
+    /** A TLS handshake has failed. */
+    static final String NO_PROOF =
+            "a caller without this agent's secret (its TLS handshake failed), or one too slow to prove it (10 s)";
+
     private static final String TLS_FAILED = "TLS negotiation failed";
     private static final String NO_MESSAGE = "Invalid protobuf byte sequence";
     private static final String BAD_MESSAGE = "a message: it is too large, or none of this protocol";
@@ -41,9 +45,7 @@ final class RefusalLog implements AutoCloseable {
     private final Map<String, Kind> kinds = new HashMap<>();
     private final List<Listener> listeners = List.of(
             new Listener(
-                    NEGOTIATIONS,
-                    entry -> String.valueOf(entry.getMessage()).startsWith(TLS_FAILED),
-                    "a caller without this agent's secret (its TLS handshake failed), or one too slow to prove it (10 s)"),
+                    NEGOTIATIONS, entry -> String.valueOf(entry.getMessage()).startsWith(TLS_FAILED), NO_PROOF),
             new Listener(STREAMS, entry -> entry.getLevel().equals(Level.WARNING), BAD_MESSAGE),
             new Listener(CALLS, entry -> String.valueOf(entry.getThrown()).contains(NO_MESSAGE), BAD_MESSAGE));
 

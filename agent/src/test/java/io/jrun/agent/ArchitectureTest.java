@@ -30,7 +30,8 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule onlyTheTransportNamesTheNetworkLibrary = noClasses()
             .that()
-            .haveNameNotMatching("io\\.jrun\\.agent\\.(SocketTransport|HandshakeFilter)(\\$.*)?")
+            .haveNameNotMatching("io\\.jrun\\.agent\\."
+                    + "(AgentListener|DialingServer|HandshakeFilter|NetworkSockets|SocketTransport|TlsContext)(\\$.*)?")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("io.grpc.netty..");

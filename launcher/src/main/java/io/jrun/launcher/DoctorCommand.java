@@ -42,7 +42,7 @@ final class DoctorCommand {
                 ? OptionalInt.of(standing.agentPort())
                 : OptionalInt.empty();
         Check hosts = new HostsCheck(
-                cluster.names(), agents.list().stream().map(Agent::channel).toList(), port, TIMEOUT, Version.TEXT);
+                cluster.names(), agents.list().stream().map(Agent::route).toList(), port, TIMEOUT, Version.TEXT);
         return port.isPresent()
                 ? List.of(
                         hosts, new SshCheck(cluster.names(), new SshAgentLauncher(List.of(), "jrun", home.toString())))

@@ -1,6 +1,6 @@
 package io.jrun.launcher;
 
-import io.grpc.Channel;
+import io.grpc.ManagedChannel;
 import io.grpc.inprocess.InProcessChannelBuilder;
 import io.jrun.agent.AgentServer;
 import io.jrun.agent.SocketTransport;
@@ -60,7 +60,7 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
         AgentServer server = AgentServer.inProcess(name, AgentOptions.ofHome(home, Version.TEXT));
         // The agent's messages use threads of their own, never a thread that holds a lock of the agent: the console may
         // block its thread, and the handler of a message may call the agent again.
-        Channel channel = InProcessChannelBuilder.forName(name)
+        ManagedChannel channel = InProcessChannelBuilder.forName(name)
                 .executor(Executors.newCachedThreadPool(JobAgents::daemon))
                 .build();
         return new JobAgents(List.of(new Agent("", channel)), server);

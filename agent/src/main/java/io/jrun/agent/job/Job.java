@@ -18,7 +18,6 @@ import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.Pong;
 import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.comm.control.Bytes;
@@ -44,7 +43,7 @@ final class Job {
     private static final long END_SECONDS = 10;
 
     private final OpenJob request;
-    private final AgentOptions options;
+    private final ServiceOptions options;
     private final Optional<String> localAddress;
     private final Consumer<Job> onEnd;
     private final ResponseStream<FromAgent> out;
@@ -77,7 +76,7 @@ final class Job {
 
     Job(
             OpenJob request,
-            AgentOptions options,
+            ServiceOptions options,
             Optional<String> localAddress,
             ResponseStream<FromAgent> out,
             Consumer<Job> onEnd) {
@@ -86,7 +85,7 @@ final class Job {
         this.options = options;
         this.localAddress = localAddress;
         this.out = out;
-        out.onOverflow(this::end);
+        out.onOverflow(this::overflown);
         this.notices = new UserNotices(out);
         this.feed = new ConsoleFeed(notices);
         this.mailbox = new JobEventLoop(this::fail);
@@ -103,7 +102,7 @@ final class Job {
         Guard guard = startGuard(socket, request.getRunId());
         MasterPort masterPort = request.getReserveMasterPort() ? reservePort(socket, guard) : null;
         LaunchContext context =
-                new LaunchContext(node, options, request.getRunId(), logDir, socket.path(), System.getenv());
+                new LaunchContext(node, options.agent(), request.getRunId(), logDir, socket.path(), System.getenv());
         Bytes secret = Bytes.of(request.getJobSecret().toByteArray());
         resources = new Resources(
                 socket,
@@ -119,7 +118,8 @@ final class Job {
                         .setAddress(localAddress.orElse(node.address()))
                         .setMasterPort(masterPort == null ? 0 : masterPort.port())
                         .setCores(node.cores())
-                        .addAllGpus(node.gpus()))
+                        .addAllGpus(node.gpus())
+                        .setWorkers(options.workers()))
                 .build());
     }
 
@@ -140,6 +140,10 @@ final class Job {
             guard.close();
             throw e;
         }
+    }
+
+    String runId() {
+        return request.getRunId();
     }
 
     boolean isClaimedBy(ByteString secret) {
@@ -182,7 +186,7 @@ final class Job {
     private void dispatch(ToAgent message) {
         switch (message.getMessageCase()) {
             case LAUNCH -> whenPlaced(message.getLaunch());
-            case OPEN_JOB, PING, WELCOME, ROUNDS_OVER, JOB_ENDED, DOCTOR_QUESTION, MESSAGE_NOT_SET ->
+            case OPEN_JOB, PING, MESSAGE_NOT_SET ->
                 throw Status.INVALID_ARGUMENT
                         .withDescription("a control stream carries one job; got a second " + message.getMessageCase())
                         .asRuntimeException();
@@ -191,6 +195,7 @@ final class Job {
                     log.write("the launcher has given this node up: "
                             + message.getGivenUp().getWhy());
                 }
+                options.listener().givenUp(message.getGivenUp().getWhy());
             }
             case PEER_TABLE,
                     WORKER_FRAME,
@@ -265,6 +270,12 @@ final class Job {
         round.startAfter(before);
     }
 
+    /** The launcher does not read; the call has failed with this reason. */
+    private void overflown(String why) {
+        options.listener().failed(why);
+        end();
+    }
+
     private void launcherSilent() {
         throw Status.DEADLINE_EXCEEDED
                 .withDescription("the launcher has not been heard for 60 s")
@@ -276,6 +287,7 @@ final class Job {
         Status told = status.getCode() == Status.Code.UNKNOWN
                 ? Status.INTERNAL.withDescription("the agent failed: " + cause).withCause(cause)
                 : status;
+        options.listener().failed(String.valueOf(told.getDescription()));
         out.fail(told.asRuntimeException());
         beginEnd();
     }
@@ -315,6 +327,7 @@ final class Job {
         onEnd.accept(this);
         out.complete();
         ended.complete(null);
+        options.listener().ended();
     }
 
     /** Carries what happens on workers' connections to the job's thread. */

@@ -7,6 +7,7 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.files.LauncherFiles;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.CheckpointNow;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FromAgent;
@@ -15,7 +16,6 @@ import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.worker.AgentOptions;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -23,13 +23,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 
-/** The gRPC face of the agent: one {@link Job} per control stream; the other streams claim theirs. */
+/** The gRPC service of an agent: one {@link Job} for each control call; the other calls claim their job. */
 public final class JobService extends AgentGrpc.AgentImplBase implements AutoCloseable {
-    private final AgentOptions options;
+    private final ServiceOptions options;
     private final ConcurrentMap<String, Job> jobs = new ConcurrentHashMap<>();
+    private final ConcurrentMap<Job, LocalConsole> consoles = new ConcurrentHashMap<>();
 
     /** A service without jobs. */
-    public JobService(AgentOptions options) {
+    public JobService(ServiceOptions options) {
         this.options = options;
     }
 
@@ -56,14 +57,38 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         open.forEach(Job::awaitEnd);
     }
 
+    /** Asks the workers of all jobs for a checkpoint. */
+    public void checkpointNow() {
+        ToAgent request = ToAgent.newBuilder()
+                .setCheckpointNow(CheckpointNow.getDefaultInstance())
+                .build();
+        jobs.values().forEach(job -> job.handle(request));
+    }
+
+    /** Waits until this process's own console has shown all output of jobs that are over, or shows nothing for 5 s. */
+    public void awaitShown() {
+        consoles.values().forEach(LocalConsole::awaitShown);
+    }
+
+    /** Ends the wait for this process's own console after a job, if there is such a wait. */
+    public void giveUpShowing() {
+        consoles.values().forEach(LocalConsole::giveUp);
+    }
+
+    private void ended(Job job) {
+        jobs.remove(job.runId(), job);
+        consoles.remove(job);
+    }
+
     private Job open(OpenJob request, Optional<String> localAddress, ResponseStream<FromAgent> out) {
-        if (!request.getJrunVersion().equals(options.version())) {
+        if (!request.getJrunVersion().equals(options.agent().version())) {
             throw Status.FAILED_PRECONDITION
-                    .withDescription("this node's agent is jrun " + options.version() + ", the launcher is jrun "
-                            + request.getJrunVersion() + "; install the same version on all nodes")
+                    .withDescription(
+                            "this node's agent is jrun " + options.agent().version() + ", the launcher is jrun "
+                                    + request.getJrunVersion() + "; install the same version on all nodes")
                     .asRuntimeException();
         }
-        Job job = new Job(request, options, localAddress, out, ended -> jobs.remove(request.getRunId(), ended));
+        Job job = new Job(request, options, localAddress, out, this::ended);
         if (jobs.putIfAbsent(request.getRunId(), job) != null) {
             throw Status.ALREADY_EXISTS
                     .withDescription("a job with the run id '" + request.getRunId()
@@ -105,11 +130,12 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         private final Optional<String> localAddress;
         private @Nullable Job job;
         private boolean refused;
+        private volatile boolean shows;
 
         ControlStream(ServerCallStreamObserver<FromAgent> stream, Optional<String> localAddress) {
             this.out = new ResponseStream<>(stream, NodeProbe.hostHere(), ResponseStream.MOST_BYTES);
             this.localAddress = localAddress;
-            stream.setOnCancelHandler(this::end);
+            stream.setOnCancelHandler(this::lost);
         }
 
         @Override
@@ -131,13 +157,22 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                 job = open(message.getOpenJob(), localAddress, out);
             } catch (StatusRuntimeException e) {
                 refused = true;
+                options.listener().failed(String.valueOf(e.getStatus().getDescription()));
                 out.fail(e);
+                options.listener().ended();
             }
         }
 
         @Override
         public void onError(Throwable lost) {
-            end();
+            lost();
+        }
+
+        /** A launcher that has completed the call may leave before this process has shown all output. */
+        private void lost() {
+            if (!shows) {
+                end();
+            }
         }
 
         @Override
@@ -145,7 +180,16 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
             if (job == null && !refused) {
                 out.complete();
             }
-            end();
+            LocalConsole console = job == null ? null : consoles.get(job);
+            if (console == null) {
+                end();
+            } else {
+                shows = true;
+                Thread.ofVirtual().name("jrun-last-output").start(() -> {
+                    console.awaitShown();
+                    end();
+                });
+            }
         }
 
         private void end() {
@@ -174,12 +218,22 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                     out.fail(e);
                     return;
                 }
-                job.feed().attach(out::send, out::complete);
+                attach(job);
             }
             job.feed().grant(credit.getBytes());
             if (credit.getLastRound()) {
                 job.feed().closeWhenSent();
             }
+        }
+
+        private void attach(Job attached) {
+            if (options.console().isEmpty()) {
+                attached.feed().attach(out::send, out::complete);
+                return;
+            }
+            LocalConsole console = new LocalConsole(options.console().get(), attached.feed(), out);
+            consoles.put(attached, console);
+            console.attach();
         }
 
         @Override
@@ -189,13 +243,16 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
 
         @Override
         public void onCompleted() {
-            end();
-            out.complete();
+            if (options.console().isEmpty()) {
+                end();
+                out.complete();
+            }
         }
 
+        /** A console of this process goes on to the end of the job. */
         private void end() {
             Job current = job;
-            if (current != null) {
+            if (current != null && options.console().isEmpty()) {
                 current.feed().close();
             }
         }

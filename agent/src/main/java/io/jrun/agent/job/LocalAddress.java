@@ -10,21 +10,45 @@ import io.grpc.ServerInterceptor;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.Optional;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Tells a call at which of this machine's addresses it came in: the one that others reach this node by, which the node itself
- * could only guess. Stateless.
+ * Tells each call at which of its addresses the launcher reaches this machine. Other nodes reach this node there as well. The
+ * node by itself could only guess the address. Stateless.
  */
 public final class LocalAddress implements ServerInterceptor {
-    private static final Context.Key<String> ADDRESS = Context.key("jrun-reached-at");
+    private static final Context.Key<String> ADDRESS = Context.key("jrun-local-address");
+
+    private final @Nullable Supplier<String> known;
+
+    private LocalAddress(@Nullable Supplier<String> known) {
+        this.known = known;
+    }
+
+    /** The address at which the connection of the call has come in. */
+    public static LocalAddress ofConnection() {
+        return new LocalAddress(null);
+    }
+
+    /** An address that somebody else knows, asked at the beginning of each call; empty if it is not known. */
+    public static LocalAddress of(Supplier<String> address) {
+        return new LocalAddress(address);
+    }
 
     @Override
     public <Q, R> ServerCall.Listener<Q> interceptCall(
             ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
+        String address = known == null ? ofConnection(call) : known.get();
+        return address.isEmpty()
+                ? next.startCall(call, headers)
+                : Contexts.interceptCall(Context.current().withValue(ADDRESS, address), call, headers, next);
+    }
+
+    private static String ofConnection(ServerCall<?, ?> call) {
         return call.getAttributes().get(Grpc.TRANSPORT_ATTR_LOCAL_ADDR) instanceof InetSocketAddress socket
-                ? Contexts.interceptCall(
-                        Context.current().withValue(ADDRESS, numeric(socket.getAddress())), call, headers, next)
-                : next.startCall(call, headers);
+                ? numeric(socket.getAddress())
+                : "";
     }
 
     /** Without the interface's name, which means nothing on another machine. */
@@ -32,7 +56,7 @@ public final class LocalAddress implements ServerInterceptor {
         return address.getHostAddress().replaceFirst("%.*", "");
     }
 
-    /** The address of the current call, empty for one of this process. */
+    /** The address of the current call, empty for a call of this process. */
     public static Optional<String> current() {
         return Optional.ofNullable(ADDRESS.get());
     }

@@ -5,16 +5,19 @@ import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One response stream: puts its senders in order, keeps what the stream does not take yet, and drops what comes after the
- * stream's end. Whoever finds nobody sending sends for all, and no lock is held meanwhile: with the in-process transport the
- * receiver's code runs on this thread, and may itself be waiting for, or calling into, another stream of this agent. Never
- * waits. Must be made while the call begins, since the stream takes its handlers only then.
+ * The messages of one call to the launcher. It keeps the order of the senders, queues messages while the call is not ready, and
+ * drops messages after the end. The queue has a limit in bytes: more messages fail the call.
+ *
+ * <p>A sender that finds no other sender active sends the messages of all. No lock is held meanwhile: with the in-process
+ * transport the code of the receiver runs on this thread, and that code may wait for another call of this agent. No method
+ * waits. Thread-safe; to be created while the call begins, because the call accepts handlers only then.
  */
 final class ResponseStream<M extends MessageLite> {
-    /** As much as the largest message: a launcher that stands still for a minute leaves less. */
+    /** As much as the largest message. A launcher that is stopped for a minute leaves less unread. */
     static final long MOST_BYTES = 64 << 20;
 
     private final ServerCallStreamObserver<M> stream;
@@ -23,11 +26,11 @@ final class ResponseStream<M extends MessageLite> {
     private final Deque<M> waiting = new ArrayDeque<>();
     private long waitingBytes;
     private @Nullable Runnable end;
-    private Runnable onOverflow = () -> {};
+    private Consumer<String> onOverflow = _ -> {};
     private boolean sending;
     private boolean ended;
 
-    /** @param node how errors name this node */
+    /** @param node the name of this node in errors */
     ResponseStream(ServerCallStreamObserver<M> stream, String node, long mostBytes) {
         this.stream = stream;
         this.node = node;
@@ -35,8 +38,8 @@ final class ResponseStream<M extends MessageLite> {
         stream.setOnReadyHandler(this::sendAll);
     }
 
-    /** Runs {@code action} when more waits than may: the stream has failed with a sentence about it. */
-    synchronized void onOverflow(Runnable action) {
+    /** Gives {@code action} the error with which the call fails when the queue exceeds its limit. */
+    synchronized void onOverflow(Consumer<String> action) {
         onOverflow = action;
     }
 
@@ -58,14 +61,15 @@ final class ResponseStream<M extends MessageLite> {
         if (waitingBytes <= mostBytes) {
             return null;
         }
-        Status status = Status.RESOURCE_EXHAUSTED.withDescription(waitingBytes + " bytes of messages of " + node
+        String why = waitingBytes + " bytes of messages of " + node
                 + " wait for the launcher, which may leave at most " + mostBytes
-                + " unread. Is the launcher stopped, its"
-                + " host overloaded, or the network to it?");
+                + " unread. Is the launcher stopped, its host overloaded, or the network to it?";
+        Consumer<String> overflow = onOverflow;
         waiting.clear();
         ended = true;
-        end = () -> stream.onError(status.asRuntimeException());
-        return onOverflow;
+        end = () ->
+                stream.onError(Status.RESOURCE_EXHAUSTED.withDescription(why).asRuntimeException());
+        return () -> overflow.accept(why);
     }
 
     void complete() {
@@ -76,7 +80,7 @@ final class ResponseStream<M extends MessageLite> {
         finish(() -> stream.onError(cause));
     }
 
-    /** What waits is sent ahead of the end, at the pace of the network library. */
+    /** Queued messages leave before the end, at the pace of the network library. */
     private void finish(Runnable last) {
         synchronized (this) {
             if (ended) {
@@ -110,7 +114,7 @@ final class ResponseStream<M extends MessageLite> {
         }
     }
 
-    /** The next call, null if there is none or the stream takes none now. It tells when it does again. */
+    /** The next message or the end; null if there is none, or if the call is not ready. The call reports when it is ready again. */
     private synchronized @Nullable Runnable next() {
         Runnable call = null;
         if (!waiting.isEmpty() && (ended || stream.isReady() || stream.isCancelled())) {
@@ -125,7 +129,7 @@ final class ResponseStream<M extends MessageLite> {
         return call;
     }
 
-    /** The receiver threw: the exception is the caller's, what is queued goes with the next message. */
+    /** The receiver has thrown an exception, which goes to the sender. Queued messages leave with the next message. */
     private synchronized void giveUpSending() {
         sending = false;
     }

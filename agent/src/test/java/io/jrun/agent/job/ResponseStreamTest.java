@@ -74,7 +74,7 @@ class ResponseStreamTest {
     @Test
     void moreThanMayWaitIsAnErrorThatNamesNodeAndBytes() throws IOException {
         CompletableFuture<Boolean> overflown = new CompletableFuture<>();
-        opened.join().onOverflow(() -> overflown.complete(true));
+        opened.join().onOverflow(_ -> overflown.complete(true));
         for (int i = 0; i < 1000 && !overflown.isDone(); i++) {
             opened.join().send(message("x".repeat(100)));
         }

@@ -1,16 +1,16 @@
 package io.jrun.launcher.coordinator;
 
-import io.grpc.Channel;
+import io.grpc.ManagedChannel;
 
 /**
  * One node's agent, before anything is known about the node.
  *
  * @param where how messages name it, "h2:29600"; empty for the agent inside this process
- * @param isSeat whoever comes first takes it; else it is a host's alone
+ * @param isSeat whether any node may take this place; otherwise the place is for one host
  */
-public record Agent(String where, Channel channel, boolean isSeat) {
-    /** A host's. */
-    public Agent(String where, Channel channel) {
-        this(where, channel, false);
+public record Agent(String where, AgentRoute route, boolean isSeat) {
+    /** The agent of a host, behind a channel. */
+    public Agent(String where, ManagedChannel channel) {
+        this(where, new DirectRoute(channel), false);
     }
 }

@@ -25,8 +25,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The coordinator's line to one node's agent: the control stream, and the log stream with its credit. Messages from the agent
- * go into the coordinator's mailbox. Everything but {@link #beat} and the callbacks is confined to the coordinator's thread.
+ * The coordinator's calls to one node's agent: the control call, and the log call with its credit. Messages from the agent
+ * go into the coordinator's mailbox. Messages to an agent that is not there yet wait. Everything but {@link #beat} and the
+ * callbacks is confined to the coordinator's thread.
  */
 final class AgentConnection {
     /** How much output may be under way to the console: enough to keep a terminal busy, little enough to stay current. */
@@ -41,10 +42,12 @@ final class AgentConnection {
     /** gRPC's description of every problem of a connection; its cause says which. */
     private static final String ANY_IO_PROBLEM = "io exception";
 
-    private final AgentGrpc.AgentStub stub;
     private final int id;
+    private final AgentRoute route;
     private final Mailbox mailbox;
-    private final ClientCallStreamObserver<ToAgent> control;
+    private final List<ToAgent> beforeAgent = new ArrayList<>();
+    private AgentGrpc.@Nullable AgentStub stub;
+    private @Nullable ClientCallStreamObserver<ToAgent> control;
     private final AtomicInteger missed = new AtomicInteger();
     private final AtomicBoolean broken = new AtomicBoolean();
     private volatile boolean heard;
@@ -53,19 +56,43 @@ final class AgentConnection {
     private long unsent;
     private boolean closed;
 
-    private AgentConnection(int id, Channel channel, Mailbox mailbox) {
+    private AgentConnection(int id, AgentRoute route, Mailbox mailbox) {
         this.id = id;
+        this.route = route;
         this.mailbox = mailbox;
-        this.stub = AgentGrpc.newStub(channel);
-        this.control = (ClientCallStreamObserver<ToAgent>) stub.control(new ControlReader());
     }
 
-    /** Opens the control stream of the agent behind {@code channel}. */
-    static AgentConnection open(int id, Channel channel, Mailbox mailbox) {
-        return new AgentConnection(id, channel, mailbox);
+    /** Opens the control call as soon as the agent is there. */
+    static AgentConnection open(int id, AgentRoute route, Mailbox mailbox) {
+        AgentConnection connection = new AgentConnection(id, route, mailbox);
+        var _ = route.connect().whenComplete(connection::connected);
+        return connection;
     }
 
-    /** Sends a control message; without effect once the stream has ended. An agent that does not read is given up. */
+    private void connected(@Nullable Channel channel, @Nullable Throwable problem) {
+        if (channel != null) {
+            begin(channel);
+        } else {
+            Status status = Status.fromThrowable(Objects.requireNonNull(problem));
+            broken(reason(status), isRefusal(status));
+        }
+    }
+
+    private synchronized void begin(Channel channel) {
+        if (closed) {
+            return;
+        }
+        AgentGrpc.AgentStub opened = AgentGrpc.newStub(channel);
+        ClientCallStreamObserver<ToAgent> call =
+                (ClientCallStreamObserver<ToAgent>) opened.control(new ControlReader());
+        stub = opened;
+        control = call;
+        beforeAgent.forEach(call::onNext);
+        beforeAgent.clear();
+        unsent = 0;
+    }
+
+    /** Sends a control message; without effect once the call has ended. An agent that does not read is given up. */
     void send(ToAgent message) {
         if (!isTaken(message)) {
             breakOff("it does not read what it is sent: more than " + (MAX_UNSENT_BYTES >> 20) + " MiB wait for it");
@@ -77,13 +104,22 @@ final class AgentConnection {
         if (closed) {
             return true;
         }
-        try {
-            control.onNext(message);
-        } catch (IllegalStateException e) {
-            closed = true; // the agent has ended the stream, and the mailbox says so
+        ClientCallStreamObserver<ToAgent> call = control;
+        if (call == null) {
+            beforeAgent.add(message);
+        } else {
+            send(call, message);
         }
-        unsent = control.isReady() ? 0 : unsent + message.getSerializedSize();
+        unsent = call != null && call.isReady() ? 0 : unsent + message.getSerializedSize();
         return unsent <= MAX_UNSENT_BYTES;
+    }
+
+    private void send(ClientCallStreamObserver<ToAgent> call, ToAgent message) {
+        try {
+            call.onNext(message);
+        } catch (IllegalStateException e) {
+            closed = true; // the agent has ended the call, and the mailbox says so
+        }
     }
 
     /** Whether messages still reach the agent, as far as is known. */
@@ -116,11 +152,18 @@ final class AgentConnection {
     /** Ends the control stream, and tells why; the agent kills what still runs. */
     void breakOff(String why) {
         boolean _ = isTaken(AgentMessages.givenUp(why));
-        synchronized (this) {
-            closed = true;
-        }
+        ClientCallStreamObserver<ToAgent> call = end();
         broken(why, false);
-        control.cancel(why, null);
+        if (call != null) {
+            call.cancel(why, null);
+        }
+        route.giveUp();
+    }
+
+    private synchronized @Nullable ClientCallStreamObserver<ToAgent> end() {
+        closed = true;
+        beforeAgent.clear();
+        return control;
     }
 
     /** The first reason is the one that counts. */
@@ -134,14 +177,18 @@ final class AgentConnection {
     void readLogs(JobClaim job, Consumer<LogChunk> reader, Runnable onEnd) {
         LogReader opened = new LogReader(reader, onEnd);
         logs = opened;
-        StreamObserver<LogCredit> credits = stub.logs(opened);
+        StreamObserver<LogCredit> credits = opened().logs(opened);
         opened.start(credits, job);
+    }
+
+    private synchronized AgentGrpc.AgentStub opened() {
+        return Objects.requireNonNull(stub, "the agent has not opened the job");
     }
 
     /** Sends the agent the files that the agent requests from {@code fileServer}. */
     void sendFiles(FileServer fileServer, JobClaim job) {
         FileServer.AgentTransfer transfer = fileServer.beginTransfer();
-        StreamObserver<FileChunk> _ = stub.files(transfer);
+        StreamObserver<FileChunk> _ = opened().files(transfer);
         transfer.begin(job);
     }
 
@@ -152,8 +199,11 @@ final class AgentConnection {
         }
         if (!closed) {
             closed = true;
+            beforeAgent.clear();
             try {
-                control.onCompleted();
+                if (control != null) {
+                    control.onCompleted();
+                }
             } catch (IllegalStateException e) {
                 // the agent was first
             }
@@ -224,11 +274,12 @@ final class AgentConnection {
         @Override
         public void onError(Throwable error) {
             Status status = Status.fromThrowable(error);
-            if (!heard && !broken.get() && ErrorCauses.isDropped(status)) {
+            if (!route.isOpenedByAgent() && !heard && !broken.get() && ErrorCauses.isDropped(status)) {
                 mailbox.add(new CoordinatorMessage.NodeDropped(id, reason(status)));
                 return;
             }
-            broken(reason(status), isRefusal(status));
+            boolean isLost = route.isOpenedByAgent() && status.getCode() == Status.Code.UNAVAILABLE;
+            broken(isLost ? "its connection was lost" : reason(status), isRefusal(status));
         }
 
         @Override

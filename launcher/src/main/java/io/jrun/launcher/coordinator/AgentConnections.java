@@ -1,6 +1,5 @@
 package io.jrun.launcher.coordinator;
 
-import io.grpc.ManagedChannel;
 import io.jrun.agent.proto.ToAgent;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -50,7 +49,7 @@ final class AgentConnections implements AutoCloseable {
     void call(Agent agent) {
         int id = agents.size();
         agents.add(agent);
-        links.add(AgentConnection.open(id, agent.channel(), mailbox));
+        links.add(AgentConnection.open(id, agent.route(), mailbox));
         send(id, greeting.apply(id));
     }
 
@@ -95,9 +94,7 @@ final class AgentConnections implements AutoCloseable {
 
     /** The agent is gone; it is called again if that makes sense. */
     void broken(int id) {
-        boolean callable =
-                agents.get(id).channel() instanceof ManagedChannel && !where(id).isEmpty();
-        if (callable && !given.contains(id)) {
+        if (!where(id).isEmpty() && !given.contains(id)) {
             recalls.ifPresent(calls -> recallLater(id, calls));
         }
     }
@@ -137,10 +134,7 @@ final class AgentConnections implements AutoCloseable {
     }
 
     private void callAgain(int id) {
-        if (agents.get(id).channel() instanceof ManagedChannel channel) {
-            channel.resetConnectBackoff();
-        }
-        links.set(id, AgentConnection.open(id, agents.get(id).channel(), mailbox));
+        links.set(id, AgentConnection.open(id, agents.get(id).route(), mailbox));
         send(id, greeting.apply(id));
     }
 

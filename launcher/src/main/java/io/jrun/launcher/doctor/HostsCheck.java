@@ -13,6 +13,7 @@ import io.jrun.agent.proto.ListenRequest;
 import io.jrun.agent.proto.Listening;
 import io.jrun.agent.proto.MeasureRequest;
 import io.jrun.agent.proto.Measurement;
+import io.jrun.launcher.coordinator.AgentRoute;
 import io.jrun.launcher.doctor.HostAssessment.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -44,7 +45,7 @@ public final class HostsCheck implements Check {
     private static final Duration ANSWER = Duration.ofSeconds(20);
 
     private final List<String> hosts;
-    private final List<Channel> agents;
+    private final List<AgentRoute> agents;
     private final Duration firstAnswerTimeout;
     private final HostAssessment findings;
 
@@ -57,7 +58,7 @@ public final class HostsCheck implements Check {
      * @param version version of this jrun
      */
     public HostsCheck(
-            List<String> hosts, List<Channel> agents, OptionalInt port, Duration firstAnswerTimeout, String version) {
+            List<String> hosts, List<AgentRoute> agents, OptionalInt port, Duration firstAnswerTimeout, String version) {
         this.hosts = List.copyOf(hosts);
         this.agents = List.copyOf(agents);
         this.firstAnswerTimeout = firstAnswerTimeout;
@@ -102,9 +103,9 @@ public final class HostsCheck implements Check {
     private List<CheckResult> examine(int number, Map<Integer, Answer> answers, Context listening)
             throws InterruptedException {
         String host = hosts.get(number);
-        Channel channel = agents.get(number);
-        DoctorBlockingStub agent = DoctorGrpc.newBlockingStub(channel);
         try {
+            Channel channel = within(agents.get(number).connect(), firstAnswerTimeout);
+            DoctorBlockingStub agent = DoctorGrpc.newBlockingStub(channel);
             Examination facts = agent.withDeadlineAfter(firstAnswerTimeout.toSeconds(), TimeUnit.SECONDS)
                     .examine(ExamineRequest.newBuilder().addAllNames(hosts).build());
             Clock clock = clock(agent);
@@ -156,13 +157,17 @@ public final class HostsCheck implements Check {
                 onError(Status.UNAVAILABLE.withDescription("it has ended").asRuntimeException());
             }
         });
+        return within(port, ANSWER);
+    }
+
+    private static <T> T within(CompletableFuture<T> answer, Duration limit) throws InterruptedException {
         try {
-            return port.get(ANSWER.toSeconds(), TimeUnit.SECONDS);
+            return answer.get(limit.toSeconds(), TimeUnit.SECONDS);
         } catch (ExecutionException e) {
             throw Status.fromThrowable(e).asRuntimeException();
         } catch (TimeoutException e) {
             throw Status.DEADLINE_EXCEEDED
-                    .withDescription("no answer within " + ANSWER.toSeconds() + " s")
+                    .withDescription("no answer within " + limit.toSeconds() + " s")
                     .asRuntimeException();
         }
     }

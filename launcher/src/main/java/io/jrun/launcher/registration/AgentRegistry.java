@@ -1,19 +1,9 @@
 package io.jrun.launcher.registration;
 
-import io.grpc.Status;
-import io.grpc.stub.ServerCallStreamObserver;
-import io.grpc.stub.StreamObserver;
+import io.jrun.agent.AgentListener;
 import io.jrun.agent.AgentSecret;
-import io.jrun.agent.InboundAgentServer;
 import io.jrun.agent.node.NodeProbe;
-import io.jrun.agent.proto.Arrived;
-import io.jrun.agent.proto.FileChunk;
-import io.jrun.agent.proto.FileRequest;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.HomeGrpc.HomeImplBase;
-import io.jrun.agent.proto.LogChunk;
-import io.jrun.agent.proto.LogCredit;
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.AgentArrived;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -24,12 +14,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.BiFunction;
 import java.util.function.Consumer;
-import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 
-/** Where a job's agents arrive: each finds its place by the node's name. Thread-safe. */
+/** Where a job's agents arrive: each agent takes the place that has the name of its node. Thread-safe. */
 public final class AgentRegistry implements AutoCloseable {
     private final String version;
     private final String job;
@@ -37,7 +24,8 @@ public final class AgentRegistry implements AutoCloseable {
     private final List<String> forAnybody = new CopyOnWriteArrayList<>();
     private final Map<String, String> machines = new ConcurrentHashMap<>();
     private final Consumer<String> log;
-    private final InboundAgentServer server;
+    private final AgentSecret secret;
+    private final AgentListener listener;
     private volatile String shut = "";
     private volatile boolean onePerMachine;
 
@@ -47,7 +35,9 @@ public final class AgentRegistry implements AutoCloseable {
         this.version = version;
         this.job = job;
         this.log = log;
-        this.server = InboundAgentServer.listen(address, secret, new Home(), log);
+        this.secret = secret;
+        this.listener = AgentListener.listen(
+                address, secret, dialed -> ArrivingAgent.register(dialed, this::seat), log);
     }
 
     /**
@@ -66,7 +56,7 @@ public final class AgentRegistry implements AutoCloseable {
 
     /** The port it listens on. */
     public int port() {
-        return server.port();
+        return listener.port();
     }
 
     /**
@@ -75,12 +65,12 @@ public final class AgentRegistry implements AutoCloseable {
      * @param node the name that the agent gives
      * @param where the name of its host, for messages
      */
-    public AgentSlot expect(String node, String where) throws IOException {
+    public AgentSlot expect(String node, String where) {
         return expect(node, where, false);
     }
 
-    private AgentSlot expect(String node, String where, boolean anybody) throws IOException {
-        AgentSlot place = AgentSlot.at(where, anybody);
+    private AgentSlot expect(String node, String where, boolean anybody) {
+        AgentSlot place = new AgentSlot(where, anybody);
         if (places.putIfAbsent(node, place) != null) {
             place.close();
             throw new IllegalArgumentException("two nodes are called " + node);
@@ -89,7 +79,7 @@ public final class AgentRegistry implements AutoCloseable {
     }
 
     /** Makes a place that also an agent without a name may take; the first that was made goes first. */
-    public AgentSlot expectAnybody(String node, String where) throws IOException {
+    public AgentSlot expectAnybody(String node, String where) {
         AgentSlot place = expect(node, where, true);
         forAnybody.add(node);
         return place;
@@ -117,11 +107,23 @@ public final class AgentRegistry implements AutoCloseable {
     @Override
     public void close() {
         places.values().forEach(AgentSlot::close);
-        server.close();
+        listener.close();
+    }
+
+    /** The place that {@code who} takes. */
+    private AgentRegistration seat(ArrivingAgent agent, AgentArrived who) {
+        if (!secret.isToken(who.getToken().toByteArray())) {
+            throw refusal("the agent does not know the secret of this job");
+        }
+        synchronized (machines) { // of two agents that come at once, the second sees the first
+            String node = seat(who, agent.address());
+            machines.put(node, machine(who.getHost(), agent.address()));
+            return Objects.requireNonNull(places.get(node)).arrival();
+        }
     }
 
     /** The name of the place that {@code who} takes. */
-    private String seat(Arrived who, String caller) {
+    private String seat(AgentArrived who, String caller) {
         if (!shut.isEmpty()) {
             throw refusal(shut);
         }
@@ -177,7 +179,7 @@ public final class AgentRegistry implements AutoCloseable {
         }
     }
 
-    private boolean take(String node, Arrived who) {
+    private boolean take(String node, AgentArrived who) {
         AgentRegistration arrival = Objects.requireNonNull(places.get(node)).arrival();
         if (!who.getJrunVersion().equals(version)) {
             if (job.isEmpty() && arrival.take()) { // where nodes meet, another of the right version may come
@@ -194,146 +196,12 @@ public final class AgentRegistry implements AutoCloseable {
         return Objects.requireNonNull(places.get(node)).arrival().left().isDone();
     }
 
-    /** Not a refusal: who comes tries again. */
     private static RuntimeException later(String node) {
-        return Status.UNAVAILABLE
-                .withDescription(node + " of this job was lost, and its place is free again after --node-cooldown")
-                .asRuntimeException();
+        return new ArrivingAgent.RefusedException(
+                node + " of this job was lost, and its place is free again after --node-cooldown", true);
     }
 
     private static RuntimeException refusal(String why) {
-        return Status.FAILED_PRECONDITION.withDescription(why).asRuntimeException();
-    }
-
-    private final class Home extends HomeImplBase {
-        @Override
-        public StreamObserver<FromAgent> control(StreamObserver<ToAgent> toAgent) {
-            return new Control((ServerCallStreamObserver<ToAgent>) toAgent, InboundAgentServer.caller());
-        }
-
-        @Override
-        public StreamObserver<LogChunk> logs(StreamObserver<LogCredit> toAgent) {
-            return new Named<>(toAgent, LogChunk::getNode, AgentRegistration::logs, _ -> {});
-        }
-
-        @Override
-        public StreamObserver<FileRequest> files(StreamObserver<FileChunk> toAgent) {
-            return new Named<>(toAgent, FileRequest::getNode, AgentRegistration::files, AgentRegistration::filesReady);
-        }
-    }
-
-    /** Reads who comes, then leaves the stream to that node's place. gRPC calls it from one thread at a time. */
-    private final class Control implements StreamObserver<FromAgent> {
-        private final ServerCallStreamObserver<ToAgent> toAgent;
-        private final String caller;
-        private final Pace pace;
-        private @Nullable StreamObserver<FromAgent> next;
-
-        Control(ServerCallStreamObserver<ToAgent> toAgent, String caller) {
-            this.toAgent = toAgent;
-            this.caller = caller;
-            this.pace = new Pace(toAgent);
-            toAgent.setOnCancelHandler(() -> onError(Status.CANCELLED.asRuntimeException()));
-        }
-
-        @Override
-        public void onNext(FromAgent message) {
-            if (next == null) {
-                arrive(message);
-            } else {
-                next.onNext(message);
-            }
-            pace.passed();
-        }
-
-        private void arrive(FromAgent message) {
-            Arrived who = message.getArrived();
-            try {
-                synchronized (machines) { // of two that come at once, the second sees the first
-                    String node = seat(who, caller);
-                    machines.put(node, machine(who.getHost(), caller));
-                    next = Objects.requireNonNull(places.get(node)).arrival().arrive(node, who, caller, toAgent, pace);
-                }
-            } catch (RuntimeException e) {
-                toAgent.onError(e);
-            }
-        }
-
-        @Override
-        public void onError(Throwable lost) {
-            if (next != null) {
-                next.onError(lost);
-            }
-        }
-
-        @Override
-        public void onCompleted() {
-            if (next != null) {
-                next.onCompleted();
-            } else {
-                toAgent.onCompleted();
-            }
-        }
-    }
-
-    /** Reads which node a stream is from, then leaves it to that node's place. gRPC calls it from one thread at a time. */
-    private final class Named<I, O> implements StreamObserver<I> {
-        private final ServerCallStreamObserver<O> toAgent;
-        private final Function<I, String> name;
-        private final BiFunction<AgentRegistration, ServerCallStreamObserver<O>, StreamObserver<I>> tie;
-        private volatile @Nullable AgentRegistration arrival;
-        private @Nullable StreamObserver<I> next;
-
-        /**
-         * @param name what the first message says
-         * @param tie ties the stream to that of the place
-         * @param ready the stream takes more
-         */
-        Named(
-                StreamObserver<O> toAgent,
-                Function<I, String> name,
-                BiFunction<AgentRegistration, ServerCallStreamObserver<O>, StreamObserver<I>> tie,
-                Consumer<AgentRegistration> ready) {
-            this.toAgent = (ServerCallStreamObserver<O>) toAgent;
-            this.toAgent.setOnReadyHandler(() -> {
-                AgentRegistration known = arrival;
-                if (known != null) {
-                    ready.accept(known);
-                }
-            });
-            this.name = name;
-            this.tie = tie;
-            this.toAgent.setOnCancelHandler(() -> onError(Status.CANCELLED.asRuntimeException()));
-        }
-
-        @Override
-        public void onNext(I message) {
-            if (next != null) {
-                next.onNext(message);
-                return;
-            }
-            AgentSlot place = places.get(name.apply(message));
-            if (place == null) {
-                toAgent.onError(refusal("this job has no node '" + name.apply(message) + "'"));
-            } else {
-                AgentRegistration known = place.arrival();
-                arrival = known;
-                next = tie.apply(known, toAgent);
-            }
-        }
-
-        @Override
-        public void onError(Throwable lost) {
-            if (next != null) {
-                next.onError(lost);
-            }
-        }
-
-        @Override
-        public void onCompleted() {
-            if (next != null) {
-                next.onCompleted();
-            }
-        }
+        return new ArrivingAgent.RefusedException(why, false);
     }
 }

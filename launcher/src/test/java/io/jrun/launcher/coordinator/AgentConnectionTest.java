@@ -86,7 +86,7 @@ class AgentConnectionTest {
 
     @Test
     void agentThatSendsMoreThanIsReadWaits() throws InterruptedException {
-        AgentConnection link = AgentConnection.open(7, channel, mailbox);
+        AgentConnection link = AgentConnection.open(7, new DirectRoute(channel), mailbox);
         long deadline = System.nanoTime() + PATIENCE;
         while (!link.isHeld()) {
             assertThat(System.nanoTime() - deadline).as("nobody waits").isNegative();
@@ -111,7 +111,7 @@ class AgentConnectionTest {
 
     @Test
     void agentThatDoesNotReadIsGivenUp() throws InterruptedException {
-        AgentConnection link = AgentConnection.open(7, channel, mailbox);
+        AgentConnection link = AgentConnection.open(7, new DirectRoute(channel), mailbox);
         ToAgent reply = ToAgent.newBuilder()
                 .setWorkerFrame(WorkerFrame.newBuilder().setFrame(ByteString.copyFrom(new byte[1 << 20])))
                 .build();
@@ -138,7 +138,7 @@ class AgentConnectionTest {
         List<String> reported = new ArrayList<>();
         for (int round = 0; round < rounds; round++) {
             Mailbox box = new Mailbox(Mailbox.MAX_BYTES);
-            AgentConnection link = AgentConnection.open(round, channel, box);
+            AgentConnection link = AgentConnection.open(round, new DirectRoute(channel), box);
             CyclicBarrier both = new CyclicBarrier(2);
             Thread other = Thread.ofPlatform().start(() -> breakOff(link, both));
             breakOff(link, both);

@@ -3,6 +3,7 @@ package io.jrun.launcher.registration;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.grpc.Channel;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.AgentSecret;
@@ -80,9 +81,15 @@ class LaunchedAgentsTest {
         return arrive(VERSION, invited.join().agentSecret(), node);
     }
 
-    private AgentGrpc.AgentStub agent(int node) {
-        return AgentGrpc.newStub(
-                Objects.requireNonNull(gathering).agents().get(node).channel());
+    private CompletableFuture<AgentGrpc.AgentStub> connect(int node) {
+        CompletableFuture<Channel> agent =
+                Objects.requireNonNull(gathering).agents().get(node).route().connect();
+        return agent.whenComplete((_, problem) -> {
+                    if (problem != null) {
+                        heard.add(Status.fromThrowable(problem));
+                    }
+                })
+                .thenApply(AgentGrpc::newStub);
     }
 
     /** Puts all it hears, and a status in the end, where {@link #next} finds it. */
@@ -105,12 +112,12 @@ class LaunchedAgentsTest {
         };
     }
 
-    private StreamObserver<ToAgent> open(int node) {
-        return open(node, OpenJob.newBuilder());
+    private CompletableFuture<StreamObserver<ToAgent>> open(int node) {
+        return connect(node).thenApply(agent -> open(node, agent, OpenJob.newBuilder()));
     }
 
-    private StreamObserver<ToAgent> open(int node, OpenJob.Builder job) {
-        StreamObserver<ToAgent> orders = agent(node).control(this.<FromAgent>listener());
+    private StreamObserver<ToAgent> open(int node, AgentGrpc.AgentStub agent, OpenJob.Builder job) {
+        StreamObserver<ToAgent> orders = agent.control(this.<FromAgent>listener());
         orders.onNext(ToAgent.newBuilder()
                 .setOpenJob(job.setJrunVersion(VERSION)
                         .setRunId("gathering-" + node)
@@ -133,10 +140,10 @@ class LaunchedAgentsTest {
     @Test
     void agentThatComesLaterServesWhatWasAskedBefore() throws Exception {
         call("a", "b");
-        StreamObserver<ToAgent> orders = open(1);
+        CompletableFuture<StreamObserver<ToAgent>> orders = open(1);
         CompletableFuture<OutboundAgent.End> end = arrive("1");
         assertThat(((FromAgent) next()).getJobOpened().getAddress()).isNotEmpty();
-        orders.onCompleted();
+        orders.join().onCompleted();
         close(); // or the agent waits 20 s for word of the job's exit code
         assertThat(ended(end)).isEqualTo(new OutboundAgent.End.Served("", OptionalInt.empty()));
     }
@@ -147,13 +154,13 @@ class LaunchedAgentsTest {
         callBy(
                 "echo start >> '" + starts + "'; until [ -e '" + folder.resolve("end") + "' ]; do sleep 0.05; done",
                 "a");
-        StreamObserver<ToAgent> orders = open(0);
+        CompletableFuture<StreamObserver<ToAgent>> orders = open(0);
         CompletableFuture<OutboundAgent.End> first = arrive("0");
         assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
-        orders.onError(Status.CANCELLED.withDescription("it is silent").asRuntimeException());
+        orders.join().onError(Status.CANCELLED.withDescription("it is silent").asRuntimeException());
         assertThat(next()).isInstanceOf(Status.class);
 
-        open(0);
+        var _ = open(0);
         assertThat(ended(first)).isEqualTo(new OutboundAgent.End.Served("", OptionalInt.empty()));
         CompletableFuture<OutboundAgent.End> second = arrive("0");
         assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
@@ -166,16 +173,18 @@ class LaunchedAgentsTest {
     void filesAreAskedOfTheLauncher() throws Exception {
         Path words = Files.writeString(folder.resolve("words"), "abc");
         call("a");
+        CompletableFuture<AgentGrpc.AgentStub> agent = connect(0);
+        CompletableFuture<OutboundAgent.End> end = arrive("0");
         open(
                 0,
+                agent.get(DEADLINE_SECONDS, TimeUnit.SECONDS),
                 OpenJob.newBuilder()
                         .setWorkingDir(folder.toString())
                         .addFiles(FileTree.newBuilder()
                                 .setPath(words.toString())
                                 .addEntries(FileEntry.newBuilder().setSize(3))));
-        CompletableFuture<OutboundAgent.End> end = arrive("0");
         assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
-        StreamObserver<FileChunk> files = agent(0).files(this.<FileRequest>listener());
+        StreamObserver<FileChunk> files = agent.join().files(this.<FileRequest>listener());
         files.onNext(FileChunk.newBuilder()
                 .setJob(JobClaim.newBuilder().setRunId("gathering-0").setJobSecret(SECRET))
                 .build());
@@ -192,7 +201,7 @@ class LaunchedAgentsTest {
     void theEndOfTheGatheringEndsItsAgents() throws Exception {
         call("a");
         CompletableFuture<OutboundAgent.End> end = arrive("0");
-        open(0);
+        var _ = open(0);
         assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
         close();
         assertThat(ended(end)).isInstanceOf(OutboundAgent.End.Served.class);
@@ -201,7 +210,7 @@ class LaunchedAgentsTest {
     @Test
     void aStartThatEndsBeforeItsAgentCameIsToldWithItsWords() throws Exception {
         callBy("read -r secret; echo no way to $1; exit 3", "a");
-        open(0);
+        var _ = open(0);
         assertThat(next()).isInstanceOfSatisfying(Status.class, status -> {
             assertThat(status.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
             assertThat(status.getDescription()).isEqualTo("its start ended with exit code 3: no way to a");
@@ -215,7 +224,7 @@ class LaunchedAgentsTest {
                 "cat > '" + file + "'; tr '\\0' '\\n' < /proc/self/environ >> '" + file + "'; echo \"$*\" >> '" + file
                         + "'; echo done; exit 1",
                 "a");
-        open(0);
+        var _ = open(0);
         next();
         String secret = invited.join().secret();
         assertThat(Files.readString(file)).startsWith(secret + "\n").containsOnlyOnce(secret);
@@ -226,7 +235,7 @@ class LaunchedAgentsTest {
     @Test
     void anotherVersionIsToldOnBothSides() throws Exception {
         call("a");
-        open(0);
+        var _ = open(0);
         CompletableFuture<OutboundAgent.End> end = arrive("2", invited.join().agentSecret(), "0");
         assertThat(ended(end))
                 .isInstanceOfSatisfying(
@@ -250,7 +259,7 @@ class LaunchedAgentsTest {
                         OutboundAgent.End.Refused.class,
                         refused -> assertThat(refused.why()).isEqualTo("this job has no node '7'"));
         CompletableFuture<OutboundAgent.End> first = arrive("0");
-        open(0);
+        var _ = open(0);
         assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
         assertThat(ended(arrive("0")))
                 .isInstanceOfSatisfying(

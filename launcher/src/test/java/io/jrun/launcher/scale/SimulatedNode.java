@@ -1,10 +1,7 @@
 package io.jrun.launcher.scale;
 
 import com.google.protobuf.ByteString;
-import io.grpc.Server;
-import io.grpc.inprocess.InProcessServerBuilder;
 import io.grpc.stub.StreamObserver;
-import io.jrun.agent.Relay;
 import io.jrun.agent.proto.AbortHeard;
 import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.Endpoint;
@@ -26,12 +23,12 @@ import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.proto.WorkerStarted;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
-import java.io.Closeable;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** A node's agent whose workers do nothing: they join at once, and end when they are told to, or when {@link Timeline} says so. */
 final class SimulatedNode extends AgentGrpc.AgentImplBase {
@@ -42,31 +39,28 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
 
     private final int node;
     private final Timeline timeline;
-    private final Relay<FromAgent> out = new Relay<>();
-    private final Relay<LogChunk> logs = new Relay<>();
+    private final Runnable onArrival;
+    private @Nullable StreamObserver<FromAgent> out;
+    private @Nullable StreamObserver<LogChunk> logs;
     private final List<WorkerSpec> living = new ArrayList<>();
     private int round;
     private int worldSize;
 
-    SimulatedNode(int node, Timeline timeline) {
+    /** @param onArrival runs when the launcher has called */
+    SimulatedNode(int node, Timeline timeline, Runnable onArrival) {
+        this.onArrival = onArrival;
         this.node = node;
         this.timeline = timeline;
     }
 
-    /** Serves calls of this JVM, as a real agent at home does. */
-    Closeable listen(String name) throws IOException {
-        Server server = InProcessServerBuilder.forName(name)
-                .directExecutor()
-                .addService(this)
-                .build()
-                .start();
-        return server::shutdownNow;
-    }
-
     @Override
     public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
-        out.to(toCoordinator);
-        return new Ending<>(out) {
+        onArrival.run();
+        timeline.arrived(this);
+        synchronized (this) {
+            out = toCoordinator;
+        }
+        return new Ending<>(toCoordinator) {
             @Override
             public void onNext(ToAgent message) {
                 handle(message);
@@ -76,8 +70,10 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
 
     @Override
     public StreamObserver<LogCredit> logs(StreamObserver<LogChunk> toConsole) {
-        logs.to(toConsole);
-        return new Ending<>(logs);
+        synchronized (this) {
+            logs = toConsole;
+        }
+        return new Ending<>(toConsole);
     }
 
     /** It has all files. */
@@ -131,8 +127,8 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
         }
     }
 
-    private void send(FromAgent.Builder message) {
-        out.onNext(message.build());
+    private synchronized void send(FromAgent.Builder message) {
+        Objects.requireNonNull(out).onNext(message.build());
     }
 
     private JobOpened opened() {
@@ -208,7 +204,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
         living.remove(worker);
         for (boolean stderr : new boolean[] {false, true}) {
             if (stderr ? worker.getConsoleStderr() : worker.getConsoleStdout()) {
-                logs.onNext(LogChunk.newBuilder()
+                Objects.requireNonNull(logs).onNext(LogChunk.newBuilder()
                         .setRank(worker.getRank())
                         .setRound(round)
                         .setStderr(stderr)

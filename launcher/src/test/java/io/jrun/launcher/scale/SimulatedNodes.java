@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -74,13 +73,9 @@ public final class SimulatedNodes {
         try (ExecutorService agents = Executors.newVirtualThreadPerTaskExecutor()) {
             List<Future<OutboundAgent.End>> ends = new ArrayList<>();
             for (int node = 0; node < nodes; node++) {
-                SimulatedNode simulated = new SimulatedNode(node, timeline);
+                SimulatedNode simulated = new SimulatedNode(node, timeline, turns::release);
                 OutboundAgent agent = new OutboundAgent(
-                        calls.of(node), secret, variable(VERSION_VARIABLE), Optional.empty(), name -> {
-                            turns.release();
-                            timeline.arrived(simulated);
-                            return simulated.listen(name);
-                        });
+                        calls.of(node), secret, variable(VERSION_VARIABLE), simulated);
                 ends.add(agents.submit(() -> {
                     turns.acquire();
                     return agent.serve();

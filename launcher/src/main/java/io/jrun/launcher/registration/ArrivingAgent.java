@@ -1,0 +1,130 @@
+package io.jrun.launcher.registration;
+
+import io.grpc.ManagedChannel;
+import io.grpc.stub.ClientCallStreamObserver;
+import io.grpc.stub.ClientResponseObserver;
+import io.jrun.agent.AgentListener.DialedAgent;
+import io.jrun.agent.proto.AgentArrived;
+import io.jrun.agent.proto.AgentRefused;
+import io.jrun.agent.proto.AgentWelcome;
+import io.jrun.agent.proto.JobEnded;
+import io.jrun.agent.proto.RegistrationGrpc;
+import io.jrun.agent.proto.RegistrationReply;
+import io.jrun.agent.proto.RegistrationRequest;
+import io.jrun.launcher.job.StopSignal;
+import java.util.Objects;
+import java.util.OptionalInt;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
+
+/** The registration call to an agent that has dialed: hears who the agent is, and ends the agent after the job. Thread-safe. */
+final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, RegistrationRequest> {
+    private final DialedAgent dialed;
+    private final BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats;
+    private @Nullable ClientCallStreamObserver<RegistrationReply> toAgent;
+    private volatile @Nullable AgentRegistration registration;
+    private boolean ended;
+
+    private ArrivingAgent(DialedAgent dialed, BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats) {
+        this.dialed = dialed;
+        this.seats = seats;
+    }
+
+    /** Opens the call. {@code seats} finds the place of the agent, or throws {@link RefusedException}. */
+    static void register(DialedAgent dialed, BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats) {
+        var _ = RegistrationGrpc.newStub(dialed.channel()).register(new ArrivingAgent(dialed, seats));
+    }
+
+    @Override
+    public synchronized void beforeStart(ClientCallStreamObserver<RegistrationReply> stream) {
+        toAgent = stream;
+    }
+
+    /** Why an agent is not taken. */
+    static final class RefusedException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+        private final boolean retry;
+
+        /** @param retry whether the agent may come again */
+        RefusedException(String why, boolean retry) {
+            super(why);
+            this.retry = retry;
+        }
+    }
+
+    /** To the agent. */
+    ManagedChannel channel() {
+        return dialed.channel();
+    }
+
+    /** The numeric address from which the agent has come. */
+    String address() {
+        return dialed.address();
+    }
+
+    @Override
+    public void onNext(RegistrationRequest message) {
+        AgentRegistration known = registration;
+        if (message.hasArrived() && known == null) {
+            arrived(message.getArrived());
+        } else if (message.hasStopAsked() && known != null) {
+            StopSignal.ofNumber(message.getStopAsked().getSignal()).ifPresent(known::signal);
+        }
+    }
+
+    private void arrived(AgentArrived who) {
+        try {
+            AgentRegistration found = seats.apply(this, who);
+            registration = found;
+            send(RegistrationReply.newBuilder()
+                    .setWelcome(AgentWelcome.newBuilder().setAddress(address()))
+                    .build());
+            found.arrive(this);
+        } catch (RefusedException e) {
+            send(RegistrationReply.newBuilder()
+                    .setRefused(AgentRefused.newBuilder()
+                            .setWhy(e.getMessage())
+                            .setRetry(e.retry))
+                    .build());
+            end(OptionalInt.empty());
+        }
+    }
+
+    private synchronized void send(RegistrationReply message) {
+        if (!ended) {
+            Objects.requireNonNull(toAgent).onNext(message);
+        }
+    }
+
+    /** Ends the agent, which hears the exit code of the job, if there is one. */
+    synchronized void end(OptionalInt exitCode) {
+        exitCode.ifPresent(code -> send(RegistrationReply.newBuilder()
+                .setJobEnded(JobEnded.newBuilder().setExitCode(code))
+                .build()));
+        if (!ended) {
+            ended = true;
+            Objects.requireNonNull(toAgent).onCompleted();
+        }
+    }
+
+    @Override
+    public void onError(Throwable lost) {
+        gone();
+    }
+
+    @Override
+    public void onCompleted() {
+        gone();
+    }
+
+    private void gone() {
+        synchronized (this) {
+            ended = true;
+        }
+        AgentRegistration known = registration;
+        if (known != null) {
+            known.leave();
+        }
+        dialed.channel().shutdown();
+    }
+}
