@@ -12,6 +12,7 @@ import io.grpc.netty.shaded.io.netty.channel.ServerChannel;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslContext;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslHandler;
 import io.grpc.netty.shaded.io.netty.util.concurrent.Future;
+import io.jrun.agent.job.LocalAddress;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -139,7 +140,7 @@ public final class AgentListener implements AutoCloseable {
         SslHandler handshake = tls.newHandler(connection.alloc());
         handshake.setHandshakeTimeout(HandshakeFilter.PROOF_SECONDS, TimeUnit.SECONDS);
         connection.pipeline().addLast(new Connected(), handshake);
-        ManagedChannel channel = channelOver(connection);
+        ManagedChannel channel = channelOver(connection, numeric(caller));
         channels.add(channel);
         var _ = connection.closeFuture().addListener(_ -> {
             channels.remove(channel);
@@ -164,7 +165,7 @@ public final class AgentListener implements AutoCloseable {
     }
 
     /** The library connects a channel once, and again when the connection has ended: then there is nothing to connect to. */
-    private ManagedChannel channelOver(Channel connection) {
+    private ManagedChannel channelOver(Channel connection, String address) {
         Queue<Channel> connections = new ConcurrentLinkedQueue<>(List.of(connection));
         NettyChannelBuilder builder = NettyChannelBuilder.forAddress(connection.remoteAddress())
                 .overrideAuthority("agent")
@@ -178,7 +179,7 @@ public final class AgentListener implements AutoCloseable {
                 .disableRetry()
                 .maxInboundMessageSize(SocketTransport.MAX_MESSAGE_BYTES);
         NetworkSockets.keepAlive().forEach(builder::withOption);
-        return builder.intercept(secret.client()).build();
+        return builder.intercept(secret.client(), LocalAddress.tell(address)).build();
     }
 
     private static Channel ended() {

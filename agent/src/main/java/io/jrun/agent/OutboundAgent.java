@@ -131,18 +131,12 @@ public final class OutboundAgent {
         try (DialingServer server = DialingServer.start(
                 secret,
                 List.of(agent, registrations, new DoctorService(version, secret, refusals)),
-                LocalAddress.of(this::address),
+                LocalAddress.toldByLauncher(call.address()),
                 refusals)) {
             return serve(server, registrations);
         } finally {
             refusals.close();
         }
-    }
-
-    /** Where the launcher sees this node; empty before the launcher has answered. */
-    private String address() {
-        RegistrationCall current = registration;
-        return current == null || !call.address().isEmpty() ? call.address() : current.address();
     }
 
     private End serve(DialingServer server, RegistrationService registrations) throws InterruptedException {
@@ -219,8 +213,9 @@ public final class OutboundAgent {
         jobs.ifPresent(JobService::close);
         Status status = await(current.over());
         current.complete();
-        if (current.exitCode().isEmpty() && !fate.dropped.isEmpty()) {
-            return new End.Dropped(fate.dropped);
+        String dropped = current.givenUp().isEmpty() ? fate.failure : current.givenUp();
+        if (current.exitCode().isEmpty() && !dropped.isEmpty()) {
+            return new End.Dropped(dropped);
         }
         boolean isLost = status.getCode() == Status.Code.UNAVAILABLE;
         return new End.Served(isLost ? words(status) : "", current.exitCode());
@@ -229,17 +224,12 @@ public final class OutboundAgent {
     /** Hears how the job ends on this node. */
     private static final class JobFate implements JobListener {
         private final CompletableFuture<Void> ended = new CompletableFuture<>();
-        private volatile String dropped = "";
-
-        @Override
-        public void givenUp(String why) {
-            dropped = "the jrun that hosts the job has given this node up: " + why;
-        }
+        private volatile String failure = "";
 
         @Override
         public void failed(String why) {
-            if (dropped.isEmpty()) {
-                dropped = "this node's agent failed: " + why;
+            if (failure.isEmpty()) {
+                failure = "this node's agent failed: " + why;
             }
         }
 

@@ -18,7 +18,7 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
     private final CompletableFuture<Status> answer = new CompletableFuture<>();
     private final CompletableFuture<Status> over = new CompletableFuture<>();
     private @Nullable ServerCallStreamObserver<RegistrationRequest> toLauncher;
-    private volatile String address = "";
+    private volatile String givenUp = "";
     private volatile OptionalInt exitCode = OptionalInt.empty();
 
     RegistrationCall(AgentArrived who) {
@@ -42,9 +42,9 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
         return over;
     }
 
-    /** Where the launcher sees this node; empty before the welcome. */
-    String address() {
-        return address;
+    /** Why the launcher does without this node, a sentence; empty if it does not. */
+    String givenUp() {
+        return givenUp;
     }
 
     /** The exit code of the job, if the launcher has told it. */
@@ -72,10 +72,10 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
     @Override
     public void onNext(RegistrationReply reply) {
         switch (reply.getMessageCase()) {
-            case WELCOME -> {
-                address = reply.getWelcome().getAddress();
-                answer.complete(Status.OK);
-            }
+            case WELCOME -> answer.complete(Status.OK);
+            case GIVEN_UP ->
+                givenUp = "the jrun that hosts the job has given this node up: "
+                        + reply.getGivenUp().getWhy();
             case REFUSED -> end(refusal(reply.getRefused()));
             case JOB_ENDED -> exitCode = OptionalInt.of(reply.getJobEnded().getExitCode());
             case MESSAGE_NOT_SET -> end(Status.FAILED_PRECONDITION.withDescription("jrun's versions differ"));

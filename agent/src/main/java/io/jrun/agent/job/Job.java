@@ -195,7 +195,6 @@ final class Job {
                     log.write("the launcher has given this node up: "
                             + message.getGivenUp().getWhy());
                 }
-                options.listener().givenUp(message.getGivenUp().getWhy());
             }
             case PEER_TABLE,
                     WORKER_FRAME,

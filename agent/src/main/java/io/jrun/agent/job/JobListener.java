@@ -5,17 +5,11 @@ public interface JobListener {
     /** A listener that ignores everything. */
     JobListener NONE = new JobListener() {
         @Override
-        public void givenUp(String why) {}
-
-        @Override
         public void failed(String why) {}
 
         @Override
         public void ended() {}
     };
-
-    /** The launcher does without this node from now on. */
-    void givenUp(String why);
 
     /** The agent has ended the job on this node by itself, or has refused the job. */
     void failed(String why);

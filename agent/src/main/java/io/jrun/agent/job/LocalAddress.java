@@ -1,5 +1,6 @@
 package io.jrun.agent.job;
 
+import io.grpc.ClientInterceptor;
 import io.grpc.Context;
 import io.grpc.Contexts;
 import io.grpc.Grpc;
@@ -7,11 +8,10 @@ import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
+import io.grpc.stub.MetadataUtils;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.Optional;
-import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Tells each call at which of its addresses the launcher reaches this machine. Other nodes reach this node there as well. The
@@ -20,29 +20,46 @@ import org.jspecify.annotations.Nullable;
 public final class LocalAddress implements ServerInterceptor {
     private static final Context.Key<String> ADDRESS = Context.key("jrun-local-address");
 
-    private final @Nullable Supplier<String> known;
+    private static final Metadata.Key<String> HEADER =
+            Metadata.Key.of("jrun-address", Metadata.ASCII_STRING_MARSHALLER);
 
-    private LocalAddress(@Nullable Supplier<String> known) {
-        this.known = known;
+    private final boolean isTold;
+    private final String own;
+
+    private LocalAddress(boolean isTold, String own) {
+        this.isTold = isTold;
+        this.own = own;
     }
 
     /** The address at which the connection of the call has come in. */
     public static LocalAddress ofConnection() {
-        return new LocalAddress(null);
+        return new LocalAddress(false, "");
     }
 
-    /** An address that somebody else knows, asked at the beginning of each call; empty if it is not known. */
-    public static LocalAddress of(Supplier<String> address) {
-        return new LocalAddress(address);
+    /** The address that the launcher tells with the call, unless this machine's {@code own} is not empty. */
+    public static LocalAddress toldByLauncher(String own) {
+        return new LocalAddress(true, own);
+    }
+
+    /** Tells an agent, with each call, at which numeric address the launcher sees the agent. */
+    public static ClientInterceptor tell(String address) {
+        Metadata headers = new Metadata();
+        headers.put(HEADER, address);
+        return MetadataUtils.newAttachHeadersInterceptor(headers);
     }
 
     @Override
     public <Q, R> ServerCall.Listener<Q> interceptCall(
             ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
-        String address = known == null ? ofConnection(call) : known.get();
+        String address = isTold ? told(headers) : ofConnection(call);
         return address.isEmpty()
                 ? next.startCall(call, headers)
                 : Contexts.interceptCall(Context.current().withValue(ADDRESS, address), call, headers, next);
+    }
+
+    private String told(Metadata headers) {
+        String told = headers.get(HEADER);
+        return !own.isEmpty() || told == null ? own : told;
     }
 
     private static String ofConnection(ServerCall<?, ?> call) {

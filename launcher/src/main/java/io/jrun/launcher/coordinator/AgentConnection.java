@@ -157,7 +157,7 @@ final class AgentConnection {
         if (call != null) {
             call.cancel(why, null);
         }
-        route.giveUp();
+        route.giveUp(why);
     }
 
     private synchronized @Nullable ClientCallStreamObserver<ToAgent> end() {

@@ -12,7 +12,7 @@ public interface AgentRoute {
     CompletableFuture<Channel> connect();
 
     /** The launcher does without this agent, until it connects again. */
-    void giveUp();
+    void giveUp(String why);
 
     /**
      * Whether the agent has opened the connection. Such a connection cannot be opened again from here; to one that the launcher

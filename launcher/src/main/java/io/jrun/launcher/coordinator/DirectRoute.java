@@ -13,8 +13,8 @@ public record DirectRoute(ManagedChannel channel) implements AgentRoute {
     }
 
     @Override
-    public void giveUp() {
-        // the agent stands for other jobs
+    public void giveUp(String why) {
+        // the control call has said so, and the agent stands for other jobs
     }
 
     @Override

@@ -83,7 +83,17 @@ public final class AgentRegistration implements AutoCloseable {
         onSignal.accept(signal);
     }
 
-    /** The agent is gone, or not wanted any more. */
+    /** The job does without the agent, which hears why. */
+    void giveUp(String why) {
+        synchronized (this) {
+            if (agent != null && !closed) {
+                agent.giveUp(why);
+            }
+        }
+        leave();
+    }
+
+    /** The agent is gone. */
     void leave() {
         left.complete(null);
     }

@@ -70,8 +70,8 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
     }
 
     @Override
-    public void giveUp() {
-        arrival.leave();
+    public void giveUp(String why) {
+        arrival.giveUp(why);
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.jrun.agent.AgentListener.DialedAgent;
 import io.jrun.agent.proto.AgentArrived;
 import io.jrun.agent.proto.AgentRefused;
 import io.jrun.agent.proto.AgentWelcome;
+import io.jrun.agent.proto.GivenUp;
 import io.jrun.agent.proto.JobEnded;
 import io.jrun.agent.proto.RegistrationGrpc;
 import io.jrun.agent.proto.RegistrationReply;
@@ -77,7 +78,7 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
             AgentRegistration found = seats.apply(this, who);
             registration = found;
             send(RegistrationReply.newBuilder()
-                    .setWelcome(AgentWelcome.newBuilder().setAddress(address()))
+                    .setWelcome(AgentWelcome.getDefaultInstance())
                     .build());
             found.arrive(this);
         } catch (RefusedException e) {
@@ -94,6 +95,13 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
         if (!ended) {
             Objects.requireNonNull(toAgent).onNext(message);
         }
+    }
+
+    /** Tells the agent that the job does without it. */
+    void giveUp(String why) {
+        send(RegistrationReply.newBuilder()
+                .setGivenUp(GivenUp.newBuilder().setWhy(why))
+                .build());
     }
 
     /** Ends the agent, which hears the exit code of the job, if there is one. */
