@@ -86,7 +86,7 @@ public final class AgentListener implements AutoCloseable {
     }
 
     private static void await(ChannelFuture step) throws IOException {
-        step.awaitUninterruptibly();
+        var _ = step.awaitUninterruptibly();
         Throwable problem = step.cause();
         if (problem != null) {
             throw new IOException(ErrorCauses.words(problem), problem);
@@ -193,7 +193,7 @@ public final class AgentListener implements AutoCloseable {
         @Override
         public void connect(
                 ChannelHandlerContext context, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-            promise.setSuccess();
+            var _ = promise.setSuccess();
         }
     }
 
@@ -202,7 +202,7 @@ public final class AgentListener implements AutoCloseable {
         @Override
         public void connect(
                 ChannelHandlerContext context, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-            promise.setFailure(new ConnectException("the agent's connection has ended"));
+            var _ = promise.setFailure(new ConnectException("the agent's connection has ended"));
             var _ = context.close();
         }
     }

@@ -156,7 +156,10 @@ public final class OutboundAgent {
                 if (call.homes().size() == 1 && isStranger(status)) {
                     return new End.Refused("the secret of " + home + " is another one; all nodes need the same");
                 }
-                problems.append(problems.isEmpty() ? "" : "; ").append(home).append(": ").append(words(status));
+                problems.append(problems.isEmpty() ? "" : "; ")
+                        .append(home)
+                        .append(": ")
+                        .append(words(status));
             }
             if (givenUp || System.nanoTime() - deadline >= 0) {
                 return new End.NotReached(problems.toString());

@@ -81,8 +81,8 @@ class OutboundAgentTest {
     /** Takes the agent; completing the result ends it. */
     private static StreamObserver<RegistrationReply> welcome(Channel agent) {
         CompletableFuture<Void> arrived = new CompletableFuture<>();
-        StreamObserver<RegistrationReply> toAgent =
-                RegistrationGrpc.newStub(agent).register(new StreamObserver<RegistrationRequest>() {
+        StreamObserver<RegistrationReply> toAgent = RegistrationGrpc.newStub(agent)
+                .register(new StreamObserver<RegistrationRequest>() {
                     @Override
                     public void onNext(RegistrationRequest message) {
                         arrived.complete(null);
@@ -145,7 +145,8 @@ class OutboundAgentTest {
         assertThat(end.get(20, TimeUnit.SECONDS))
                 .isInstanceOfSatisfying(
                         OutboundAgent.End.Dropped.class,
-                        dropped -> assertThat(dropped.why()).contains("wait for the launcher", "at most 67108864 unread"));
+                        dropped ->
+                                assertThat(dropped.why()).contains("wait for the launcher", "at most 67108864 unread"));
         goOn.complete(null);
     }
 }

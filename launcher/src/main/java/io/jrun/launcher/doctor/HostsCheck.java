@@ -58,7 +58,11 @@ public final class HostsCheck implements Check {
      * @param version version of this jrun
      */
     public HostsCheck(
-            List<String> hosts, List<AgentRoute> agents, OptionalInt port, Duration firstAnswerTimeout, String version) {
+            List<String> hosts,
+            List<AgentRoute> agents,
+            OptionalInt port,
+            Duration firstAnswerTimeout,
+            String version) {
         this.hosts = List.copyOf(hosts);
         this.agents = List.copyOf(agents);
         this.firstAnswerTimeout = firstAnswerTimeout;

@@ -36,8 +36,8 @@ public final class AgentRegistry implements AutoCloseable {
         this.job = job;
         this.log = log;
         this.secret = secret;
-        this.listener = AgentListener.listen(
-                address, secret, dialed -> ArrivingAgent.register(dialed, this::seat), log);
+        this.listener =
+                AgentListener.listen(address, secret, dialed -> ArrivingAgent.register(dialed, this::seat), log);
     }
 
     /**

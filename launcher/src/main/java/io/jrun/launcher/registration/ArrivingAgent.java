@@ -83,9 +83,7 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
             found.arrive(this);
         } catch (RefusedException e) {
             send(RegistrationReply.newBuilder()
-                    .setRefused(AgentRefused.newBuilder()
-                            .setWhy(e.getMessage())
-                            .setRetry(e.retry))
+                    .setRefused(AgentRefused.newBuilder().setWhy(e.getMessage()).setRetry(e.retry))
                     .build());
             end(OptionalInt.empty());
         }

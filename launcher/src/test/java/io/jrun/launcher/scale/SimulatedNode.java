@@ -204,12 +204,13 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
         living.remove(worker);
         for (boolean stderr : new boolean[] {false, true}) {
             if (stderr ? worker.getConsoleStderr() : worker.getConsoleStdout()) {
-                Objects.requireNonNull(logs).onNext(LogChunk.newBuilder()
-                        .setRank(worker.getRank())
-                        .setRound(round)
-                        .setStderr(stderr)
-                        .setLast(true)
-                        .build());
+                Objects.requireNonNull(logs)
+                        .onNext(LogChunk.newBuilder()
+                                .setRank(worker.getRank())
+                                .setRound(round)
+                                .setStderr(stderr)
+                                .setLast(true)
+                                .build());
             }
         }
         send(FromAgent.newBuilder()

@@ -74,8 +74,7 @@ public final class SimulatedNodes {
             List<Future<OutboundAgent.End>> ends = new ArrayList<>();
             for (int node = 0; node < nodes; node++) {
                 SimulatedNode simulated = new SimulatedNode(node, timeline, turns::release);
-                OutboundAgent agent = new OutboundAgent(
-                        calls.of(node), secret, variable(VERSION_VARIABLE), simulated);
+                OutboundAgent agent = new OutboundAgent(calls.of(node), secret, variable(VERSION_VARIABLE), simulated);
                 ends.add(agents.submit(() -> {
                     turns.acquire();
                     return agent.serve();
