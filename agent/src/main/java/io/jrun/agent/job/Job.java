@@ -5,6 +5,7 @@ import io.grpc.Status;
 import io.jrun.agent.control.ControlSocket;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.files.FileStaging;
+import io.jrun.agent.files.StagedFiles;
 import io.jrun.agent.guard.Guard;
 import io.jrun.agent.log.AgentLog;
 import io.jrun.agent.log.ConsoleFeed;
@@ -28,6 +29,7 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -53,6 +55,7 @@ final class Job {
     private final JobEventLoop mailbox;
     private final LauncherLiveness launcher;
     private final FileStaging staging;
+    private final JobContainers containers;
 
     private @Nullable Resources resources;
     private @Nullable PendingLaunch held;
@@ -91,6 +94,7 @@ final class Job {
         this.mailbox = new JobEventLoop(this::fail);
         this.launcher = new LauncherLiveness(mailbox, this::launcherSilent);
         this.staging = new FileStaging(request, System.getenv(), notices);
+        this.containers = new JobContainers(request);
     }
 
     /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
@@ -108,10 +112,12 @@ final class Job {
                 socket,
                 guard,
                 masterPort,
-                new NodeRound.Surroundings(context, secret, parentDeath, guard, feed, mailbox, out, notices));
+                new NodeRound.Surroundings(
+                        context, containers, secret, parentDeath, guard, feed, mailbox, out, notices));
         log = new AgentLog(logDir, node.host(), notices);
         socket.start(new SocketEvents());
         staging.begin(node.host());
+        containers.begin(socket.folder(), System.getenv());
         out.send(FromAgent.newBuilder()
                 .setJobOpened(JobOpened.newBuilder()
                         .setHost(node.host())
@@ -225,25 +231,32 @@ final class Job {
                     .withDescription("round " + launch.getRound() + " may not start: one before it waits for its files")
                     .asRuntimeException();
         }
-        if (staging.placed().isDone() && !staging.placed().isCompletedExceptionally()) {
-            launch(staging.placed().join().on(launch));
+        CompletableFuture<StagedFiles> ready = staging.placed().thenCombine(containers.started(), (files, _) -> files);
+        if (ready.isDone() && !ready.isCompletedExceptionally()) {
+            launch(ready.join().on(launch));
             return;
         }
         PendingLaunch waiting = new PendingLaunch(launch, out);
         held = waiting;
-        var _ = staging.placed()
-                .whenComplete((placed, problem) -> mailbox.post(() -> {
-                    if (held != waiting) {
-                        return; // stopped meanwhile
-                    }
-                    held = null;
-                    if (problem == null) {
-                        launch(placed.on(launch));
-                        waiting.kept().forEach(this::dispatch);
-                    } else {
-                        waiting.end(String.valueOf(problem.getMessage()), false);
-                    }
-                }));
+        var _ = ready.whenComplete((placed, problem) -> mailbox.post(() -> {
+            if (held != waiting) {
+                return; // stopped meanwhile
+            }
+            held = null;
+            if (problem == null) {
+                launch(placed.on(launch));
+                waiting.kept().forEach(this::dispatch);
+            } else {
+                waiting.end(reasonOf(problem), false);
+            }
+        }));
+    }
+
+    /** Without the wrapping of a future that hangs on another one. */
+    private static String reasonOf(Throwable problem) {
+        Throwable cause =
+                problem instanceof CompletionException && problem.getCause() != null ? problem.getCause() : problem;
+        return String.valueOf(cause.getMessage());
     }
 
     private void holdBack(PendingLaunch waiting, ToAgent message) {
@@ -309,6 +322,7 @@ final class Job {
         mailbox.close();
         boolean _ = Thread.interrupted(); // by that, on the mailbox's own thread; what follows may wait
         staging.close();
+        containers.close();
         feed.close();
         if (round != null) {
             round.closeConnections();

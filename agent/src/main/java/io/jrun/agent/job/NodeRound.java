@@ -39,6 +39,7 @@ final class NodeRound {
     /** What a round finds around itself. */
     record Surroundings(
             LaunchContext context,
+            JobContainers containers,
             Bytes secret,
             ParentDeath parentDeath,
             Guard guard,

@@ -1,8 +1,11 @@
 package io.jrun.agent.job;
 
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.files.PrivateFolder;
 import io.jrun.agent.proto.Launch;
 import io.jrun.agent.proto.WorkerSpec;
+import io.jrun.agent.worker.ContainedWorker;
 import io.jrun.agent.worker.JvmDefaults;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.WorkerCommand;
@@ -13,6 +16,7 @@ import io.jrun.agent.worker.WorkerPlan;
 import io.jrun.agent.worker.WorkerProcess;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * One worker process of this node, in the round that it is in now: one that parks goes on in later rounds, perhaps under
@@ -23,12 +27,14 @@ final class Worker implements WorkerProcess.Listener {
     private final WorkerLogs logs;
     private final WorkerProcess process;
     private final String logFolder;
+    private final String containerId;
     private NodeRound round;
     private WorkerSpec spec;
     private long pid;
 
-    private Worker(NodeRound round, WorkerSpec spec, WorkerPlan plan, NodeRound.Surroundings around)
+    private Worker(NodeRound round, WorkerSpec spec, WorkerPlan plan, NodeRound.Surroundings around, String containerId)
             throws IOException {
+        this.containerId = containerId;
         this.round = round;
         this.spec = spec;
         this.around = around;
@@ -47,25 +53,42 @@ final class Worker implements WorkerProcess.Listener {
             throws IOException {
         LaunchContext context = around.context();
         Path logDir = context.rankLogDir(launch, spec.getRank());
-        WorkerPlan plan = new WorkerPlan(
-                spec.getRank(),
-                WorkerCommand.compose(launch, spec, context),
-                WorkerEnvironmentBuilder.compose(launch, spec, context),
-                Path.of(launch.getWorkingDir()),
-                WorkerCommand.neededFiles(launch),
-                logDir,
-                mark,
-                JvmDefaults.addsVectorModule(launch));
         Worker worker;
         try {
             PrivateFolder.claim(context.runLogDir());
-            worker = new Worker(round, spec, plan, around);
+            WorkerPlan plan = plan(launch, spec, around, mark);
+            worker = new Worker(round, spec, plan, around, containerId(launch, spec));
+        } catch (ContainerException e) {
+            throw new IOException(e.getMessage(), e);
         } catch (IOException e) {
             throw new IOException("its log folder " + logDir + " cannot be written: " + e.getMessage(), e);
         }
         worker.showOnConsole(launch.getRound());
         worker.process.start();
         return worker;
+    }
+
+    private static WorkerPlan plan(Launch launch, WorkerSpec spec, NodeRound.Surroundings around, long mark)
+            throws ContainerException {
+        LaunchContext context = around.context();
+        Optional<NodeContainers> containers = around.containers().containers();
+        if (containers.isPresent()) {
+            return new ContainedWorker(containers.get(), around.containers().spec(), context)
+                    .plan(launch, spec, mark, containerId(launch, spec));
+        }
+        return new WorkerPlan(
+                spec.getRank(),
+                WorkerCommand.compose(launch, spec, context),
+                WorkerEnvironmentBuilder.compose(launch, spec, context),
+                Path.of(launch.getWorkingDir()),
+                WorkerCommand.neededFiles(launch),
+                context.rankLogDir(launch, spec.getRank()),
+                mark,
+                JvmDefaults.addsVectorModule(launch));
+    }
+
+    private static String containerId(Launch launch, WorkerSpec spec) {
+        return "round-" + launch.getRound() + "-rank-" + spec.getRank();
     }
 
     /** Goes on in another round, which from now on hears of its end. */
@@ -120,6 +143,9 @@ final class Worker implements WorkerProcess.Listener {
 
     @Override
     public void ended(WorkerExit end) {
-        around.mailbox().post(() -> round.exited(rank(), logFolder, end));
+        around.mailbox().post(() -> {
+            around.containers().ended(containerId);
+            round.exited(rank(), logFolder, end);
+        });
     }
 }

@@ -24,9 +24,15 @@ public final class WorkerCommand {
 
     /** Returns program and arguments of one worker, with {@code ${rank}} and {@code ${local_rank}} replaced. */
     public static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
+        List<String> command = new ArrayList<>(binding(launch, worker));
+        command.addAll(program(launch, worker, context));
+        return command;
+    }
+
+    /** The same without the words that bind the worker to CPUs. */
+    static List<String> program(Launch launch, WorkerSpec worker, LaunchContext context) {
         Program program = launch.getProgram();
-        List<String> command = new ArrayList<>(bound(launch, worker));
-        command.addAll(
+        List<String> command = new ArrayList<>(
                 switch (program.getKindCase()) {
                     case JAVA -> java(program.getJava(), launch, worker, context);
                     case EXECUTABLE -> List.of(program.getExecutable().getPath());
@@ -40,7 +46,8 @@ public final class WorkerCommand {
         return command;
     }
 
-    private static List<String> bound(Launch launch, WorkerSpec worker) {
+    /** The words in front of a worker's command that bind the worker to CPUs. */
+    static List<String> binding(Launch launch, WorkerSpec worker) {
         return launch.getBindTo() == BindTo.BIND_TO_NONE
                 ? List.of()
                 : CpuBinding.words(

@@ -55,6 +55,10 @@ enum ForeignOption implements CommandLineOption {
             "--export --set-env --genv -genv",
             "the variables that srun and mpirun hand on",
             "workers have jrun's environment; add variables with --env=NAME=VALUE"),
+    NAMED_CONTAINERS(
+            "--container-name --container-save --container-entrypoint-log --no-container-entrypoint-log",
+            "a container of Pyxis that stays, or is saved, and the log of its entrypoint",
+            "jrun does not have it yet: each worker has a root of its own, which ends with the worker"),
     TIME_LIMIT("--time --time-limit --walltime", "Slurm's time limit in minutes", "use --timeout={TIME}"),
     CPUS(
             "-c --cpus-per-task --cpus-per-proc --cpus-per-rank",
@@ -122,10 +126,7 @@ enum ForeignOption implements CommandLineOption {
             "use 'jrun submit --partition={NAME}' or --ssh-options='-p {PORT}'"),
     STARTER("--launcher --gloo --jsrun", "how Horovod and DeepSpeed start ranks", "use --launch=ssh or --launch=slurm"),
     CONFIG("--config-file --config", "the file of options in Horovod and accelerate", "use --file={PATH}"),
-    CONTAINER(
-            "--container-image --container-mounts --container-workdir --container",
-            "the containers of Pyxis",
-            "leave it out: this version of jrun starts no containers");
+    CONTAINER("--container", "Slurm's folder of an OCI bundle", "use --container-image={PATH} with its rootfs folder");
 
     @SuppressWarnings("ImmutableEnumChecker") // made by List.of
     private final List<String> names;

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.agent.container.ContainerSpec;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
@@ -64,7 +65,8 @@ final class JobSpecBuilder {
         LivenessSettings liveness = liveness();
         Optional<Duration> timeout = settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT));
         ProgramFinder programs = new ProgramFinder(settings, commandContext);
-        WorkerSettings workers = workers(programs.isJava(word));
+        WorkerSettings workers =
+                workers(programs.isJava(word), new ContainerOptions(settings, commandContext).read(cluster, nodes));
         Program program = programs.find(word, args);
         return new JobSpec(
                 runId,
@@ -87,7 +89,7 @@ final class JobSpecBuilder {
         return settings.text(LaunchOption.RUN_ID, RunId.isUsable(rendezvousId) ? rendezvousId : RunId.generate());
     }
 
-    private WorkerSettings workers(boolean isJava) {
+    private WorkerSettings workers(boolean isJava, Optional<ContainerSpec> container) {
         Path directory = commandContext.resolve(settings.text(LaunchOption.WORKDIR, "."));
         if (!Files.isDirectory(directory)) {
             throw new UsageException(settings.name(LaunchOption.WORKDIR) + ": "
@@ -110,7 +112,8 @@ final class JobSpecBuilder {
                                 0,
                                 MAX_PORT)
                         : 0,
-                staged(directory));
+                staged(directory),
+                container);
     }
 
     private List<Path> staged(Path workingDirectory) {

@@ -334,6 +334,102 @@ public enum LaunchOption implements CommandLineOption {
             OptionGroup.PROGRAM,
             "MASTER_PORT of the workers, for programs with their own rendezvous. jrun reserves the port for the "
                     + "job."),
+    CONTAINER_IMAGE(
+            "--container-image",
+            "IMAGE",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Run each worker in a container of this image: a .sqsh file, or the folder of a root, under the same path "
+                    + "on every node (docs/containers.md)."),
+    CONTAINER_MOUNTS(
+            "--container-mounts",
+            "SRC[:DST[:FLAGS]],...",
+            "",
+            Kind.PYXIS_LIST,
+            OptionGroup.CONTAINER,
+            "Mount files and folders of the node, as /data:/data:ro; also tmpfs:DST and umount:DST. FLAGS are joined "
+                    + "by +. Repeatable."),
+    CONTAINER_WORKDIR(
+            "--container-workdir",
+            "DIR",
+            "the image's, else --workdir if it is mounted, else /",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Working folder of the workers, inside."),
+    CONTAINER_MOUNT_HOME(
+            "--container-mount-home", "", "", Kind.PYXIS, OptionGroup.CONTAINER, "Mount the user's home folder."),
+    NO_CONTAINER_MOUNT_HOME(
+            "--no-container-mount-home",
+            "",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Do not mount it, whatever a job file or the environment says."),
+    CONTAINER_REMAP_ROOT(
+            "--container-remap-root",
+            "",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "The user is root inside, and nobody else outside."),
+    NO_CONTAINER_REMAP_ROOT(
+            "--no-container-remap-root",
+            "",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "The user is the user inside, whatever a job file or the environment says."),
+    CONTAINER_WRITABLE(
+            "--container-writable",
+            "",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Workers may write to the root, each to a layer of its own that ends with it. This is the default."),
+    CONTAINER_READONLY(
+            "--container-readonly",
+            "",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Workers may write to /tmp, /run and what is mounted for them, but not to the root."),
+    CONTAINER_ENTRYPOINT(
+            "--container-entrypoint",
+            "",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Start the program through the entrypoint of the image."),
+    NO_CONTAINER_ENTRYPOINT(
+            "--no-container-entrypoint",
+            "",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Start the program itself. This is the default."),
+    CONTAINER_ENV(
+            "--container-env",
+            "NAME,...",
+            "",
+            Kind.PYXIS_LIST,
+            OptionGroup.CONTAINER,
+            "Variables of the node that the image does not override. --env overrides both. Repeatable."),
+    CONTAINER_UNSHARE(
+            "--container-unshare",
+            "net,ipc,uts",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Namespaces that the workers do not share with the node. net: for jobs on one node."),
+    CONTAINER_JAVA(
+            "--container-java",
+            "auto|image|host",
+            "auto",
+            Kind.OWN,
+            OptionGroup.CONTAINER,
+            "JDK of the workers. image: the image's. host: the node's, mounted read-only. auto: the image's if it is new "
+                    + "enough, else the node's."),
     LOG_DIR(
             "--log-dir",
             "DIR",
@@ -442,6 +538,8 @@ public enum LaunchOption implements CommandLineOption {
         TORCHRUN,
         OWN,
         OWN_LIST,
+        PYXIS,
+        PYXIS_LIST,
         COMMAND_LINE_ONLY
     }
 
@@ -481,7 +579,7 @@ public enum LaunchOption implements CommandLineOption {
 
     /** Whether several occurrences add up; else the last one counts. */
     boolean isList() {
-        return kind == Kind.OWN_LIST;
+        return kind == Kind.OWN_LIST || kind == Kind.PYXIS_LIST;
     }
 
     /** The words that the value is one of, as in {@code core|numa|none}; empty where other values are possible. */
@@ -506,6 +604,14 @@ public enum LaunchOption implements CommandLineOption {
     /** The environment variable of torchrun that sets its default. */
     Optional<String> torchVariable() {
         return kind == Kind.TORCHRUN ? Optional.of(variable("PET_", names.getLast())) : Optional.empty();
+    }
+
+    /** The environment variable of Pyxis that sets its default. */
+    Optional<String> pyxisVariable() {
+        boolean known = kind == Kind.PYXIS || kind == Kind.PYXIS_LIST;
+        return known && !longName().startsWith("--no-")
+                ? Optional.of(variable("PYXIS_", longName()))
+                : Optional.empty();
     }
 
     private static String variable(String prefix, String name) {

@@ -70,9 +70,24 @@ final class OptionForm {
                     throw OptionValues.refused(name, text, "the name of a class, as app.Train");
                 }
             }
-            case STANDALONE, ENCRYPT, NO_JAVA, VIRTUAL_LOCAL_RANK, JSON, DETACH, DRY_RUN ->
-                OptionValues.isTrue(text, name);
-            case LAUNCH, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND -> {
+            case STANDALONE,
+                    ENCRYPT,
+                    NO_JAVA,
+                    VIRTUAL_LOCAL_RANK,
+                    JSON,
+                    DETACH,
+                    DRY_RUN,
+                    CONTAINER_MOUNT_HOME,
+                    NO_CONTAINER_MOUNT_HOME,
+                    CONTAINER_REMAP_ROOT,
+                    NO_CONTAINER_REMAP_ROOT,
+                    CONTAINER_WRITABLE,
+                    CONTAINER_READONLY,
+                    CONTAINER_ENTRYPOINT,
+                    NO_CONTAINER_ENTRYPOINT -> OptionValues.isTrue(text, name);
+            case CONTAINER_IMAGE, CONTAINER_MOUNTS, CONTAINER_WORKDIR, CONTAINER_ENV, CONTAINER_UNSHARE ->
+                ContainerOptions.checkForm(option, text, name);
+            case LAUNCH, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND, CONTAINER_JAVA -> {
                 // one of the words below
             }
             case CLASSPATH, ENV -> {

@@ -6,6 +6,7 @@ enum OptionGroup {
     HOSTS("Several hosts"),
     RENDEZVOUS("The same command on every node (torchrun's way)"),
     PROGRAM("Program and workers"),
+    CONTAINER("Containers"),
     OUTPUT("Output"),
     STOPPING("Stopping"),
     OTHER("Other");

@@ -32,8 +32,8 @@ final class OptionValues {
 
     static boolean isTrue(String text, String name) {
         return switch (text.toLowerCase(Locale.ROOT)) {
-            case "1", "true", "yes", "on" -> true;
-            case "0", "false", "no", "off" -> false;
+            case "1", "true", "yes", "y", "on" -> true;
+            case "0", "false", "no", "n", "off" -> false;
             default -> throw refused(name, text, "true or false");
         };
     }

@@ -68,10 +68,11 @@ final class ProgramFinder {
 
     private Program java(String word, List<String> args) {
         Path path = commandContext.resolve(word);
-        JarManifest manifest = Files.isDirectory(path) ? JarManifest.NONE : manifest(word, path);
+        boolean ofImage = isOfImage(word, path);
+        JarManifest manifest = ofImage || Files.isDirectory(path) ? JarManifest.NONE : manifest(word, path);
         String mainClass =
                 settings.text(LaunchOption.MAIN_CLASS, manifest.mainClass().orElse(""));
-        if (mainClass.isEmpty()) {
+        if (mainClass.isEmpty() && !ofImage) { // of a jar in an image the agent reads the manifest
             throw new UsageException(word
                     + ": the jar's manifest names no Main-Class. Name one with --main-class, or set it in the build.");
         }
@@ -86,7 +87,7 @@ final class ProgramFinder {
         Program.JavaProgram program = new Program.JavaProgram(
                 path.toString(), javaHome(), classPath, mainClass, manifest.options(), jvmOptions(), args);
         Path runtime = commandContext.home().resolve("lib/runtime");
-        if (MainClassCheck.isMissing(mainClass, classPath, runtime, program.jvmOptions())) {
+        if (!ofImage && MainClassCheck.isMissing(mainClass, classPath, runtime, program.jvmOptions())) {
             throw new UsageException(
                     word + ": the main class '" + mainClass + "' is neither in it nor on the class path."
                             + " Name one with --main-class, or add its jar with --classpath.");
@@ -133,7 +134,7 @@ final class ProgramFinder {
 
     private String classPathEntry(String part) {
         Path path = commandContext.resolve(part.endsWith("/*") ? part.substring(0, part.length() - 1) : part);
-        if (!Files.exists(path)) {
+        if (!Files.exists(path) && !isOfImage(part, path)) {
             throw new UsageException(settings.name(LaunchOption.CLASSPATH) + ": " + part + ": "
                     + MissingPath.words(path, "no such file or folder") + ".");
         }
@@ -175,9 +176,21 @@ final class ProgramFinder {
         return home.toString();
     }
 
+    /** Whether a file is not here, and so must be in the image of the job's containers, if it has any. */
+    private boolean isOfImage(String word, Path path) {
+        return settings.has(LaunchOption.CONTAINER_IMAGE) && word.startsWith("/") && !Files.exists(path);
+    }
+
     private String executable(String word) {
-        if (word.contains("/")) {
-            return executableFile(word, commandContext.resolve(word));
+        Path given = commandContext.resolve(word);
+        if (isOfImage(word, given)) {
+            return word;
+        }
+        if (settings.has(LaunchOption.CONTAINER_IMAGE) && !word.contains("/") && !Files.isRegularFile(given)) {
+            return word; // looked for on the PATH of the image
+        }
+        if (word.contains("/") || settings.has(LaunchOption.CONTAINER_IMAGE)) {
+            return executableFile(word, given);
         }
         Optional<Path> onPath = SearchPath.of(commandContext.environment(), commandContext.directory())
                 .find(word);

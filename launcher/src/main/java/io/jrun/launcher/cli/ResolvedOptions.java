@@ -9,7 +9,7 @@ import java.util.Optional;
 
 /**
  * What was asked for, still as text, each with the place it came from. Layers are added from the strongest to the weakest:
- * command line, job file, JRUN_*, PET_*. Confined to one thread.
+ * command line, job file, JRUN_*, PET_* and PYXIS_*. Confined to one thread.
  */
 final class ResolvedOptions {
     /**
@@ -122,7 +122,7 @@ final class ResolvedOptions {
         }
     }
 
-    /** Adds JRUN_* and then PET_* of {@code environment}. */
+    /** Adds JRUN_*, and then PET_* and PYXIS_*, of {@code environment}. */
     void addEnvironment(Map<String, String> environment) {
         for (LaunchOption option : LaunchOption.values()) {
             for (String variable : variables(option, environment)) {
@@ -145,10 +145,14 @@ final class ResolvedOptions {
         List<String> names = new ArrayList<>();
         option.jrunVariable().ifPresent(names::add);
         option.torchVariable().ifPresent(names::add);
+        option.pyxisVariable().ifPresent(names::add);
         // A worker that starts jrun again has these of its own job, which the inner job must not take for its own.
         boolean insideWorker = environment.containsKey("JRUN_AGENT_SOCKET");
         if (insideWorker && (option == LaunchOption.RUN_ID || option == LaunchOption.LOG_DIR)) {
             names.removeIf(name -> name.startsWith("JRUN_"));
+        }
+        if (insideWorker && option.group() == OptionGroup.CONTAINER) {
+            return List.of(); // the inner job is in the container of the outer one already
         }
         return names;
     }

@@ -1,9 +1,13 @@
 package io.jrun.launcher.coordinator;
 
 import com.google.protobuf.ByteString;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.BindTo;
 import io.jrun.agent.proto.CheckpointNow;
+import io.jrun.agent.proto.Container;
+import io.jrun.agent.proto.ContainerMount;
 import io.jrun.agent.proto.ErrorRecord;
 import io.jrun.agent.proto.Executable;
 import io.jrun.agent.proto.FileEntry;
@@ -56,6 +60,7 @@ public final class AgentMessages {
 
     static ToAgent open(JobSpec job, String version, ByteString secret, int id, Optional<JobFiles> files) {
         OpenJob.Builder open = OpenJob.newBuilder();
+        job.workers().container().ifPresent(container -> open.setContainer(container(container)));
         files.ifPresent(needed -> {
             open.setWorkingDir(job.workers().workingDirectory().toString());
             needed.trees().forEach(tree -> open.addFiles(tree(tree)));
@@ -68,6 +73,26 @@ public final class AgentMessages {
                         .setReserveMasterPort(id == 0 || job.nodes().isElastic())
                         .setMasterPort(job.workers().masterPort()))
                 .build();
+    }
+
+    private static Container container(ContainerSpec spec) {
+        Container.Builder container = Container.newBuilder()
+                .setImage(spec.image().map(ImageReference::text).orElse(""))
+                .setWorkdir(spec.workdir())
+                .setMountHome(spec.mountHome())
+                .setRemapRoot(spec.remapRoot())
+                .setReadOnly(!spec.writable())
+                .setEntrypoint(spec.entrypoint())
+                .addAllEnv(spec.environment())
+                .setJava(spec.java().word());
+        spec.unshare().forEach(namespace -> container.addUnshare(namespace.word()));
+        spec.mounts()
+                .forEach(mount -> container.addMounts(ContainerMount.newBuilder()
+                        .setKind(mount.kind().name())
+                        .setSource(mount.source())
+                        .setTarget(mount.target())
+                        .addAllFlags(mount.flags())));
+        return container.build();
     }
 
     static JobClaim claim(JobSpec job, ByteString secret) {

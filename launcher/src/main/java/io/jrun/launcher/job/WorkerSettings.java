@@ -1,8 +1,10 @@
 package io.jrun.launcher.job;
 
+import io.jrun.agent.container.ContainerSpec;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The settings with which workers start, besides their program.
@@ -11,6 +13,7 @@ import java.util.Map;
  * @param workingDirectory absolute path
  * @param masterPort the port to reserve, 0 for any
  * @param staged files and folders below the working directory, which jrun sends to nodes that lack them
+ * @param container in which each worker runs; empty for none
  */
 public record WorkerSettings(
         Map<String, String> environment,
@@ -19,7 +22,8 @@ public record WorkerSettings(
         boolean virtualLocalRank,
         String role,
         int masterPort,
-        List<Path> staged) {
+        List<Path> staged,
+        Optional<ContainerSpec> container) {
     public WorkerSettings {
         staged = List.copyOf(staged);
         environment = Map.copyOf(environment);

@@ -312,7 +312,7 @@ class LaunchOptionTest {
     }
 
     static Stream<Case> cases() {
-        return Stream.concat(otherCases(), meetingCases());
+        return Stream.of(otherCases(), meetingCases(), ContainerCases.all()).flatMap(cases -> cases);
     }
 
     private static Stream<Case> meetingCases() {
@@ -465,7 +465,8 @@ class LaunchOptionTest {
                         .isTrue();
                 yield Stream.of();
             }
-            default -> Stream.of();
+            case CONTAINER_IMAGE -> Stream.of();
+            default -> option.group() == OptionGroup.CONTAINER ? Stream.of("--container-image=/i.sqsh") : Stream.of();
         };
         return requests.job(Stream.concat(Stream.of(options), companion).toArray(String[]::new));
     }

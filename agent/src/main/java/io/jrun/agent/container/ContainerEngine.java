@@ -1,0 +1,14 @@
+package io.jrun.agent.container;
+
+/** A way to run workers in containers. Stateless. */
+public interface ContainerEngine {
+    /** Its name, as {@code --container-runtime} takes it. */
+    String name();
+
+    /**
+     * Prepares the containers of one job on this node: the image once, for all workers. May take as long as the image needs.
+     *
+     * @throws ContainerException if the image or the engine cannot be used on this node
+     */
+    NodeContainers start(ContainerSpec spec, NodeRequest node) throws ContainerException, InterruptedException;
+}

@@ -1,0 +1,17 @@
+package io.jrun.agent.container;
+
+import java.util.Map;
+
+/**
+ * What an image says about the programs that run in it.
+ *
+ * @param environment its variables
+ * @param workdir its working folder; empty if it names none
+ * @param hasEntrypoint whether it has a program through which others are started
+ */
+public record ImageSettings(Map<String, String> environment, String workdir, boolean hasEntrypoint) {
+    /** Copies the map. */
+    public ImageSettings {
+        environment = Map.copyOf(environment);
+    }
+}

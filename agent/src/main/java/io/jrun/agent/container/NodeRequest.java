@@ -1,0 +1,17 @@
+package io.jrun.agent.container;
+
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * What a node adds to a {@link ContainerSpec}.
+ *
+ * @param scratch a folder that does not exist yet, in a folder of this job alone; the engine may make it and must remove it
+ * @param environment the agent's
+ */
+public record NodeRequest(Path scratch, Map<String, String> environment) {
+    /** Copies the map. */
+    public NodeRequest {
+        environment = Map.copyOf(environment);
+    }
+}

@@ -1,0 +1,52 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * The files of /etc that are the node's or the user's inside a container, too: an image may have none of them, and a JVM without a
+ * line of passwd does not know its user's home, nor without hosts its own address. Stateless.
+ */
+final class AccountFiles {
+    private static final String HOSTS = "/etc/hosts";
+
+    private AccountFiles() {}
+
+    static void write(ContainerRoot root, MountPointLayer layer, Path image, Account account)
+            throws ContainerException {
+        try {
+            write(root, layer, image, "/etc/passwd", passwd(account) + ImageReader.text(root, "/etc/passwd"));
+            write(root, layer, image, "/etc/group", group(account) + ImageReader.text(root, "/etc/group"));
+            write(root, layer, image, HOSTS, nodeFile(HOSTS));
+            write(root, layer, image, "/etc/resolv.conf", nodeFile("/etc/resolv.conf"));
+            write(root, layer, image, "/etc/hostname", nodeFile("/etc/hostname"));
+        } catch (IOException e) {
+            throw new ContainerException("the files of /etc cannot be laid into the container: " + e.getMessage(), e);
+        }
+    }
+
+    /** The first line of a user counts. */
+    private static String passwd(Account account) {
+        return account.user() + ":x:" + account.uid() + ":" + account.gid() + "::" + account.home() + ":/bin/sh\n";
+    }
+
+    private static String group(Account account) {
+        return account.group() + ":x:" + account.gid() + ":\n";
+    }
+
+    private static String nodeFile(String path) throws IOException {
+        Path file = Path.of(path);
+        return Files.isReadable(file) ? Files.readString(file, StandardCharsets.ISO_8859_1) : "";
+    }
+
+    /** Over a link of the image, too, wherever the link leads. */
+    private static void write(ContainerRoot root, MountPointLayer layer, Path image, String path, String text)
+            throws IOException, ContainerException {
+        if (!text.isEmpty()) {
+            layer.write(image, root.resolve(path, false), text);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.HostFolder;
+import io.jrun.agent.container.ImageSettings;
+import io.jrun.agent.container.NodeContainers;
+import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.WorkerRequest;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** The containers of one job on this node. Confined to one thread. */
+final class BuiltinContainers implements NodeContainers {
+    private static final int STICKY = 01777;
+
+    /** Of a plan that no worker uses: to look at files, and to find mounts that cannot be made before any worker starts. */
+    private static final String PLAN_ONLY = "plan";
+
+    private final ContainerSpec spec;
+    private final NodeRequest node;
+    private final HostTools tools;
+    private final Account account;
+    private final NamespaceHolder holder;
+    private final MountPointLayer layer;
+    private final ImageSettings image;
+    private final MountPlan plan;
+    private final List<HostFolder> needed = new ArrayList<>();
+
+    private BuiltinContainers(
+            ContainerSpec spec, NodeRequest node, HostTools tools, Account account, NamespaceHolder holder)
+            throws ContainerException {
+        this.spec = spec;
+        this.node = node;
+        this.tools = tools;
+        this.account = account;
+        this.holder = holder;
+        this.layer = new MountPointLayer(holder.view("/points"));
+        ContainerRoot bare = bareRoot();
+        this.image = ImageReader.read(bare);
+        Account inside = spec.remapRoot() ? new Account(0, 0, "root", "root", "/root") : account;
+        AccountFiles.write(bare, layer, holder.view("/image"), inside);
+        String home = bare.resolve(inside.home(), true);
+        if (!home.isEmpty()) {
+            bare.mount(home, holder.view("/none"), true, false); // an empty one, if the image has none
+        }
+        this.plan = plan(PLAN_ONLY);
+    }
+
+    static BuiltinContainers prepare(
+            ContainerSpec spec, NodeRequest node, HostTools tools, Account account, NamespaceHolder holder)
+            throws ContainerException {
+        return new BuiltinContainers(spec, node, tools, account, holder);
+    }
+
+    private ContainerRoot bareRoot() {
+        return new ContainerRoot(holder.view("/image"), layer);
+    }
+
+    private MountPlan plan(String id) throws ContainerException {
+        String folder = holder.base() + "/workers/" + id;
+        Path view = holder.view("/workers/" + id);
+        makeFolders(view, "", "upper", "work", "tmp", "run");
+        setMode(view.resolve("tmp"), STICKY);
+        MountPlan made = new MountPlan(bareRoot(), holder.base(), folder, view, nodeMounts());
+        made.overlay(spec.writable(), !account.isRoot());
+        made.system();
+        made.user(spec, account);
+        for (HostFolder each : needed) {
+            made.needed(each, !account.isRoot());
+        }
+        return made;
+    }
+
+    private static NodeMounts nodeMounts() throws ContainerException {
+        try {
+            return NodeMounts.read();
+        } catch (IOException e) {
+            throw new ContainerException("the node's mounts cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    /** Makes a folder (""), and others in it. */
+    static void makeFolders(Path parent, String... names) throws ContainerException {
+        try {
+            for (String name : names) {
+                Files.createDirectory(parent.resolve(name));
+            }
+        } catch (IOException e) {
+            throw new ContainerException("the writable layer of a worker cannot be made: " + e.getMessage(), e);
+        }
+    }
+
+    private static void setMode(Path folder, int mode) throws ContainerException {
+        try {
+            Files.setAttribute(folder, "unix:mode", mode);
+        } catch (IOException e) {
+            throw new ContainerException("the writable layer of a worker cannot be made: " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public ImageSettings image() {
+        return image;
+    }
+
+    @Override
+    public void add(HostFolder folder) throws ContainerException {
+        if (!needed.contains(folder)) {
+            plan.needed(folder, !account.isRoot());
+            needed.add(folder);
+        }
+    }
+
+    @Override
+    public String resolve(String path) throws ContainerException {
+        return plan.root().resolve(path, true);
+    }
+
+    @Override
+    public Optional<Path> find(String path) throws ContainerException {
+        Path found = plan.root().find(path);
+        return Files.exists(found, LinkOption.NOFOLLOW_LINKS) ? Optional.of(found) : Optional.empty();
+    }
+
+    @Override
+    public List<String> command(WorkerRequest worker) throws ContainerException {
+        MountPlan made = plan(worker.id());
+        ProgramCheck.check(made.root(), worker);
+        try {
+            Files.writeString(holder.view("/workers/" + worker.id() + "/fstab"), made.fstab());
+        } catch (IOException e) {
+            throw new ContainerException("the mounts of a worker cannot be written down: " + e.getMessage(), e);
+        }
+        EnterCommand enter = new EnterCommand(tools, account, spec, holder.pid(), holder.base());
+        return enter.words(
+                holder.base() + "/workers/" + worker.id() + "/fstab", made.unmounted(), worker, node.environment());
+    }
+
+    @Override
+    public void remove(String id) {
+        deleteTree(holder.view("/workers/" + id));
+    }
+
+    /** What cannot be deleted, as the kernel's own work folder of an overlay, goes with the namespace. */
+    private static void deleteTree(Path folder) {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
+            for (Path file : files) {
+                if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+                    deleteTree(file);
+                } else {
+                    Files.delete(file);
+                }
+            }
+            Files.delete(folder);
+        } catch (IOException | DirectoryIteratorException e) {
+            // see above
+        }
+    }
+
+    @Override
+    public void close() {
+        holder.close();
+    }
+}

@@ -1,0 +1,37 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+
+/** The programs of this node through which the engine works. */
+record HostTools(
+        String setsid, String setpriv, String unshare, String nsenter, String mount, String umount, String env) {
+    private static final String UTIL_LINUX = "util-linux 2.38";
+
+    static HostTools find(Map<String, String> environment) throws ContainerException {
+        return new HostTools(
+                locate("setsid", UTIL_LINUX, environment),
+                locate("setpriv", UTIL_LINUX, environment),
+                locate("unshare", UTIL_LINUX, environment),
+                locate("nsenter", UTIL_LINUX, environment),
+                locate("mount", UTIL_LINUX, environment),
+                locate("umount", UTIL_LINUX, environment),
+                locate("env", "coreutils", environment));
+    }
+
+    /** The absolute path of a program, since a worker's own PATH may be anything. */
+    static String locate(String program, String packageName, Map<String, String> environment)
+            throws ContainerException {
+        String searchPath = environment.getOrDefault("PATH", "") + ":/usr/bin:/bin:/usr/sbin:/sbin";
+        for (String folder : searchPath.split(":", -1)) {
+            Path path = Path.of(folder, program);
+            if (path.isAbsolute() && Files.isExecutable(path)) {
+                return path.toString();
+            }
+        }
+        throw new ContainerException("jrun's builtin container engine needs the program '" + program
+                + "', which is not on PATH on this node; install " + packageName);
+    }
+}

@@ -1,0 +1,63 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ImageSettings;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Reads what Enroot's images say: variables in /etc/environment; the working folder and the entrypoint in /etc/rc. Stateless. */
+final class ImageReader {
+    private static final Pattern VARIABLE = Pattern.compile("(?:export )?([A-Za-z_][A-Za-z0-9_]*)=(.*)");
+    private static final Pattern WORKDIR = Pattern.compile("(?m)^cd \"?(/[^\"\\n]*?)\"? ");
+
+    /** These files have a few lines; one of another kind must not fill the memory. */
+    private static final int MAX_BYTES = 1 << 20;
+
+    private ImageReader() {}
+
+    static ImageSettings read(ContainerRoot root) throws ContainerException {
+        String script = text(root, "/etc/rc");
+        Matcher workdir = WORKDIR.matcher(script);
+        return new ImageSettings(
+                variables(text(root, "/etc/environment")), workdir.find() ? workdir.group(1) : "", !script.isEmpty());
+    }
+
+    static Map<String, String> variables(String text) {
+        Map<String, String> variables = new HashMap<>();
+        for (String line : text.split("\n", -1)) {
+            Matcher variable = VARIABLE.matcher(line.strip());
+            if (variable.matches()) {
+                variables.put(variable.group(1), unquoted(variable.group(2)));
+            }
+        }
+        return variables;
+    }
+
+    private static String unquoted(String value) {
+        boolean quoted = value.length() > 1
+                && (value.charAt(0) == '"' || value.charAt(0) == '\'')
+                && value.charAt(value.length() - 1) == value.charAt(0);
+        return quoted ? value.substring(1, value.length() - 1) : value;
+    }
+
+    /** Empty if there is no such file. */
+    static String text(ContainerRoot root, String path) throws ContainerException {
+        Path file = root.find(path);
+        if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+            return "";
+        }
+        try (InputStream in = Files.newInputStream(file)) {
+            return new String(in.readNBytes(MAX_BYTES), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new ContainerException(path + " of the image cannot be read: " + e.getMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.builtin.NamespaceHolder.Kind;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Map;
+
+/** An image on this node: what it is, and how it can be mounted. */
+record LocalImage(Path path, Kind kind, String squashfuse) {
+    private static final byte[] SQUASHFS = "hsqs".getBytes(StandardCharsets.US_ASCII);
+    private static final Path FUSE = Path.of("/dev/fuse");
+
+    /** @throws ContainerException if it is missing, is no image, or this user cannot mount it */
+    static LocalImage open(Path path, Account account, Map<String, String> environment) throws ContainerException {
+        if (!Files.exists(path)) {
+            throw new ContainerException("the image " + path + " does not exist on this node");
+        }
+        if (!Files.isReadable(path)) {
+            throw new ContainerException("the image " + path + " cannot be read by user " + account.user());
+        }
+        Path real = real(path);
+        if (Files.isDirectory(real)) {
+            return folder(real);
+        }
+        if (!isSquashfs(real)) {
+            throw new ContainerException("the image " + path + " is neither a squashfs file nor a folder");
+        }
+        return account.isRoot()
+                ? new LocalImage(real, Kind.LOOP, "")
+                : new LocalImage(real, Kind.FUSE, squashfuse(path, environment));
+    }
+
+    private static LocalImage folder(Path folder) throws ContainerException {
+        if (Files.exists(folder.resolve("oci-layout"))) {
+            throw new ContainerException("the image " + folder + " is an OCI layout, which jrun does not read yet; "
+                    + "unpack it with 'umoci unpack' and name its rootfs folder");
+        }
+        return new LocalImage(folder, Kind.FOLDER, "");
+    }
+
+    private static Path real(Path path) throws ContainerException {
+        try {
+            return path.toRealPath();
+        } catch (IOException e) {
+            throw new ContainerException("the image " + path + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    private static boolean isSquashfs(Path file) throws ContainerException {
+        try (InputStream in = Files.newInputStream(file)) {
+            return Arrays.equals(in.readNBytes(SQUASHFS.length), SQUASHFS);
+        } catch (IOException e) {
+            throw new ContainerException("the image " + file + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    private static String squashfuse(Path image, Map<String, String> environment) throws ContainerException {
+        if (!Files.isReadable(FUSE) || !Files.isWritable(FUSE)) {
+            throw new ContainerException("the image " + image + " needs squashfuse, which needs " + FUSE
+                    + ", which this user cannot open on this node; ask for its mode 0666, or unpack the image with "
+                    + "unsquashfs and name the folder");
+        }
+        return HostTools.locate("squashfuse", "squashfuse", environment);
+    }
+}

@@ -1,0 +1,29 @@
+package io.jrun.agent.container.builtin;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/** Makes one sentence of what mount, unshare and squashfuse say. Stateless. */
+final class MountFailure {
+    private MountFailure() {}
+
+    static String sentence(Path image, List<String> lines) {
+        String said = String.join("; ", lines);
+        return "the image " + image + " cannot be mounted: " + (said.isEmpty() ? "no reason was given" : said)
+                + hint(said);
+    }
+
+    private static String hint(String said) {
+        if (said.contains("unshare failed")) {
+            return ". This user may not make user namespaces here; ask for sysctl kernel.unprivileged_userns_clone=1 and "
+                    + "kernel.apparmor_restrict_unprivileged_userns=0";
+        }
+        if (said.contains("loop device")) {
+            return ". All loop devices are in use ('losetup -a' lists them); unpack the image with unsquashfs and name the folder";
+        }
+        if (said.contains("wrong fs type") || said.contains("superblock") || said.contains("squashfs")) {
+            return ". The file may be damaged, or compressed in a way that this kernel lacks ('unsquashfs -s' tells)";
+        }
+        return "";
+    }
+}

@@ -1,0 +1,201 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.HostFolder;
+import io.jrun.agent.container.MountFlags;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What is mounted for one worker, in order: the overlay, the node's /proc, /sys and /dev, folders of the worker's own at /tmp and /run, the
+ * user's mounts, and what jrun needs. Makes the mount points as it goes. Confined to one thread.
+ */
+final class MountPlan {
+    private static final List<String> NODE_FOLDERS = List.of("/proc", "/sys", "/dev");
+
+    private final ContainerRoot root;
+    private final String base;
+    private final String folder;
+    private final Path view;
+    private final NodeMounts nodeMounts;
+    private final FstabFile fstab = new FstabFile();
+    private final List<String> unmounted = new ArrayList<>();
+    private int copies;
+
+    /**
+     * A plan in which nothing is mounted.
+     *
+     * @param base the folder of the namespace's own file system
+     * @param folder of the worker, in {@code base}
+     * @param view the same, as the agent sees it
+     */
+    MountPlan(ContainerRoot root, String base, String folder, Path view, NodeMounts nodeMounts) {
+        this.root = root;
+        this.base = base;
+        this.folder = folder;
+        this.view = view;
+        this.nodeMounts = nodeMounts;
+    }
+
+    ContainerRoot root() {
+        return root;
+    }
+
+    String fstab() {
+        return fstab.text();
+    }
+
+    /** Paths inside at which something of the node is mounted that the worker must not see. */
+    List<String> unmounted() {
+        return unmounted;
+    }
+
+    /** The root itself: a layer of the worker's own over the mount points and the image. */
+    void overlay(boolean writable, boolean userXattr) {
+        overlay(base + "/points:" + base + "/image", writable ? folder : "", "", userXattr);
+    }
+
+    private void overlay(String lower, String layer, String inside, boolean userXattr) {
+        List<String> options = new ArrayList<>(List.of("lowerdir=" + lower));
+        if (!layer.isEmpty()) {
+            options.add("upperdir=" + layer + "/upper");
+            options.add("workdir=" + layer + "/work");
+        }
+        options.addAll(List.of("nosuid", "nodev"));
+        if (userXattr) {
+            options.add("userxattr");
+        }
+        fstab.add("jrun", base + "/root" + inside, "overlay", options);
+    }
+
+    void system() throws ContainerException {
+        for (String path : NODE_FOLDERS) {
+            String inside = root.resolve(path, false);
+            root.mount(inside, Path.of(path), true, false);
+            fstab.add(path, base + "/root" + inside, "none", List.of("rbind"));
+        }
+        for (String path : List.of("/tmp", "/run")) {
+            String inside = root.resolve(path, false);
+            root.mount(inside, view.resolve(path.substring(1)), true, true);
+            fstab.add(folder + path, base + "/root" + inside, "none", List.of("bind"));
+        }
+    }
+
+    void user(ContainerSpec spec, Account account) throws ContainerException {
+        if (spec.mountHome()) {
+            bind(Path.of(account.home()), account.home(), List.of());
+        }
+        for (ContainerMount mount : spec.mounts()) {
+            switch (mount.kind()) {
+                case BIND -> bind(mount);
+                case TMPFS -> tmpfs(mount);
+                case UMOUNT -> unmount(mount, account);
+            }
+        }
+    }
+
+    private void bind(ContainerMount mount) throws ContainerException {
+        Path source = Path.of(mount.source());
+        if (!Files.exists(source)) {
+            if (mount.has("nofail")) {
+                return;
+            }
+            throw new ContainerException("--container-mounts: " + source
+                    + " does not exist on this node, or its user cannot " + "see it; make it, or add the flag nofail");
+        }
+        boolean directory = Files.isDirectory(source);
+        if (mount.has(directory ? "x-create=file" : "x-create=dir")) {
+            throw new ContainerException("--container-mounts: " + mount.text() + ": " + source + " is a "
+                    + (directory ? "folder" : "file") + "; leave x-create out");
+        }
+        if (mount.has("x-create=none") && !Files.exists(root.find(mount.target()))) {
+            throw new ContainerException("--container-mounts: " + mount.text() + ": the image has no " + mount.target()
+                    + ", and x-create=none asks for none to be made");
+        }
+        bind(source, mount.target(), MountFlags.ofMount(mount.flags()));
+    }
+
+    /** @param flags of mount(8), besides those of the mount that the source is on */
+    private void bind(Path given, String target, List<String> flags) throws ContainerException {
+        Path source = real(given);
+        String inside = root.resolve(target, true);
+        boolean writable = !flags.contains("ro") && Files.isWritable(source);
+        root.mount(inside, source, Files.isDirectory(source), writable);
+        add(source, inside, flags);
+        if (flags.contains("ro")) {
+            for (Path below : nodeMounts.below(source)) { // the flags of a mount say nothing about those below
+                add(source.resolve(below), inside + "/" + below, flags);
+            }
+        }
+    }
+
+    private void add(Path source, String inside, List<String> flags) {
+        Set<String> options = new LinkedHashSet<>(List.of("rbind"));
+        if (!flags.isEmpty()) {
+            options.addAll(nodeMounts.flagsOf(source));
+            options.addAll(flags);
+        }
+        fstab.add(source.toString(), base + "/root" + inside, "none", List.copyOf(options));
+    }
+
+    private static Path real(Path source) throws ContainerException {
+        try {
+            return source.toRealPath();
+        } catch (IOException e) {
+            throw new ContainerException(source + " cannot be mounted: " + e.getMessage(), e);
+        }
+    }
+
+    private void tmpfs(ContainerMount mount) throws ContainerException {
+        String inside = root.resolve(mount.target(), true);
+        root.mount(inside, Path.of(base, "empty"), true, false);
+        List<String> options = new ArrayList<>(List.of("nosuid", "nodev"));
+        options.addAll(MountFlags.ofMount(mount.flags()));
+        fstab.add("tmpfs", base + "/root" + inside, "tmpfs", options);
+    }
+
+    private void unmount(ContainerMount mount, Account account) throws ContainerException {
+        String inside = root.resolve(mount.target(), true);
+        if (!root.unmount(inside) && !account.isRoot()) {
+            throw new ContainerException("--container-mounts: " + mount.text()
+                    + ": only root can take away a mount that came " + "with another; leave it out");
+        }
+        unmounted.add(inside);
+    }
+
+    /** A file or folder that is inside under its own path already, by a mount of the user's, needs no mount. */
+    void needed(HostFolder needed, boolean userXattr) throws ContainerException {
+        if (isInside(needed.path())) {
+            return;
+        }
+        switch (needed.access()) {
+            case READ -> bind(needed.path(), needed.path().toString(), List.of("ro"));
+            case WRITE -> bind(needed.path(), needed.path().toString(), List.of());
+            case WRITE_COPY -> copy(needed.path(), userXattr);
+        }
+    }
+
+    private void copy(Path source, boolean userXattr) throws ContainerException {
+        String inside = root.resolve(source.toString(), true);
+        root.mount(inside, source, true, false);
+        String name = "/copy-" + copies++;
+        BuiltinContainers.makeFolders(view.resolve(name.substring(1)), "", "upper", "work");
+        overlay(source.toString(), folder + name, inside, userXattr);
+    }
+
+    private boolean isInside(Path path) throws ContainerException {
+        Path found = root.find(path.toString());
+        try {
+            return Files.exists(found) && Files.isSameFile(found, path);
+        } catch (IOException e) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+
+/**
+ * A layer between the image and the workers' own layers, which holds mount points that the image lacks and files that are
+ * the node's. It hides whatever the image has there, links too, so that no mount goes where the image points to.
+ */
+final class MountPointLayer {
+    private static final int DEFAULT_MODE = 0755;
+    private static final int MODE_BITS = 07777;
+    private static final Integer ROOT = 0;
+
+    private final Path folder;
+
+    /** @param folder empty, on a file system of this job alone */
+    MountPointLayer(Path folder) {
+        this.folder = folder;
+    }
+
+    Path folder() {
+        return folder;
+    }
+
+    /** Makes a mount point, unless the image has one of the kind. */
+    void make(Path image, String inside, boolean directory) throws ContainerException {
+        Path below = image.resolve(inside.substring(1));
+        if (Files.exists(below, LinkOption.NOFOLLOW_LINKS) && !Files.isSymbolicLink(below)) {
+            if (Files.isDirectory(below, LinkOption.NOFOLLOW_LINKS) != directory) {
+                throw mismatch(inside, directory);
+            }
+            return;
+        }
+        try {
+            Path parent = parents(image, inside);
+            Path made = parent.resolve(inside.substring(inside.lastIndexOf('/') + 1));
+            if (directory) {
+                makeFolder(made, DEFAULT_MODE);
+            } else if (!Files.exists(made, LinkOption.NOFOLLOW_LINKS)) {
+                Files.createFile(made);
+            }
+        } catch (IOException e) {
+            throw new ContainerException("the mount point " + inside + " cannot be made: " + e.getMessage(), e);
+        }
+    }
+
+    /** Writes a file that workers see instead of the image's. */
+    void write(Path image, String inside, String text) throws IOException, ContainerException {
+        Path parent = parents(image, inside);
+        Files.write(
+                parent.resolve(inside.substring(inside.lastIndexOf('/') + 1)), text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** The folders above, with the modes and owners of the image's, since those of the upper layer count. */
+    private Path parents(Path image, String inside) throws IOException, ContainerException {
+        Path made = folder;
+        Path below = image;
+        String[] names = inside.substring(1).split("/", -1);
+        for (int i = 0; i < names.length - 1; i++) {
+            made = made.resolve(names[i]);
+            below = below.resolve(names[i]);
+            if (Files.isDirectory(below, LinkOption.NOFOLLOW_LINKS)) {
+                makeFolder(made, (int) Files.getAttribute(below, "unix:mode") & MODE_BITS);
+                copyOwner(below, made);
+            } else if (Files.exists(below, LinkOption.NOFOLLOW_LINKS)) {
+                throw new ContainerException("nothing can be mounted at " + inside + " inside the container: "
+                        + "a folder above it is a file in the image; choose another path");
+            } else {
+                makeFolder(made, DEFAULT_MODE);
+            }
+        }
+        return made;
+    }
+
+    private static void makeFolder(Path made, int mode) throws IOException {
+        try {
+            Files.createDirectory(made);
+            Files.setAttribute(made, "unix:mode", mode);
+        } catch (FileAlreadyExistsException e) {
+            // another mount point's parent
+        }
+    }
+
+    /** Only root can; to an ordinary user all files of an image belong. */
+    private static void copyOwner(Path below, Path made) throws IOException {
+        Object owner = Files.getAttribute(below, "unix:uid");
+        if (Files.getAttribute(made, "unix:uid").equals(ROOT) && !owner.equals(ROOT)) {
+            Files.setAttribute(made, "unix:gid", Files.getAttribute(below, "unix:gid"));
+            Files.setAttribute(made, "unix:uid", owner);
+        }
+    }
+
+    static ContainerException mismatch(String inside, boolean directory) {
+        return new ContainerException("a " + (directory ? "folder" : "file") + " cannot be mounted at " + inside
+                + " inside the container: there is a " + (directory ? "file" : "folder")
+                + " in the image; choose another path");
+    }
+}

@@ -1,0 +1,183 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * A shell that keeps a mount namespace alive in which the image is mounted, once for all workers of a job. The shell reads from a pipe that
+ * only the agent holds: when the agent ends, however, the shell ends, and the kernel takes the mounts, the loop device and the
+ * squashfuse process away with the namespace. The shell and squashfuse ignore the signals that Slurm sends to all processes
+ * of a step; a worker whose squashfuse dies gets a SIGBUS.
+ */
+final class NamespaceHolder implements AutoCloseable {
+    /** How the image is mounted. */
+    enum Kind {
+        /** A folder, as it is. */
+        FOLDER,
+        /** A .sqsh file, by the kernel through a loop device. */
+        LOOP,
+        /** A .sqsh file, by squashfuse. */
+        FUSE
+    }
+
+    private static final String SCRIPT = """
+            trap '' TERM INT HUP USR1 USR2
+            kind=$1 image=$2 base=$3 mount=$4 setpriv=$5 squashfuse=$6
+            "$mount" -n -t tmpfs -o nosuid,nodev,mode=700 jrun "$base" || exit 1
+            mkdir "$base/image" "$base/root" "$base/points" "$base/workers" || exit 1
+            case $kind in
+              FOLDER) "$mount" -n --rbind -- "$image" "$base/image" || exit 1 ;;
+              LOOP) "$mount" -n -t squashfs -o loop,ro,nosuid,nodev -- "$image" "$base/image" || exit 1 ;;
+              FUSE)
+                "$setpriv" --pdeathsig KILL "$squashfuse" -f -o uid=0,gid=0 "$image" "$base/image" </dev/null >/dev/null &
+                turns=0
+                until mountpoint -q "$base/image"; do
+                  kill -0 $! || exit 1
+                  turns=$((turns + 1))
+                  if [ $turns -gt 3000 ]; then
+                    echo 'squashfuse has not mounted it within 30 s' >&2
+                    exit 1
+                  fi
+                  sleep 0.01
+                done
+                ;;
+            esac
+            echo ready
+            read -r end
+            if [ "$kind" = FUSE ]; then
+              kill -s KILL $!
+              wait
+            fi
+            """;
+
+    private static final long READY_SECONDS = 60;
+    private static final long CLOSE_SECONDS = 5;
+    private static final int MAX_LINES = 20;
+
+    private final Process shell;
+    private final Path base;
+    private final List<String> errors = new ArrayList<>();
+
+    private NamespaceHolder(Process shell, Path base) {
+        this.shell = shell;
+        this.base = base;
+    }
+
+    /**
+     * Mounts the image.
+     *
+     * @param base an empty folder, over which the namespace has a file system of its own
+     * @param squashfuse its path, empty unless needed
+     */
+    static NamespaceHolder start(Kind kind, Path image, Path base, HostTools tools, Account account, String squashfuse)
+            throws ContainerException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of(tools.setsid(), tools.unshare()));
+        if (!account.isRoot()) {
+            command.addAll(List.of("--user", "--map-root-user"));
+        }
+        command.addAll(List.of("--mount", "--propagation", "private", "/bin/sh", "-c", SCRIPT, "jrun-container"));
+        command.addAll(
+                List.of(kind.name(), image.toString(), base.toString(), tools.mount(), tools.setpriv(), squashfuse));
+        try {
+            NamespaceHolder holder = new NamespaceHolder(
+                    new ProcessBuilder(command).directory(Path.of("/").toFile()).start(), base);
+            holder.awaitReady(image);
+            return holder;
+        } catch (IOException e) {
+            throw new ContainerException("the container of " + image + " cannot be made: " + e.getMessage(), e);
+        }
+    }
+
+    private void awaitReady(Path image) throws ContainerException, InterruptedException {
+        Thread collector = Thread.ofVirtual().name("jrun-container-errors").start(this::collectErrors);
+        CompletableFuture<String> line = new CompletableFuture<>();
+        Thread.ofVirtual().name("jrun-container-ready").start(() -> {
+            try (BufferedReader out = shell.inputReader(StandardCharsets.UTF_8)) {
+                line.complete(String.valueOf(out.readLine()));
+            } catch (IOException e) {
+                line.completeExceptionally(e);
+            }
+        });
+        try {
+            if (line.get(READY_SECONDS, TimeUnit.SECONDS).equals("ready")) {
+                return;
+            }
+            shell.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            addError("no answer within " + READY_SECONDS + " s");
+        }
+        close();
+        collector.join(Duration.ofSeconds(1)); // a process that somebody has left may hold the pipe for ever
+        throw new ContainerException(MountFailure.sentence(image, errors()));
+    }
+
+    private void collectErrors() {
+        try (BufferedReader err = shell.errorReader(StandardCharsets.UTF_8)) {
+            for (String line = err.readLine(); line != null; line = err.readLine()) {
+                addError(line);
+            }
+        } catch (IOException e) {
+            addError(e.toString());
+        }
+    }
+
+    private synchronized void addError(String line) {
+        if (errors.size() < MAX_LINES) {
+            errors.add(line.strip());
+        }
+    }
+
+    private synchronized List<String> errors() {
+        return List.copyOf(errors);
+    }
+
+    long pid() {
+        return shell.pid();
+    }
+
+    /** A path of the namespace, as the agent sees it. */
+    Path view(String path) {
+        return Path.of("/proc/" + shell.pid() + "/root" + base + path);
+    }
+
+    /** The folder of the namespace's own file system, as its processes see it. */
+    String base() {
+        return base.toString();
+    }
+
+    /** Ends the pipe, waits at most 5 s for the shell, and removes the empty folder. */
+    @Override
+    public void close() {
+        endShell();
+        try {
+            Files.deleteIfExists(base);
+        } catch (IOException e) {
+            // the guard removes it with the folder above
+        }
+    }
+
+    private void endShell() {
+        try {
+            shell.getOutputStream().close();
+            if (!shell.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS)) {
+                shell.destroyForcibly();
+            }
+        } catch (IOException e) {
+            shell.destroyForcibly();
+        } catch (InterruptedException e) {
+            shell.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+    }
+}

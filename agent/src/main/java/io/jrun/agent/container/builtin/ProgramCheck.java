@@ -1,0 +1,41 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.WorkerRequest;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+
+/** Looks for a worker's program and working folder inside its container, before it starts. Stateless. */
+final class ProgramCheck {
+    private ProgramCheck() {}
+
+    static void check(ContainerRoot root, WorkerRequest worker) throws ContainerException {
+        if (!Files.isDirectory(root.find(worker.workdir()), LinkOption.NOFOLLOW_LINKS)) {
+            throw new ContainerException(
+                    "the working folder " + worker.workdir() + " does not exist inside the container; "
+                            + "name another with --container-workdir, or mount one with --container-mounts");
+        }
+        String program = worker.command().getFirst();
+        if (program.contains("/")) {
+            String path = program.startsWith("/") ? program : worker.workdir() + "/" + program;
+            if (!isFile(root.find(path))) {
+                throw new ContainerException(program + " does not exist inside the container; mount its folder with "
+                        + "--container-mounts, or name a program of the image");
+            }
+            return;
+        }
+        for (String folder : worker.searchPath().split(":", -1)) {
+            String base = folder.startsWith("/") ? folder : worker.workdir() + "/" + folder;
+            if (isFile(root.find(base + "/" + program))) {
+                return;
+            }
+        }
+        throw new ContainerException(
+                program + ": no such program inside the container on its PATH (" + worker.searchPath() + ")");
+    }
+
+    private static boolean isFile(Path path) {
+        return Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS);
+    }
+}

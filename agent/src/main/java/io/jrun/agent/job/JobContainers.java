@@ -1,0 +1,112 @@
+package io.jrun.agent.job;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.ImageReference;
+import io.jrun.agent.container.JavaChoice;
+import io.jrun.agent.container.NodeContainers;
+import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.UnsharedNamespace;
+import io.jrun.agent.container.builtin.BuiltinEngine;
+import io.jrun.agent.proto.Container;
+import io.jrun.agent.proto.OpenJob;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * The containers of a job's workers on this node, if the job has asked for any. They are made while the workers' files come; a
+ * launch waits for both.
+ */
+final class JobContainers {
+    private final Optional<ContainerSpec> spec;
+    private final CompletableFuture<Optional<NodeContainers>> started = new CompletableFuture<>();
+
+    JobContainers(OpenJob request) {
+        this.spec = request.hasContainer() ? Optional.of(spec(request.getContainer())) : Optional.empty();
+        if (spec.isEmpty()) {
+            started.complete(Optional.empty());
+        }
+    }
+
+    /**
+     * Begins to make them, on a thread of their own.
+     *
+     * @param folder of this job alone; the guard removes it
+     */
+    void begin(Path folder, Map<String, String> environment) {
+        spec.ifPresent(asked -> Thread.ofVirtual().name("jrun-containers").start(() -> {
+            try {
+                NodeContainers made =
+                        new BuiltinEngine().start(asked, new NodeRequest(folder.resolve("containers"), environment));
+                if (!started.complete(Optional.of(made))) {
+                    made.close(); // the job has ended meanwhile
+                }
+            } catch (ContainerException | RuntimeException e) {
+                started.completeExceptionally(e);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                started.completeExceptionally(e);
+            }
+        }));
+    }
+
+    /** Completed when workers can start, or with the reason why none can. */
+    CompletableFuture<Optional<NodeContainers>> started() {
+        return started;
+    }
+
+    /** Empty if the job has asked for none. Only after {@link #started}. */
+    Optional<NodeContainers> containers() {
+        return started.join();
+    }
+
+    /** What was asked for; only if there are any. */
+    ContainerSpec spec() {
+        return spec.orElseThrow();
+    }
+
+    /** A worker has ended. */
+    void ended(String id) {
+        if (started.isDone() && !started.isCompletedExceptionally()) {
+            containers().ifPresent(containers -> containers.remove(id));
+        }
+    }
+
+    /** All workers have ended. */
+    void close() {
+        if (!started.complete(Optional.empty()) && !started.isCompletedExceptionally()) {
+            containers().ifPresent(NodeContainers::close);
+        }
+    }
+
+    private static ContainerSpec spec(Container asked) {
+        return new ContainerSpec(
+                Optional.of(ImageReference.parse(asked.getImage())),
+                asked.getMountsList().stream().map(JobContainers::mount).toList(),
+                asked.getWorkdir(),
+                Optional.empty(),
+                "",
+                asked.getMountHome(),
+                asked.getRemapRoot(),
+                !asked.getReadOnly(),
+                asked.getEntrypoint(),
+                false,
+                asked.getEnvList(),
+                asked.getUnshareList().isEmpty()
+                        ? List.of()
+                        : UnsharedNamespace.parseAll(String.join(",", asked.getUnshareList())),
+                JavaChoice.parse(asked.getJava()));
+    }
+
+    private static ContainerMount mount(io.jrun.agent.proto.ContainerMount asked) {
+        return new ContainerMount(
+                ContainerMount.Kind.valueOf(asked.getKind()),
+                asked.getSource(),
+                asked.getTarget(),
+                asked.getFlagsList());
+    }
+}

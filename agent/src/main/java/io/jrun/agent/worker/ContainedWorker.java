@@ -1,0 +1,173 @@
+package io.jrun.agent.worker;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.HostFolder;
+import io.jrun.agent.container.HostFolder.Access;
+import io.jrun.agent.container.NodeContainers;
+import io.jrun.agent.container.WorkerRequest;
+import io.jrun.agent.proto.JavaProgram;
+import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.WorkerSpec;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Makes the command and the environment of a worker that runs in a container. What the worker needs of the node (the program, its class path,
+ * jrun's runtime, the log folder, the agent's socket) is mounted at its own path, so that no path has another name inside.
+ */
+public final class ContainedWorker {
+    /** Programs of the node that make the container would load libraries by these. */
+    private static final List<String> LATE = List.of("LD_LIBRARY_PATH", "LD_PRELOAD");
+
+    private static final String ALL_JARS = "/*";
+
+    private final NodeContainers containers;
+    private final ContainerSpec spec;
+    private final LaunchContext context;
+
+    /** Workers of one job on one node. */
+    public ContainedWorker(NodeContainers containers, ContainerSpec spec, LaunchContext context) {
+        this.containers = containers;
+        this.spec = spec;
+        this.context = context;
+    }
+
+    /**
+     * Everything needed to start one worker.
+     *
+     * @param id a file name that no other worker of the job has on this node
+     * @throws ContainerException if something cannot be had inside
+     */
+    public WorkerPlan plan(Launch launch, WorkerSpec worker, long mark, String id) throws ContainerException {
+        Launch inside = onNode(launch);
+        LaunchContext seen = new LaunchContext(
+                context.node(),
+                context.options(),
+                context.runId(),
+                context.runLogDir(),
+                context.socket(),
+                new ContainerEnvironment(containers.image().environment(), spec.environment())
+                        .over(context.inherited()));
+        Map<String, String> environment = new HashMap<>(WorkerEnvironmentBuilder.compose(inside, worker, seen));
+        Map<String, String> late = new HashMap<>();
+        for (String name : LATE) {
+            String value = environment.remove(name);
+            if (value != null) {
+                late.put(name, value);
+            }
+        }
+        List<String> program = new ArrayList<>(entrypoint());
+        program.addAll(WorkerCommand.program(inside, worker, seen));
+        WorkerRequest request = new WorkerRequest(
+                id, workdir(launch), environment.getOrDefault("PATH", ContainerEnvironment.PATH), late, program);
+        List<String> command = new ArrayList<>(WorkerCommand.binding(launch, worker));
+        command.addAll(containers.command(request));
+        return new WorkerPlan(
+                worker.getRank(),
+                command,
+                environment,
+                Path.of("/"),
+                List.of(),
+                context.rankLogDir(launch, worker.getRank()),
+                mark,
+                JvmDefaults.addsVectorModule(launch));
+    }
+
+    private List<String> entrypoint() throws ContainerException {
+        if (!spec.entrypoint()) {
+            return List.of();
+        }
+        if (!containers.image().hasEntrypoint()) {
+            throw new ContainerException(
+                    "--container-entrypoint: the image has none (no /etc/rc); leave the option out");
+        }
+        return List.of("/bin/sh", "/etc/rc");
+    }
+
+    /** The launch as it is inside, once all that it names has been mounted. */
+    private Launch onNode(Launch launch) throws ContainerException {
+        containers.add(new HostFolder(context.runLogDir(), Access.WRITE));
+        containers.add(new HostFolder(context.socket(), Access.READ));
+        Launch.Builder inside = launch.toBuilder();
+        if (launch.getProgram().hasExecutable()) {
+            needExecutable(launch.getProgram().getExecutable().getPath(), Path.of(launch.getWorkingDir()));
+        } else {
+            inside.getProgramBuilder().setJava(java(launch.getProgram().getJava()));
+        }
+        return inside.build();
+    }
+
+    private JavaProgram java(JavaProgram program) throws ContainerException {
+        for (Path jar : context.options().runtimeClassPath()) {
+            containers.add(new HostFolder(jar.resolve("..").normalize(), Access.READ)); // of the whole folder, once
+        }
+        Path natives = Path.of("/var/tmp/jrun-" + userId());
+        if (Files.isDirectory(natives.resolve("natives"), LinkOption.NOFOLLOW_LINKS)) {
+            containers.add(new HostFolder(natives, Access.WRITE_COPY));
+        }
+        if (context.options().workerArchive().filter(Files::isRegularFile).isPresent()) {
+            containers.add(new HostFolder(context.options().workerArchive().get(), Access.READ));
+        }
+        for (String entry : program.getClassPathList()) {
+            need(entry.endsWith(ALL_JARS) ? entry.substring(0, entry.length() - ALL_JARS.length()) : entry);
+        }
+        JavaProgram.Builder inside = program.toBuilder();
+        inside.setJavaHome(new ContainerJava(containers, spec.java()).home(program.getJavaHome()));
+        if (program.getMainClass().isEmpty()) {
+            inside.setMainClass(ContainerJava.mainClass(containers, program.getClassPath(0)));
+        }
+        return inside.build();
+    }
+
+    /** Of the node's programs only those of the job's folder are mounted: /usr/bin/python3 is the image's. */
+    private void needExecutable(String path, Path jobFolder) throws ContainerException {
+        if (path.startsWith("/")
+                && Path.of(path).startsWith(jobFolder)
+                && containers.find(path).isEmpty()) {
+            need(path);
+        }
+    }
+
+    /** What the node has is mounted; what it does not have must be in the image, or in what the user mounts. */
+    private void need(String path) throws ContainerException {
+        if (Files.exists(Path.of(path))) {
+            containers.add(new HostFolder(Path.of(path), Access.READ));
+        } else if (containers.find(path).isEmpty()) {
+            throw new ContainerException(
+                    path + " exists neither on this node nor inside the container; mount its folder with "
+                            + "--container-mounts, or name a file of the image");
+        }
+    }
+
+    /** jrun's native libraries lie in a folder of this user on the node, see NativeCache. */
+    private static Object userId() throws ContainerException {
+        try {
+            return Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+        } catch (IOException e) {
+            throw new ContainerException("/proc/self cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    /** The user's choice, else the image's, else the job's folder if it is mounted. */
+    private String workdir(Launch launch) throws ContainerException {
+        if (!spec.workdir().isEmpty()) {
+            return spec.workdir();
+        }
+        if (!containers.image().workdir().isEmpty()) {
+            return containers.image().workdir();
+        }
+        return containers
+                        .find(launch.getWorkingDir())
+                        .filter(Files::isDirectory)
+                        .isPresent()
+                ? launch.getWorkingDir()
+                : "/";
+    }
+}

@@ -1,0 +1,44 @@
+package io.jrun.agent.container;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ContainerSpecTest {
+    @ParameterizedTest
+    @CsvSource({"a, AUTO", "a.b-c:auto, AUTO", "a:create, CREATE", "a:exec, EXEC", "a:no_exec, NO_EXEC"})
+    void names(String text, ContainerName.Mode mode) {
+        assertThat(ContainerName.parse(text).mode()).isEqualTo(mode);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ":auto", "../a", "a/b", "a:", "a:run", "-a", "a b", ".hidden"})
+    void namesRefused(String text) {
+        assertThatThrownBy(() -> ContainerName.parse(text)).isInstanceOf(ContainerFormatException.class);
+    }
+
+    @Test
+    void namespaces() {
+        assertThat(UnsharedNamespace.parseAll("ipc,net,ipc"))
+                .containsExactly(UnsharedNamespace.IPC, UnsharedNamespace.NET);
+        assertThatThrownBy(() -> UnsharedNamespace.parseAll("ipc,pid"))
+                .hasMessage("'pid' is no namespace to unshare; there are net, ipc and uts");
+    }
+
+    @Test
+    void variables() {
+        assertThat(ContainerSpec.parseEnvironment("A,_b1")).containsExactly("A", "_b1");
+        assertThatThrownBy(() -> ContainerSpec.parseEnvironment("A=1")).hasMessageContaining("'A=1' is no name");
+        assertThatThrownBy(() -> ContainerSpec.parseEnvironment("")).isInstanceOf(ContainerFormatException.class);
+    }
+
+    @Test
+    void workingFolders() {
+        assertThat(ContainerSpec.checkWorkdir("/work")).isEqualTo("/work");
+        assertThatThrownBy(() -> ContainerSpec.checkWorkdir("work")).hasMessageContaining("begins with /");
+    }
+}

@@ -1,0 +1,236 @@
+package io.jrun.agent.container.builtin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.ImageReference;
+import io.jrun.agent.container.NodeContainers;
+import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.WorkerRequest;
+import java.io.IOException;
+import java.lang.ProcessBuilder.Redirect;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Real containers of an image that holds a static busybox and nothing else. */
+class BuiltinEngineTest {
+    @TempDir
+    private static Path shared;
+
+    private static Path image;
+
+    @TempDir
+    private Path temp;
+
+    private Path jobs;
+
+    @BeforeAll
+    static void makeImage() throws Exception {
+        assumeTrue(BusyboxImage.isPossible(), "needs /usr/bin/busybox, of busybox-static");
+        assumeTrue(System.getProperty("user.name").equals("root"), "makes containers as root, and as another user");
+        image = BusyboxImage.folder(shared.resolve("image"));
+    }
+
+    @BeforeEach
+    void makeFolder() throws IOException {
+        jobs = Files.createDirectory(temp.resolve("jobs"));
+    }
+
+    @Test
+    void aWorkerSeesTheImageAndWritesToALayerOfItsOwn() throws Exception {
+        String seen = run(image, List.of("workers=2"), "touch /made-$WORKER; ls / /etc; cat /etc/passwd; ls -ld /tmp");
+
+        assertThat(seen).contains("root:x:0:0:", "hosts\n", "drwxrwxrwt").doesNotContain("home");
+        assertThat(seen.lines().filter("made-0"::equals)).hasSize(1);
+        assertThat(image.resolve("made-0")).doesNotExist();
+        assertThat(image.resolve("etc")).doesNotExist();
+    }
+
+    @Test
+    void workersShareOneLoopDeviceWhichGoesWithThem() throws Exception {
+        Path file = BusyboxImage.squashfs(image, temp.resolve("image.sqsh"));
+
+        String seen = run(file, List.of("workers=3"), "cat /sys/block/loop*/loop/backing_file");
+
+        assertThat(seen.lines().filter(file.toString()::equals)).hasSize(3); // one in each of three workers
+        assertThat(command("losetup", "-j", file.toString())).isEmpty();
+    }
+
+    @Test
+    void aReadOnlyRootKeepsTmpWritable() throws Exception {
+        assertThat(run(image, List.of("readonly"), "touch /x; touch /tmp/x && ls /tmp"))
+                .contains("/x: Read-only file system")
+                .endsWith("x\n");
+    }
+
+    @Test
+    void mountsAreAsTheirFlagsSay() throws Exception {
+        Path data = Files.createDirectories(temp.resolve("da ta\\1"));
+        Files.writeString(data.resolve("file"), "content\n");
+        String mounts =
+                "mounts=" + data + ":/d," + data + ":/r/o:ro+noexec," + data + "/file:/etc/f," + "tmpfs:/m:size=64k";
+
+        String seen = run(
+                image,
+                List.of(mounts),
+                "cat /etc/f; echo w > /d/w; touch /r/o/x; stat -f -c %b /m; cat /proc/self/mounts");
+
+        assertThat(seen).startsWith("content\n").contains("/r/o/x: Read-only file system", "\n16\n");
+        assertThat(seen.lines().filter(line -> line.contains(" /r/o ")))
+                .singleElement()
+                .asString()
+                .contains("noexec");
+        assertThat(data.resolve("w")).hasContent("w");
+    }
+
+    @Test
+    void whatIsMountedBelowAReadOnlyMountIsReadOnlyToo() throws Exception {
+        Path outer = temp.resolve("outer");
+        Files.createDirectories(outer.resolve("inner"));
+        command("mount", "-t", "tmpfs", "inner", outer.resolve("inner").toString());
+        try {
+            assertThat(run(image, List.of("mounts=" + outer + ":/o:ro"), "touch /o/inner/x; ls /o/inner"))
+                    .contains("Read-only file system")
+                    .doesNotContain("\nx\n");
+        } finally {
+            command("umount", outer.resolve("inner").toString());
+        }
+    }
+
+    @Test
+    void aMountThatIsTakenAwayIsNotSeen() throws Exception {
+        assertThat(run(image, List.of("mounts=umount:/sys,umount:/dev/shm"), "ls /sys; cat /proc/self/mounts"))
+                .doesNotContain(" /sys", " /dev/shm");
+    }
+
+    @Test
+    void linksOfAnImageNeverLeadOut() throws Exception {
+        Path outside = Files.createDirectory(temp.resolve("outside"));
+        Path hostile = BusyboxImage.folder(temp.resolve("hostile"));
+        Files.createSymbolicLink(hostile.resolve("absolute"), Path.of("/var/absolute"));
+        Files.createSymbolicLink(hostile.resolve("up"), Path.of("../../../../../../../../var"));
+        Files.createSymbolicLink(hostile.resolve("chain"), Path.of("links/../../../c"));
+        Files.createSymbolicLink(hostile.resolve("links"), Path.of("up"));
+        Files.createSymbolicLink(hostile.resolve("loop"), Path.of("loop"));
+        Files.createSymbolicLink(
+                hostile.resolve("etc"), Path.of("/../../elsewhere")); // where passwd and hosts are written
+        Files.createSymbolicLink(hostile.resolve("proc"), outside); // where the node's /proc is mounted
+        Files.createSymbolicLink(hostile.resolve("tmp"), temp.resolve("other"));
+        Path data = Files.createDirectory(temp.resolve("data"));
+        Files.createFile(data.resolve("seen"));
+        String mounts =
+                "mounts=" + data + ":" + outside + "," + data + ":/absolute/a," + data + ":/up/b," + data + ":/chain";
+
+        String seen = run(
+                hostile,
+                List.of(mounts),
+                "ls " + outside + " /absolute/a /up/b /chain; cat /proc/self/mounts; cat /etc/passwd; ls -l /");
+
+        assertThat(seen)
+                .contains("/absolute/a:\nseen\n", "/up/b:\nseen\n", "/chain:\nseen\n", outside + ":\nseen\n")
+                .contains("proc /proc proc", "root:x:0:0:");
+        assertThat(outside).isEmptyDirectory();
+        assertThatThrownBy(() -> start(hostile, "/a:/loop/x".replace("/a", data.toString())))
+                .hasMessageContaining("more than 40 symbolic links");
+    }
+
+    @Test
+    void whatCannotBeDoneIsSaidInOneSentence() throws Exception {
+        Path broken = Files.writeString(temp.resolve("broken.sqsh"), "hsqs and nothing else");
+        Path text = Files.writeString(temp.resolve("text"), "text");
+
+        assertThatThrownBy(() -> start(temp.resolve("none.sqsh"), ""))
+                .hasMessageContaining("does not exist on this node");
+        assertThatThrownBy(() -> start(text, "")).hasMessageContaining("neither a squashfs file nor a folder");
+        assertThatThrownBy(() -> start(broken, ""))
+                .isInstanceOf(ContainerException.class)
+                .hasMessageContaining("cannot be mounted: mount: ")
+                .hasMessageContaining("may be damaged");
+        assertThatThrownBy(() -> start(image, "/nowhere/at/all:/d"))
+                .hasMessageContaining("does not exist on this node");
+        assertThatThrownBy(() -> start(image, text + ":/bin")).hasMessageContaining("there is a folder in the image");
+        assertThatThrownBy(() -> start(image, text + ":/bin/busybox/x")).hasMessageContaining("is a file in the image");
+        try (NodeContainers containers = start(image, "")) {
+            assertThatThrownBy(() -> containers.command(worker("python3")))
+                    .hasMessage("python3: no such program inside the container on its PATH (/bin)");
+            assertThatThrownBy(
+                            () -> containers.command(new WorkerRequest("b", "/work", "/bin", Map.of(), List.of("sh"))))
+                    .hasMessageStartingWith("the working folder /work does not exist inside");
+        }
+        assertThat(jobs).isEmptyDirectory();
+    }
+
+    @Test
+    void theWorkersPidIsTheProgram() throws Exception {
+        try (NodeContainers containers = start(image, "")) {
+            Process process = new ProcessBuilder(containers.command(
+                            worker("sh", "-c", "trap 'exit 7' USR1; echo $$; while :; do sleep 0.01; done")))
+                    .start();
+
+            assertThat(process.inputReader().readLine()).isEqualTo(Long.toString(process.pid()));
+            command("kill", "-USR1", Long.toString(process.pid()));
+            assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(process.exitValue()).isEqualTo(7);
+        }
+    }
+
+    /** As user 65534 that may open /dev/fuse: a folder, a .sqsh file, and root inside. */
+    @Test
+    void anOrdinaryUserHasContainersToo() throws Exception {
+        Path file = BusyboxImage.squashfs(image, shared.resolve("image.sqsh"));
+        Path classes = OtherUser.copyOfClasses(shared.resolve("classes"));
+        OtherUser user = new OtherUser(shared, classes);
+
+        assertThat(user.run(image, "id -u; touch /x && ls /x; chroot /; umount /proc"))
+                .startsWith("65534\n/x\n")
+                .contains("chroot: ", "umount: ");
+        assertThat(user.run(file, "id -u; touch /bin/x && ls /bin/x")).isEqualTo("65534\n/bin/x\n");
+        assertThat(user.run(file, "id -u; umount /proc; umount -l /; ls /proc/$PPID/root/", "remap"))
+                .startsWith("0\n")
+                .contains("can't unmount /proc", "can't unmount /:", "Permission denied");
+        assertThat(command("pgrep", "-f", "squashfuse.*" + file)).isEmpty();
+    }
+
+    private String run(Path root, List<String> options, String script) throws Exception {
+        Path output = temp.resolve("output");
+        List<String> args = new ArrayList<>(List.of(jobs.toString(), root.toString()));
+        args.addAll(options);
+        args.addAll(List.of("--", "sh", "-c", script));
+        ContainerHostMain.run(args, Redirect.appendTo(output.toFile()));
+        assertThat(jobs).isEmptyDirectory();
+        return Files.readString(output);
+    }
+
+    private NodeContainers start(Path root, String mounts) throws Exception {
+        ContainerSpec spec = ContainerSpec.of(ImageReference.parse(root.toString()));
+        Path folder = Files.createTempDirectory(temp, "scratch").resolve("containers");
+        return new BuiltinEngine()
+                .start(
+                        mounts.isEmpty() ? spec : spec.withMounts(ContainerMount.parseAll(mounts)),
+                        new NodeRequest(folder, System.getenv()));
+    }
+
+    private static WorkerRequest worker(String... command) {
+        return new WorkerRequest("a", "/", "/bin", Map.of(), List.of(command));
+    }
+
+    private static String command(String... words) throws Exception {
+        Process process = new ProcessBuilder(words).redirectErrorStream(true).start();
+        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+        return said;
+    }
+}

@@ -1,0 +1,105 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.HostFolder;
+import io.jrun.agent.container.ImageReference;
+import io.jrun.agent.container.JavaChoice;
+import io.jrun.agent.container.NodeContainers;
+import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.UnsharedNamespace;
+import io.jrun.agent.container.WorkerRequest;
+import java.lang.ProcessBuilder.Redirect;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Runs commands in containers as an agent would: {@code FOLDER IMAGE [mounts=...] [needed=PATH] [readonly] [remap] [unshare=...] [workers=N] -- COMMAND...}.
+ * Prints what the command prints, and ends with its exit code. A container that cannot be made ends with 99 and a line on stderr.
+ */
+final class ContainerHostMain {
+    private static final int NO_CONTAINER = 99;
+    private static final String PATH = "/usr/local/bin:/usr/bin:/bin";
+
+    private ContainerHostMain() {}
+
+    public static void main(String[] args) throws Exception {
+        System.exit(run(Arrays.asList(args), Redirect.INHERIT));
+    }
+
+    /** @param output where the commands write */
+    static int run(List<String> args, Redirect output) throws Exception {
+        int dashes = args.indexOf("--");
+        List<String> options = args.subList(2, dashes);
+        List<String> command = args.subList(dashes + 1, args.size());
+        Path folder = Files.createTempDirectory(Path.of(args.get(0)), "job");
+        try (NodeContainers containers = new BuiltinEngine()
+                .start(spec(args.get(1), options), new NodeRequest(folder.resolve("containers"), System.getenv()))) {
+            for (HostFolder each : needed(options)) {
+                containers.add(each);
+            }
+            int workers = Integer.parseInt(value(options, "workers").orElse("1"));
+            return runAll(containers, workers, command, output);
+        } catch (ContainerException e) {
+            System.err.println(e.getMessage());
+            return NO_CONTAINER;
+        } finally {
+            Files.delete(folder); // fails if anything is left in it
+        }
+    }
+
+    private static int runAll(NodeContainers containers, int workers, List<String> command, Redirect output)
+            throws Exception {
+        List<Process> running = new ArrayList<>();
+        for (int worker = 0; worker < workers; worker++) {
+            List<String> words = containers.command(new WorkerRequest("w" + worker, "/", PATH, Map.of(), command));
+            ProcessBuilder builder =
+                    new ProcessBuilder(words).redirectErrorStream(true).redirectOutput(output);
+            builder.environment().put("PATH", PATH);
+            builder.environment().put("WORKER", Integer.toString(worker));
+            running.add(builder.start());
+        }
+        int worst = 0;
+        for (int worker = 0; worker < workers; worker++) {
+            worst = Math.max(worst, running.get(worker).waitFor());
+            containers.remove("w" + worker);
+        }
+        return worst;
+    }
+
+    private static ContainerSpec spec(String image, List<String> options) {
+        return new ContainerSpec(
+                Optional.of(ImageReference.parse(image)),
+                value(options, "mounts").map(ContainerMount::parseAll).orElse(List.of()),
+                "",
+                Optional.empty(),
+                "",
+                options.contains("home"),
+                options.contains("remap"),
+                !options.contains("readonly"),
+                false,
+                false,
+                List.of(),
+                value(options, "unshare").map(UnsharedNamespace::parseAll).orElse(List.of()),
+                JavaChoice.AUTO);
+    }
+
+    private static List<HostFolder> needed(List<String> options) {
+        return value(options, "needed").stream()
+                .map(path -> new HostFolder(Path.of(path), HostFolder.Access.READ))
+                .toList();
+    }
+
+    private static Optional<String> value(List<String> options, String name) {
+        return options.stream()
+                .filter(option -> option.startsWith(name + "="))
+                .map(option -> option.substring(name.length() + 1))
+                .findFirst();
+    }
+}

@@ -1,0 +1,76 @@
+package io.jrun.agent.container.builtin;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Runs {@link ContainerHostMain} as an ordinary user who may open /dev/fuse, which is root's on some machines. */
+final class OtherUser {
+    private static final String UID = "65534";
+
+    private static final String BECOME = """
+            mknod "$1/fuse" c 10 229 && chmod 666 "$1/fuse" && mount --bind "$1/fuse" /dev/fuse || exit 98
+            jobs=$1/jobs-of-other
+            mkdir -p "$jobs" && chown %s "$jobs"
+            shift
+            exec setpriv --reuid %s --regid %s --clear-groups "$@"
+            """.formatted(UID, UID, UID);
+
+    private final Path folder;
+    private final Path classes;
+
+    OtherUser(Path folder, Path classes) {
+        this.folder = folder;
+        this.classes = classes;
+    }
+
+    /** Where everybody can read them. */
+    static Path copyOfClasses(Path target) throws IOException {
+        for (String root : System.getProperty("java.class.path").split(":", -1)) {
+            Path from = Path.of(root).resolve("io/jrun/agent/container");
+            if (Files.isDirectory(from)) {
+                copy(from, target.resolve("io/jrun/agent/container"));
+            }
+        }
+        for (int names = 2; names < target.getNameCount(); names++) {
+            Path path = Path.of("/").resolve(target.subpath(0, names));
+            if (Files.isWritable(path) && Files.getOwner(path).getName().equals("root")) {
+                Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwxr-xr-x"));
+            }
+        }
+        return target;
+    }
+
+    private static void copy(Path from, Path to) throws IOException {
+        try (Stream<Path> files = Files.walk(from)) {
+            for (Path file : (Iterable<Path>) files::iterator) {
+                Path copied = to.resolve(from.relativize(file).toString());
+                if (Files.isDirectory(file)) {
+                    Files.createDirectories(copied);
+                } else {
+                    Files.copy(file, copied, StandardCopyOption.REPLACE_EXISTING);
+                }
+            }
+        }
+    }
+
+    String run(Path image, String script, String... options) throws Exception {
+        List<String> words = new ArrayList<>(List.of("unshare", "--mount", "sh", "-c", BECOME, "become"));
+        words.addAll(List.of(folder.toString(), System.getProperty("java.home") + "/bin/java"));
+        words.addAll(List.of("-XX:TieredStopAtLevel=1", "-cp", classes.toString(), ContainerHostMain.class.getName()));
+        words.addAll(List.of(folder.resolve("jobs-of-other").toString(), image.toString()));
+        words.addAll(List.of(options));
+        words.addAll(List.of("--", "sh", "-c", script));
+        Process process = new ProcessBuilder(words).redirectErrorStream(true).start();
+        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        process.waitFor();
+        Files.deleteIfExists(folder.resolve("fuse"));
+        return said;
+    }
+}

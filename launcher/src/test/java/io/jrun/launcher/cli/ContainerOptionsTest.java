@@ -1,0 +1,106 @@
+package io.jrun.launcher.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.ImageReference;
+import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Program;
+import java.io.IOException;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ContainerOptionsTest {
+    private static final String IMAGE = "--container-image=/i.sqsh";
+
+    @TempDir
+    private Path folder;
+
+    private Requests requests;
+
+    @BeforeEach
+    void makeFiles() throws IOException {
+        requests = new Requests(folder);
+    }
+
+    private static ContainerSpec container(JobSpec job) {
+        return job.workers().container().orElseThrow();
+    }
+
+    @Test
+    void relativePathsAreOfTheCurrentFolder() {
+        ContainerSpec spec =
+                container(requests.job("--container-image=a.sqsh", "--container-mounts=./d:/d,../e:/e:ro"));
+
+        assertThat(spec.image()).contains(new ImageReference.Local(folder + "/a.sqsh"));
+        assertThat(spec.mounts())
+                .extracting(ContainerMount::source)
+                .containsExactly(folder + "/d", folder.getParent() + "/e");
+    }
+
+    @Test
+    void mountsAddUp() {
+        assertThat(container(requests.job(IMAGE, "--container-mounts=/a,/b", "--container-mounts=/c"))
+                        .mounts())
+                .hasSize(3);
+    }
+
+    @Test
+    void pyxisVariablesCountAndTheCommandLineIsStronger() {
+        requests.with("PYXIS_CONTAINER_IMAGE", "/p.sqsh")
+                .with("PYXIS_CONTAINER_MOUNT_HOME", "y")
+                .with("PYXIS_CONTAINER_READONLY", "1");
+
+        assertThat(container(requests.job()).mountHome()).isTrue();
+        assertThat(container(requests.job("--no-container-mount-home")).mountHome())
+                .isFalse();
+        assertThat(container(requests.job("--container-writable")).writable()).isTrue();
+        assertThat(container(requests.job("--container-image=/i.sqsh")).image())
+                .contains(new ImageReference.Local("/i.sqsh"));
+    }
+
+    @Test
+    void aWorkerThatStartsJrunIsInItsContainerAlready() {
+        requests.with("JRUN_CONTAINER_IMAGE", "/p.sqsh").with("JRUN_AGENT_SOCKET", "/tmp/s");
+
+        assertThat(requests.job().workers().container()).isEmpty();
+        assertThat(requests.job(IMAGE).workers().container()).isPresent();
+    }
+
+    @Test
+    void programsMayBeInTheImage() {
+        assertThat(requests.run(IMAGE, "python3", "x.py").program().path()).isEqualTo("python3");
+        assertThat(requests.run(IMAGE, "/opt/run").program().path()).isEqualTo("/opt/run");
+        Program.JavaProgram jar =
+                (Program.JavaProgram) requests.run(IMAGE, "/opt/app/a.jar").program();
+        assertThat(jar.classPath()).containsExactly("/opt/app/a.jar");
+        assertThat(jar.mainClass()).isEmpty();
+        assertThatThrownBy(() -> requests.run(IMAGE, "./none")).isInstanceOf(UsageException.class);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "--container-mounts=/a | --container-mounts is for jobs in containers. Give --container-image too",
+                "--container-image=A | 'A' is no image",
+                "--container-image=/i --container-mounts=/a:b | the path inside the container must begin with /.",
+                "--container-image=/i --container-workdir=b | begins with /.",
+                "--container-image=/i --container-unshare=pid | there are net, ipc and uts.",
+                "--container-image=/i --container-unshare=net --hosts=a,b --launch=ssh | cannot reach other nodes.",
+                "--container-image=/i --container-java=my | auto, image or host",
+                "--container-image=/i --container-name=x | jrun does not have it yet",
+                "--container-image=/i --container-save=/x | jrun does not have it yet",
+            })
+    void refusals(String options, String words) {
+        assertThatThrownBy(() -> requests.job(options.split(" ")))
+                .isInstanceOf(UsageException.class)
+                .hasMessageContaining(words);
+    }
+}
