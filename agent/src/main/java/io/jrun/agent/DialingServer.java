@@ -148,6 +148,7 @@ final class DialingServer implements AutoCloseable {
     private static final class DialedConnections extends AbstractServerChannel {
         private final ChannelConfig config = new DefaultChannelConfig(this);
         private volatile SocketAddress address = LocalAddress.ANY;
+        private volatile boolean bound;
         private volatile boolean open = true;
 
         @Override
@@ -163,6 +164,7 @@ final class DialingServer implements AutoCloseable {
         @Override
         protected void doBind(SocketAddress local) {
             address = local;
+            bound = true;
         }
 
         @Override
@@ -187,7 +189,7 @@ final class DialingServer implements AutoCloseable {
 
         @Override
         public boolean isActive() {
-            return open && address != LocalAddress.ANY;
+            return open && bound;
         }
     }
 }

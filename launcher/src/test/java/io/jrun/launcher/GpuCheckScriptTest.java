@@ -37,14 +37,13 @@ class GpuCheckScriptTest {
         assertThat(run()).isEqualTo(new Ended(NOTHING_CHECKED, "SKIPPED gpu                 " + why + "\n"));
         assertThat(run("--json"))
                 .isEqualTo(new Ended(
-                        NOTHING_CHECKED,
-                        "{\"check\":\"gpu\",\"status\":\"SKIPPED\",\"detail\":\"" + why + "\"}\n"));
+                        NOTHING_CHECKED, "{\"check\":\"gpu\",\"status\":\"SKIPPED\",\"detail\":\"" + why + "\"}\n"));
     }
 
     @Test
     void anUnknownArgumentIsOneLineToo() throws IOException, InterruptedException {
         assertThat(run("--all"))
-                .isEqualTo(new Ended(
-                        USAGE, "gpu-check: unknown arguments '--all'. Usage: scripts/gpu-check [--json]\n"));
+                .isEqualTo(
+                        new Ended(USAGE, "gpu-check: unknown arguments '--all'. Usage: scripts/gpu-check [--json]\n"));
     }
 }

@@ -27,7 +27,7 @@ final class CommandLineParser implements IParameterPreprocessor {
     ParsedCommand parse() {
         CommandLine jrun = new CommandLine(CommandModel.of(command, this));
         CommandLine called =
-                command.isPresent() ? jrun.getSubcommands().get(command.get().word()) : jrun;
+                command.map(name -> jrun.getSubcommands().get(name.word())).orElse(jrun);
         try {
             jrun.parseArgs(args.toArray(String[]::new));
         } catch (UnmatchedArgumentException e) {

@@ -129,7 +129,7 @@ final class JobMachine {
         if (round.regrouping() || !round.isElastic() || !rankAssignment.canGrow(state.jobProgress(), round)) {
             return Transition.to(state);
         }
-        String why = "more nodes have come";
+        String why = "more nodes have joined";
         return Transition.to(
                 state.with(round.asRegrouping()),
                 new Say(why + ": the workers go on together at their next commit"),

@@ -13,7 +13,7 @@ import java.util.Optional;
  * @param cores usable cores
  * @param gpus devices in index order
  * @param masterPort the port reserved for programs with a rendezvous of their own, 0 if none
- * @param the number of workers that the node itself requests, empty to use the rules of the job
+ * @param workers the number of workers that the node itself requests, empty to use the rules of the job
  */
 public record Node(
         int nodeRank,

@@ -575,7 +575,7 @@ class JobMachineTest {
         assertThat(playFromStart(elastic, 2, concat(events, parked(3))))
                 .containsSubsequence(
                         launch(1, 0),
-                        new Regroup(1, "more nodes have come"),
+                        new Regroup(1, "more nodes have joined"),
                         new Stop(15, 30_000, true),
                         launch(2, 0, Map.of(0, 100L, 1, 101L, 2, 102L, 3, 103L), 0, 1, 2));
         // One that does not park in time is killed, and started again: no failure.

@@ -19,8 +19,7 @@ class StragglerFinderTest {
     private static Map<Integer, List<GroupRecord>> waits(double... seconds) {
         Map<Integer, List<GroupRecord>> waits = new TreeMap<>();
         for (int rank = 0; rank < seconds.length; rank++) {
-            RankLag lag =
-                    new RankLag(1, 90 + rank, Duration.ZERO, Duration.ZERO, Duration.ZERO, Duration.ofNanos(7_000_000));
+            RankLag lag = new RankLag(1, 90 + rank, Duration.ZERO, Duration.ZERO, Duration.ZERO, Duration.ofMillis(7));
             long waited = (long) (seconds[rank] * 1e9);
             waits.put(rank, List.of(new GroupRecord("world", List.of(), 100, 100, waited, List.of(lag))));
         }

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("alone") // on a busy machine a rank is late, and said to be
 class ContainerIT extends RealJobs {
     private static final Path BUSYBOX = Path.of("/usr/bin/busybox");
+    private static final Path MKSQUASHFS = Path.of("/usr/bin/mksquashfs");
     private static final Pattern LIBRARY = Pattern.compile("(?m)(?:=> |^\\s*)(/\\S+)");
 
     @TempDir
@@ -31,7 +32,8 @@ class ContainerIT extends RealJobs {
 
     @BeforeAll
     static void makeImage() throws Exception {
-        assumeTrue(Files.isExecutable(BUSYBOX), "needs busybox, of busybox-static");
+        assumeTrue(Files.isExecutable(BUSYBOX), "needs the package busybox-static");
+        assumeTrue(Files.isExecutable(MKSQUASHFS), "needs the package squashfs-tools");
         assumeTrue(System.getProperty("user.name").equals("root"), "a .sqsh file is mounted as root");
         Path root = shared.resolve("root");
         Files.createDirectories(root.resolve("bin"));
@@ -44,7 +46,7 @@ class ContainerIT extends RealJobs {
         Files.createDirectories(root.resolve("etc"));
         Files.writeString(root.resolve("etc/environment"), "OF_IMAGE=image\nBOTH=image\nNAMED=image\n");
         image = shared.resolve("image.sqsh");
-        command("mksquashfs", root.toString(), image.toString(), "-quiet", "-no-progress");
+        command(MKSQUASHFS.toString(), root.toString(), image.toString(), "-quiet", "-no-progress");
     }
 
     private static void copyLibraries(Path root, Path binary) throws Exception {

@@ -91,7 +91,7 @@ class ElasticHostsIT extends RealJobs {
         Files.writeString(come, "");
         Result result = job.await();
         assertThat(result.exitCode()).as(result.err()).isZero();
-        assertThat(result.err()).contains("restart 1 of 1", "more nodes have come");
+        assertThat(result.err()).contains("restart 1 of 1", "more nodes have joined");
 
         List<Beginning> all = Beginning.in(result.out());
         List<String> survivors = all.subList(4, 7).stream().map(Beginning::pid).toList();

@@ -100,7 +100,7 @@ class KillIT extends RealJobs {
                 .contains(
                         "jrun: first failure: rank 1 on ",
                         "ended by SIGKILL",
-                        "rank 0: SIGKILL (137) after being told");
+                        "rank 0: SIGKILL (137) after the stop signal");
     }
 
     @ParameterizedTest

@@ -235,7 +235,7 @@ class SshIT extends RealJobs {
                 .anySatisfy(line -> assertThat(line).startsWith("ok h2 names knows all hosts"))
                 .anySatisfy(line -> assertThat(line)
                         .startsWith("problem h3 agent cannot be started there: ssh: connect to host h3 port 22: "
-                                + "Connection refused; is the host up"))
+                                + "Connection refused; check that the host is up"))
                 .anySatisfy(line -> assertThat(line).matches("ok h1 to h2 .* ms there and back, .* Gbit/s over TLS"))
                 .anySatisfy(line -> assertThat(line).matches("ok h2 to h1 .* ms there and back, .* Gbit/s over TLS"));
     }

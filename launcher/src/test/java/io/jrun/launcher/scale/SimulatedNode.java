@@ -26,9 +26,8 @@ import io.jrun.comm.control.FrameCodec;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Objects;
+import java.util.Optional;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /** A node's agent whose workers do nothing: they join at once, and end when they are told to, or when {@link Timeline} says so. */
 final class SimulatedNode extends AgentGrpc.AgentImplBase {
@@ -40,8 +39,8 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     private final int node;
     private final Timeline timeline;
     private final Runnable onArrival;
-    private @Nullable StreamObserver<FromAgent> out;
-    private @Nullable StreamObserver<LogChunk> logs;
+    private Optional<StreamObserver<FromAgent>> out = Optional.empty();
+    private Optional<StreamObserver<LogChunk>> logs = Optional.empty();
     private final List<WorkerSpec> living = new ArrayList<>();
     private int round;
     private int worldSize;
@@ -58,7 +57,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
         onArrival.run();
         timeline.arrived(this);
         synchronized (this) {
-            out = toCoordinator;
+            out = Optional.of(toCoordinator);
         }
         return new Ending<>(toCoordinator) {
             @Override
@@ -71,7 +70,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     @Override
     public StreamObserver<LogCredit> logs(StreamObserver<LogChunk> toConsole) {
         synchronized (this) {
-            logs = toConsole;
+            logs = Optional.of(toConsole);
         }
         return new Ending<>(toConsole);
     }
@@ -128,7 +127,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     }
 
     private synchronized void send(FromAgent.Builder message) {
-        Objects.requireNonNull(out).onNext(message.build());
+        out.orElseThrow().onNext(message.build());
     }
 
     private JobOpened opened() {
@@ -204,7 +203,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
         living.remove(worker);
         for (boolean stderr : new boolean[] {false, true}) {
             if (stderr ? worker.getConsoleStderr() : worker.getConsoleStdout()) {
-                Objects.requireNonNull(logs)
+                logs.orElseThrow()
                         .onNext(LogChunk.newBuilder()
                                 .setRank(worker.getRank())
                                 .setRound(round)

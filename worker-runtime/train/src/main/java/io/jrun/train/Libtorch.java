@@ -72,7 +72,8 @@ public final class Libtorch {
                 cache.checked(marker, begin);
             }
         } else {
-            // The cache is empty. The lock is held while the libraries are opened, too: the BLAS is unpacked by its loader.
+            // The cache is empty. The lock is held while the libraries are opened, too: the BLAS is unpacked by its
+            // loader.
             cache.locked(LOCK_DEADLINE, () -> {
                 unpackAndOpen();
                 cache.write(marker);

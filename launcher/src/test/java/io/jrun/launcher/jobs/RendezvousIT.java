@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** torchrun's way: the same command on every node. Here all nodes are this machine. */
-class MeetingIT extends RealJobs {
+class RendezvousIT extends RealJobs {
     /** A worker that says its place, and ends by itself only when it is told to. */
     private static final String WAITING =
             "echo rank $RANK of $WORLD_SIZE; trap 'exit 5' TERM; while :; do sleep 0.05; done";
@@ -58,9 +58,9 @@ class MeetingIT extends RealJobs {
         Result joined = second.await();
         assertThat(hosting.exitCode()).as(hosting.err()).isZero();
         assertThat(joined.exitCode()).as(joined.err()).isZero();
-        assertThat(hosting.sortedOut().stream().map(MeetingIT::withoutPrefix))
+        assertThat(hosting.sortedOut().stream().map(RendezvousIT::withoutPrefix))
                 .containsExactly("0 of 4 on 0 of 2", "1 of 4 on 0 of 2");
-        assertThat(joined.sortedOut().stream().map(MeetingIT::withoutPrefix))
+        assertThat(joined.sortedOut().stream().map(RendezvousIT::withoutPrefix))
                 .containsExactly("2 of 4 on 1 of 2", "3 of 4 on 1 of 2");
     }
 
@@ -70,11 +70,11 @@ class MeetingIT extends RealJobs {
         Running first = node("3", "--node-rank=0", "--nproc-per-node=2", "sh", "-c", program);
         Running second = node("3", "--node-rank=1", "--nproc-per-node=1", "sh", "-c", program);
         Running third = node("3", "--node-rank=2", "sh", "-c", program);
-        assertThat(first.await().sortedOut().stream().map(MeetingIT::withoutPrefix))
+        assertThat(first.await().sortedOut().stream().map(RendezvousIT::withoutPrefix))
                 .containsExactly("0 of 5 on 0 of 2", "1 of 5 on 0 of 2");
-        assertThat(second.await().sortedOut().stream().map(MeetingIT::withoutPrefix))
+        assertThat(second.await().sortedOut().stream().map(RendezvousIT::withoutPrefix))
                 .containsExactly("2 of 5 on 1 of 1");
-        assertThat(third.await().sortedOut().stream().map(MeetingIT::withoutPrefix))
+        assertThat(third.await().sortedOut().stream().map(RendezvousIT::withoutPrefix))
                 .containsExactly("3 of 5 on 2 of 2", "4 of 5 on 2 of 2");
     }
 
@@ -148,7 +148,7 @@ class MeetingIT extends RealJobs {
         Files.writeString(folder.resolve("drain"), "");
         Result result = joined.await();
         assertThat(result.exitCode()).as(result.err()).isZero();
-        assertThat(joined.out().lines().map(MeetingIT::withoutPrefix))
+        assertThat(joined.out().lines().map(RendezvousIT::withoutPrefix))
                 .hasSize(lines)
                 .endsWith(Integer.toString(lines));
     }
@@ -158,7 +158,7 @@ class MeetingIT extends RealJobs {
         Result result =
                 node("2", "--node-rank=0", "--rdzv-conf=join_timeout=1", "true").await();
         assertThat(result.exitCode()).isEqualTo(69);
-        assertThat(result.err()).contains("only 1 of 2 nodes have come", "missing: node 1");
+        assertThat(result.err()).contains("only 1 of 2 nodes have joined", "missing: node 1");
         Result other =
                 node("2", "--node-rank=1", "--rdzv-conf=join_timeout=1", "true").await();
         assertThat(other.exitCode()).isEqualTo(69);

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /** torchrun's way on two hosts, each with a certificate of its own. */
-class MeetingHostsIT extends RealJobs {
+class RendezvousHostsIT extends RealJobs {
     private static TestHosts hosts;
 
     @BeforeAll

@@ -1,0 +1,46 @@
+package io.jrun.train.precision;
+
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.ScalarOptional;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Floating point numbers of 8 bits: the formats of Micikevicius and others, arXiv:2209.05433. Where the device has no 8-bit
+ * arithmetic, {@link #quantize} rounds values to what 8 bits can hold and leaves them in their type.
+ */
+public enum Float8 {
+    /** 4 bits of exponent, 3 of fraction, no infinity: for weights and activations. */
+    E4M3(448, torch.ScalarType.Float8_e4m3fn),
+    /** 5 bits of exponent, 2 of fraction: for gradients. */
+    E5M2(57_344, torch.ScalarType.Float8_e5m2);
+
+    private final float largest;
+    private final torch.ScalarType type;
+
+    Float8(float largest, torch.ScalarType type) {
+        this.largest = largest;
+        this.type = type;
+    }
+
+    /** The largest finite number. */
+    public float largest() {
+        return largest;
+    }
+
+    /** The tensor's values as 8-bit codes: rounded to the nearest, ties to even; numbers that are too large become the largest. */
+    public Tensor encode(Tensor values) {
+        return values.to(torch.ScalarType.Float)
+                .clamp(new ScalarOptional(new Scalar(-largest)), new ScalarOptional(new Scalar(largest)))
+                .to(type);
+    }
+
+    /**
+     * Rounds {@code values * scale} to 8 bits and divides by {@code scale} again.
+     *
+     * @return float32, of the shape of {@code values}
+     */
+    public Tensor quantize(Tensor values, float scale) {
+        return encode(values.mul(new Scalar(scale))).to(torch.ScalarType.Float).div(new Scalar(scale));
+    }
+}

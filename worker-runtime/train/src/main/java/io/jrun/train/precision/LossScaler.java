@@ -1,0 +1,94 @@
+package io.jrun.train.precision;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import java.lang.foreign.MemorySegment;
+import java.util.Collection;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Multiplies a loss, so that small gradients do not vanish in float16, and divides the gradients again. If a gradient of any
+ * rank is not finite, all ranks skip the step and the scale falls.
+ *
+ * <pre>{@code
+ * step.backward(scaler.scale(loss));
+ * if (scaler.unscale(parameters)) {
+ *     optimizer.step();
+ * }
+ * scaler.update();
+ * }</pre>
+ *
+ * <p>Confined to the training thread.
+ */
+public final class LossScaler {
+    private final ScalePolicy policy;
+    private final @Nullable ProcessGroup group;
+    private final float[] badRanks = new float[1];
+    private ScalePolicy.State state;
+    private boolean allFinite = true;
+
+    /** @param group the ranks that skip a step together; null for one process */
+    public LossScaler(ScalePolicy policy, @Nullable ProcessGroup group) {
+        this.policy = policy;
+        this.group = group;
+        this.state = policy.begin();
+    }
+
+    /** The present scale. */
+    public float scale() {
+        return state.scale();
+    }
+
+    /** What {@link #load} needs. */
+    public ScalePolicy.State state() {
+        return state;
+    }
+
+    /** Goes on with a saved state. */
+    public void load(ScalePolicy.State saved) {
+        state = saved;
+    }
+
+    /** The loss times the scale. */
+    public Tensor scale(Tensor loss) {
+        return loss.mul(new Scalar(state.scale()));
+    }
+
+    /**
+     * Divides all gradients by the scale where they lie. Collective over the group.
+     *
+     * @return whether all gradients of all ranks are finite; otherwise no rank may step
+     */
+    public boolean unscale(Collection<Tensor> parameters) {
+        boolean finiteHere = true;
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            Scalar inverse = new Scalar(1 / (double) state.scale());
+            for (Tensor parameter : parameters) {
+                Tensor gradient = parameter.mutable_grad();
+                if (gradient.defined()) {
+                    gradient.mul_(inverse);
+                    finiteHere &= torch.isfinite(gradient).all().item_bool();
+                }
+            }
+        }
+        badRanks[0] = finiteHere ? 0 : 1;
+        if (group != null) {
+            group.allReduce(MemorySegment.ofArray(badRanks), DataType.F32, 1, ReduceOp.MAX);
+        }
+        allFinite = badRanks[0] == 0;
+        return allFinite;
+    }
+
+    /** Changes the scale by the outcome of the last {@link #unscale}. */
+    public void update() {
+        state = policy.after(state, allFinite);
+        allFinite = true;
+    }
+}

@@ -1,0 +1,56 @@
+package io.jrun.train.precision;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.Libtorch;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+class LossScalerTest {
+    @BeforeAll
+    static void load() {
+        Libtorch.load();
+    }
+
+    @Test
+    void dividesGradientsByTheScale() {
+        try (PointerScope _ = new PointerScope()) {
+            LossScaler scaler = new LossScaler(ScalePolicy.DEFAULT, null);
+            Tensor parameter = torch.ones(3).set_requires_grad(true);
+            scaler.scale(parameter.sum()).backward();
+            assertThat(parameter.grad().max().item_float()).isEqualTo(65_536f);
+            assertThat(scaler.unscale(List.of(parameter))).isTrue();
+            assertThat(parameter.grad().equal(torch.ones(3))).isTrue();
+        }
+    }
+
+    @Test
+    void oneRanksOverflowSkipsTheStepOnAllRanks() throws Exception {
+        AtomicIntegerArray stepped = new AtomicIntegerArray(3);
+        LocalWorld.run(3, world -> {
+            LossScaler scaler = new LossScaler(ScalePolicy.DEFAULT, world.group());
+            for (int step = 0; step < 2; step++) {
+                try (PointerScope _ = new PointerScope()) {
+                    Tensor parameter = torch.ones(1).set_requires_grad(true);
+                    float factor = step == 0 && world.rank() == 1 ? Float.MAX_VALUE : 1;
+                    scaler.scale(parameter
+                                    .mul(new org.bytedeco.pytorch.Scalar(factor))
+                                    .sum())
+                            .backward();
+                    if (scaler.unscale(List.of(parameter))) {
+                        stepped.addAndGet(world.rank(), 1 << step);
+                    }
+                    scaler.update();
+                }
+            }
+            assertThat(scaler.scale()).isEqualTo(32_768f);
+        });
+        assertThat(stepped.toString()).isEqualTo("[2, 2, 2]");
+    }
+}
