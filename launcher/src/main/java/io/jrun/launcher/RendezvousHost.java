@@ -161,7 +161,7 @@ final class RendezvousHost {
     }
 
     private static boolean isHere(AgentSlot place) {
-        return place.arrival().isOnThisMachine();
+        return place.arrival().isPresent();
     }
 
     private int missing(long come) {

@@ -56,10 +56,9 @@ final class AgentLaunchProcesses implements AutoCloseable {
                     awaited.stream().map(AgentRegistration::arrived).toArray(CompletableFuture[]::new));
         }
 
-        /** Whether it waits for nothing that will come by itself: an agent that has not come, or the end of lost ones alone. */
+        /** Whether no agent of this start can end by itself: one has not arrived, or all of them are lost. */
         boolean isVain() {
-            return !come.isDone()
-                    || awaited.stream().allMatch(arrival -> arrival.left().isDone());
+            return !come.isDone() || awaited.stream().allMatch(AgentRegistration::isLost);
         }
     }
 

@@ -19,6 +19,7 @@ public final class AgentRegistration implements AutoCloseable {
     private final CompletableFuture<Channel> channel = new CompletableFuture<>();
     private @Nullable ArrivingAgent agent;
     private boolean closed;
+    private boolean lost;
 
     /** @param onSignal takes signals that the node's own process gets */
     AgentRegistration(Consumer<StopSignal> onSignal) {
@@ -35,8 +36,8 @@ public final class AgentRegistration implements AutoCloseable {
         return left;
     }
 
-    /** Whether an agent is here now. */
-    public boolean isOnThisMachine() {
+    /** Whether an agent has arrived and has not left. */
+    public boolean isPresent() {
         return arrived.isDone() && !left.isDone();
     }
 
@@ -95,7 +96,15 @@ public final class AgentRegistration implements AutoCloseable {
 
     /** The agent is gone. */
     void leave() {
+        synchronized (this) {
+            lost |= !closed;
+        }
         left.complete(null);
+    }
+
+    /** Whether the agent left before the launcher ended it. */
+    synchronized boolean isLost() {
+        return lost;
     }
 
     /** Ends the agent, if it is there, and tells it the exit code of the job. */

@@ -162,7 +162,7 @@ public final class AgentRegistry implements AutoCloseable {
     private boolean isHere(String host, String caller) {
         return (host.equals(NodeProbe.hostHere()) && isOwnAddress(caller))
                 || places.entrySet().stream()
-                        .anyMatch(entry -> entry.getValue().arrival().isOnThisMachine()
+                        .anyMatch(entry -> entry.getValue().arrival().isPresent()
                                 && machine(host, caller).equals(machines.get(entry.getKey())));
     }
 

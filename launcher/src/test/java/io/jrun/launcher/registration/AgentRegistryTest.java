@@ -30,7 +30,7 @@ class AgentRegistryTest {
                     .isInstanceOfSatisfying(
                             OutboundAgent.End.Refused.class,
                             refused -> assertThat(refused.why()).contains("launcher is jrun 1", "agent is jrun 2"));
-            assertThat(place.arrival().isOnThisMachine()).isFalse();
+            assertThat(place.arrival().isPresent()).isFalse();
             CompletableFuture<OutboundAgent.End> stays = come("1", invitation);
             place.arrival().arrived().get(60, TimeUnit.SECONDS);
             assertThat(place.connect())

@@ -133,6 +133,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     private JobOpened opened() {
         return JobOpened.newBuilder()
                 .setHost("n" + node)
+                .setAddress("127.0.0.1")
                 .setCores(CORES)
                 .setMasterPort(node == 0 ? FIRST_PORT : 0)
                 .addAllGpus(
