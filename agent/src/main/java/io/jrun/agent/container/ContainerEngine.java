@@ -2,7 +2,7 @@ package io.jrun.agent.container;
 
 /** A way to run workers in containers. Stateless. */
 public interface ContainerEngine {
-    /** Its name, as {@code --container-runtime} takes it. */
+    /** The name of the engine, for messages. */
     String name();
 
     /**

@@ -125,7 +125,7 @@ final class OptionForm {
         }
     }
 
-    /** A name of blanks alone comes of a variable of the shell's that is not set. */
+    /** A path of blanks usually comes from a shell variable that is not set. */
     private static void checkPath(String text, String name) {
         if (text.isBlank()) {
             throw OptionValues.refused(name, text, "a path");

@@ -262,7 +262,7 @@ final class AgentEventReader {
                 message.getRank(), message.getRound(), message.getPid(), message.getWhy());
     }
 
-    /** Of an earlier round, in which this rank may have been somebody else, it is of no interest. */
+    /** Ignores the end of a worker of an earlier round: the rank may have belonged to another process then. */
     private Optional<CoordinatorInput> ended(WorkerExited message) {
         Membership current = membership;
         if (current == null || message.getRound() != round) {

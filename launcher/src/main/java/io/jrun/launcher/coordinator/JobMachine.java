@@ -49,7 +49,7 @@ import java.util.SortedMap;
 final class JobMachine {
     static final int SIGTERM = 15;
 
-    /** How long what made a worker park may take to be known: the end of a process at once, that of a host 8 s. */
+    /** The longest time until the coordinator knows why a worker parked: none for an ended process, 8 s for a lost host. */
     private static final long PARK_MILLIS = 10_000;
 
     private final RankAssignment rankAssignment;

@@ -16,8 +16,9 @@ import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 
 /**
- * Decides who takes part in the next round, and as what. A node keeps its seat; one that has come takes the seat of one that is
- * gone, so that all others keep their ranks too; seats for which nobody is left close up; more are added at the end.
+ * Decides which nodes take part in the next round, and with which node ranks. A node keeps its node rank. A new node takes the
+ * node rank of a lost node, so that all other nodes keep their node ranks. A node rank without a node is removed, and later
+ * nodes move up. Further nodes are added at the end.
  *
  * @param nodes how many take part
  * @param rules of their layout, with ids in place of node ranks

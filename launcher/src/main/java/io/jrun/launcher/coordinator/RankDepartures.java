@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * Tells all nodes which ranks have left. At the end of a job all ranks leave at once: told one by one that would be a message
- * for each rank to each node. So those that leave while the last ones are being told are told together. Confined to the
+ * Sends to all nodes which ranks have left. At the end of a job all ranks leave at once, and one message for each rank to each
+ * node would be too many. Departures during a transmission are therefore sent together in the next message. Confined to the
  * coordinator's thread.
  */
 final class RankDepartures {

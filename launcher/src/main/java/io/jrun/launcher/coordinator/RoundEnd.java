@@ -180,7 +180,7 @@ final class RoundEnd {
                 : forGood(next.because(lost), JobMachine.SIGTERM);
     }
 
-    /** What comes while the workers are stopped for a restart, and rules one out, is why the job ends. */
+    /** An event that rules out a restart while the workers stop for the restart becomes the cause of the end of the job. */
     private Transition forGood(Stopping state, int signal) {
         Stopping last = state.forGood();
         return isOver(last)

@@ -154,7 +154,7 @@ final class RoundStart {
         return ending.giveUp(state, state.cause().orElseGet(() -> silent(state.jobProgress())));
     }
 
-    /** Who left meanwhile may have left too few: the next that makes them enough is followed by a last call of its own. */
+    /** Nodes may have left during the last call. When enough nodes have joined again, a new last call begins. */
     private Transition lastCallIsOver(Gathering state) {
         return rankAssignment.isEnough(state.jobProgress())
                 ? begin(state)

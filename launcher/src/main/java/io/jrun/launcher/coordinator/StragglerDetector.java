@@ -15,17 +15,18 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
- * Who is late in a round: judges what its workers tell of their waits, about once a second, publishes where that has changed. Confined to the coordinator's thread.
+ * Finds the late ranks of a round from the reports of the workers' waits, about once a second. Publishes an event when the
+ * late ranks change. Confined to the coordinator's thread.
  */
 final class StragglerDetector {
     private static final long TURN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Workers that run tell of their waits once a second, each at a moment of its own, which may take as long to come. */
+    /** Workers report their waits once a second, at different times, and a report may take another second to arrive. */
     private static final double SKEW_SECONDS = 2;
 
     /**
-     * A wait is told of when it is over, by some ranks sooner than by others. Of those who seem late, only their second report
-     * from then on was surely made after the wait that the others have told of.
+     * Ranks report a wait after its end, at different times. Only the second report after the suspicion was surely made after
+     * the wait that the other ranks have reported.
      */
     private static final int LATER_REPORTS = 2;
 

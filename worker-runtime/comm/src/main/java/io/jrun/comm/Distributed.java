@@ -23,7 +23,7 @@ public final class Distributed {
     }
 
     /**
-     * Reads what {@link #init()} would, for who wants to know before the program runs.
+     * Checks the environment variables that {@link #init()} reads, so that a program can fail before its work begins.
      *
      * @throws CommException USAGE as init
      */

@@ -41,7 +41,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** The open groups of one rank; hands each what the control connection tells, also what it told before. Thread-safe. */
+/**
+ * The open groups of one rank. Forwards the messages of the control connection to each group, and earlier messages to a new
+ * group. Thread-safe.
+ */
 public final class GroupRegistry implements ControlListener {
     /** Makes the data plane on first use, so that a program without collectives opens nothing. */
     @FunctionalInterface
@@ -217,7 +220,7 @@ public final class GroupRegistry implements ControlListener {
                 : Backends.require(backend).create(world, Objects.requireNonNull(rendezvous));
     }
 
-    /** Whether the job is stopping: of that all ranks have heard from the one that coordinates them. */
+    /** Whether the job is stopping. The coordinator has sent this to all ranks. */
     boolean isAborted() {
         return aborted;
     }

@@ -51,7 +51,7 @@ final class OperationRunner {
         return cause.code() == ErrorCode.ABORTED ? givenUp(call, cause) : cause;
     }
 
-    /** What stops the job or the group knows nothing of the operation that it ends. */
+    /** Adds the operation to the cause, because an abort does not name the pending operation. */
     private CommException givenUp(Call call, CommException cause) {
         return new CommException(
                 ErrorCode.ABORTED,

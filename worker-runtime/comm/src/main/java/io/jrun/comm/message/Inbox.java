@@ -25,10 +25,10 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Brings the messages to one rank of a group to the receives that they are for. Each sender's messages are a stream; of the
- * threads that wait for messages of a sender, one reads its stream, hands each message to the receive that was posted first
- * among those that fit, whoever waits for that, and keeps what fits none while there is room. Who waits for any source looks at all streams that
- * nobody reads, by turns. Thread-safe.
+ * Gives each message for one rank of a group to a receive. The messages of each sender are a stream. One of the threads that
+ * wait for a sender reads the stream of the sender. The thread gives each message to the earliest posted receive that matches,
+ * also to a receive of another thread, and keeps a message without a receive while there is room. A receive from any source
+ * reads in turn all streams that no other thread reads. Thread-safe.
  */
 public final class Inbox implements PendingOperations {
     private final GroupContext group;

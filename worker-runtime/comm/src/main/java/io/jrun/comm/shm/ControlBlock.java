@@ -6,8 +6,8 @@ package io.jrun.comm.shm;
  * 128 bytes apart, since processors fetch cache lines in pairs.
  *
  * <p>A slot has the word of phases and two <em>entries</em>, used by turns: an operation's number, its fingerprint, where
- * its data is, the data itself if that is small, and the sizes of its blocks if they are uneven. Two suffice: who enters operation k+2 has seen everybody enter k+1,
- * that is, finish reading entry k.
+ * its data is, the data itself if that is small, and the sizes of its blocks if they are uneven. Two entries suffice: a rank
+ * enters operation k+2 only after all ranks have entered k+1, so all ranks have read entry k.
  */
 final class ControlBlock {
     /** Data of at most this size travels in the entry itself: one barrier, no staging. */

@@ -63,7 +63,7 @@ final class RankPositions {
         };
     }
 
-    /** Of a message the other end; otherwise everybody, those who are not in the collective first. */
+    /** For a message the other rank. For a collective all ranks; ranks that have not entered the collective come first. */
     List<Integer> wanted(Call call, int peer) {
         if (call.kind().isMessage()) {
             return List.of(peer);

@@ -16,8 +16,8 @@ sealed interface Connection permits PlainConnection, TlsConnection {
     long read(ByteBuffer... into) throws IOException;
 
     /**
-     * Writes from {@code from} in order. What is consumed is with the kernel. Who is told that not all is must come back with
-     * the rest before anything else.
+     * Writes from {@code from} in order, as far as the kernel takes bytes. If bytes remain, the caller must write the remaining
+     * bytes before any other bytes.
      */
     long write(ByteBuffer... from) throws IOException;
 

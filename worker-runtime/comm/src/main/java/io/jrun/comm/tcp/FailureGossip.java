@@ -15,9 +15,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Telling other ranks why the group has failed here, and hearing why it has failed there. Up to {@value #ALL} ranks everybody
- * tells everybody; of more, each tells those at distances of powers of two, who pass it on, so that all know after log2 N
- * steps. Thread-safe.
+ * Sends the cause of a group's failure to the other ranks, and receives theirs. In a group of up to {@value #ALL} ranks each rank
+ * sends to all others. In a larger group each rank sends to the ranks at distances of powers of two, which forward the cause:
+ * all ranks have the cause after log2 N steps. Thread-safe.
  */
 final class FailureGossip {
     /** A failing rank makes so many connections at most; more would only be needed to agree on one of several causes. */

@@ -440,7 +440,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         };
     }
 
-    /** Of a message the other end; otherwise everybody: who is waited for may only wait for another. */
+    /** For a message the other rank. For a collective all ranks: the awaited rank may itself wait for another rank. */
     private List<Integer> wanted() {
         List<Integer> wanted = new ArrayList<>();
         if (!currentCall().kind().isMessage()) {
