@@ -6,6 +6,7 @@ import io.jrun.agent.OutboundAgent;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -35,7 +36,7 @@ class AgentRegistryTest {
             place.arrival().arrived().get(60, TimeUnit.SECONDS);
             assertThat(place.connect())
                     .as("the coordinator hears nothing of the refusal")
-                    .isCompleted();
+                    .succeedsWithin(Duration.ofSeconds(60));
             arrivals.tell(0);
             assertThat(stays.get(60, TimeUnit.SECONDS)).isInstanceOf(OutboundAgent.End.Served.class);
         }
