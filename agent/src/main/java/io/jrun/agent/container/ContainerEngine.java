@@ -2,9 +2,6 @@ package io.jrun.agent.container;
 
 /** A way to run workers in containers. Stateless. */
 public interface ContainerEngine {
-    /** The name of the engine, for messages. */
-    String name();
-
     /**
      * Prepares the containers of one job on this node: the image once, for all workers. May take as long as the image needs.
      *

@@ -2,11 +2,9 @@ package io.jrun.agent.node;
 
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.net.UnknownHostException;
-import java.nio.channels.DatagramChannel;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,7 +24,6 @@ public final class HostFacts {
     /** A line of /proc/self/limits: columns for name, soft limit and hard limit. */
     private static final Pattern LIMIT = Pattern.compile("(Max .*?) {2,}(\\S+) +(\\S+) .*");
 
-    private static final int DISCARD_PORT = 9;
     private static final Pattern VERSION = Pattern.compile("\\b(\\d+\\.\\d+(?:\\.\\d+)?)\\b");
 
     private HostFacts() {}
@@ -74,16 +71,6 @@ public final class HostFacts {
                     .toList();
         } catch (IOException e) {
             return List.of(); // no such hardware, or no driver
-        }
-    }
-
-    /** Returns the address of this machine on the route to {@code host}; empty without a route. Sends nothing. */
-    public static String addressTowards(String host) {
-        try (DatagramChannel channel = DatagramChannel.open()) {
-            channel.connect(new InetSocketAddress(InetAddress.getByName(host), DISCARD_PORT));
-            return ((InetSocketAddress) channel.getLocalAddress()).getAddress().getHostAddress();
-        } catch (IOException e) {
-            return "";
         }
     }
 

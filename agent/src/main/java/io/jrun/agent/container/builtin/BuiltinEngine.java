@@ -13,11 +13,6 @@ import java.nio.file.Path;
 /** Runs workers in containers that it makes itself. */
 public final class BuiltinEngine implements ContainerEngine {
     @Override
-    public String name() {
-        return "builtin";
-    }
-
-    @Override
     public NodeContainers start(ContainerSpec spec, NodeRequest node) throws ContainerException, InterruptedException {
         Account account = account();
         HostTools tools = HostTools.find(node.environment());
