@@ -12,10 +12,10 @@ import io.jrun.agent.proto.DoctorGrpc;
 import io.jrun.agent.proto.DoctorGrpc.DoctorBlockingStub;
 import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.ExamineRequest;
+import io.jrun.agent.proto.LinkMeasurement;
 import io.jrun.agent.proto.ListenRequest;
 import io.jrun.agent.proto.Listening;
 import io.jrun.agent.proto.MeasureRequest;
-import io.jrun.agent.proto.Measurement;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -92,18 +92,18 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     }
 
     @Override
-    public void measure(MeasureRequest request, StreamObserver<Measurement> reply) {
+    public void measure(MeasureRequest request, StreamObserver<LinkMeasurement> reply) {
         reply.onNext(measure(request));
         reply.onCompleted();
     }
 
     /** Takes some seconds at most. */
-    private Measurement measure(MeasureRequest request) {
+    private LinkMeasurement measure(MeasureRequest request) {
         ManagedChannel channel = transport.channel(request.getHost(), request.getPort(), CONNECT_LIMIT);
         try {
             return measure(DoctorGrpc.newBlockingStub(channel).withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS));
         } catch (RuntimeException e) {
-            return Measurement.newBuilder()
+            return LinkMeasurement.newBuilder()
                     .setError(ErrorCauses.first(Status.fromThrowable(e)))
                     .build();
         } finally {
@@ -111,7 +111,7 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
         }
     }
 
-    private static Measurement measure(DoctorBlockingStub other) {
+    private static LinkMeasurement measure(DoctorBlockingStub other) {
         Blob small = Blob.newBuilder().setData(ByteString.copyFrom(new byte[1])).build();
         Blob large = Blob.newBuilder()
                 .setData(ByteString.copyFrom(new byte[LARGE_BYTES]))
@@ -124,7 +124,7 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
         for (int i = 0; i < LARGE_MESSAGES; i++) {
             best = Math.min(best, nanos(other, large));
         }
-        return Measurement.newBuilder()
+        return LinkMeasurement.newBuilder()
                 .setRoundTripNanos(roundTrips[ROUND_TRIPS / 2])
                 .setBytesPerSecond(LARGE_BYTES * 1e9 / best)
                 .build();

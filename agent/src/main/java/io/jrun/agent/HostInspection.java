@@ -4,7 +4,7 @@ import io.jrun.agent.node.HostFacts;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.node.NodeResources;
 import io.jrun.agent.proto.Examination;
-import io.jrun.agent.proto.Limit;
+import io.jrun.agent.proto.ResourceLimit;
 import io.jrun.agent.worker.StartTools;
 import java.util.List;
 
@@ -37,7 +37,7 @@ public final class HostInspection {
                 .setShmFreeBytes(shm.free())
                 .setShmBytes(shm.total())
                 .addAllLimits(HostFacts.limits().stream()
-                        .map(limit -> Limit.newBuilder()
+                        .map(limit -> ResourceLimit.newBuilder()
                                 .setName(limit.name())
                                 .setSoft(limit.soft())
                                 .setHard(limit.hard())

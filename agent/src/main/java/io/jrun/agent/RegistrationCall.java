@@ -7,7 +7,7 @@ import io.jrun.agent.proto.AgentArrived;
 import io.jrun.agent.proto.AgentRefused;
 import io.jrun.agent.proto.RegistrationReply;
 import io.jrun.agent.proto.RegistrationRequest;
-import io.jrun.agent.proto.StopAsked;
+import io.jrun.agent.proto.StopRequest;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -56,7 +56,7 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
     synchronized void tellSignal(int signal) {
         if (toLauncher != null && !over.isDone()) {
             toLauncher.onNext(RegistrationRequest.newBuilder()
-                    .setStopAsked(StopAsked.newBuilder().setSignal(signal))
+                    .setStopRequest(StopRequest.newBuilder().setSignal(signal))
                     .build());
         }
     }
@@ -77,7 +77,7 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
                 givenUp = "the jrun that hosts the job has given this node up: "
                         + reply.getGivenUp().getWhy();
             case REFUSED -> end(refusal(reply.getRefused()));
-            case JOB_ENDED -> exitCode = OptionalInt.of(reply.getJobEnded().getExitCode());
+            case JOB_EXIT -> exitCode = OptionalInt.of(reply.getJobExit().getExitCode());
             case MESSAGE_NOT_SET -> end(Status.FAILED_PRECONDITION.withDescription("jrun's versions differ"));
         }
     }

@@ -6,16 +6,16 @@ import io.grpc.ManagedChannel;
 import io.grpc.inprocess.InProcessChannelBuilder;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.AgentGrpc;
-import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.ExecutableSpec;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.JobOpened;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.OpenJob;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.ProgramSpec;
 import io.jrun.agent.proto.StopWorkers;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.worker.AgentOptions;
@@ -50,8 +50,8 @@ public final class TestJob implements AutoCloseable {
     private final @Nullable AgentServer server;
     private final @Nullable ManagedChannel ownChannel;
     private final Channel channel;
-    private final StreamObserver<ToAgent> toAgent;
-    private final List<FromAgent> received = new ArrayList<>();
+    private final StreamObserver<ControlRequest> toAgent;
+    private final List<ControlResponse> received = new ArrayList<>();
     private final Path logDir;
     private final String runId;
     private @Nullable Throwable error;
@@ -95,8 +95,8 @@ public final class TestJob implements AutoCloseable {
 
     /** Opens the job as asked and waits for the answer. */
     public JobOpened open(OpenJob request) {
-        send(ToAgent.newBuilder().setOpenJob(request).build());
-        return await(FromAgent::hasJobOpened, FromAgent::getJobOpened);
+        send(ControlRequest.newBuilder().setOpenJob(request).build());
+        return await(ControlResponse::hasJobOpened, ControlResponse::getJobOpened);
     }
 
     /** The OpenJob that {@link #open()} sends. */
@@ -115,17 +115,17 @@ public final class TestJob implements AutoCloseable {
     }
 
     /** A first round of {@code workers} shells that run {@code script}. */
-    public Launch.Builder shells(int workers, String script) {
+    public LaunchRound.Builder shells(int workers, String script) {
         return launch(workers)
-                .setProgram(Program.newBuilder()
-                        .setExecutable(Executable.newBuilder().setPath("/bin/sh"))
+                .setProgram(ProgramSpec.newBuilder()
+                        .setExecutable(ExecutableSpec.newBuilder().setPath("/bin/sh"))
                         .addArgs("-c")
                         .addArgs(script));
     }
 
     /** A first round of {@code workers} workers of no program yet. */
-    public Launch.Builder launch(int workers) {
-        Launch.Builder launch = Launch.newBuilder()
+    public LaunchRound.Builder launch(int workers) {
+        LaunchRound.Builder launch = LaunchRound.newBuilder()
                 .setRound(1)
                 .setWorldSize(workers)
                 .setNodeCount(1)
@@ -143,28 +143,28 @@ public final class TestJob implements AutoCloseable {
     }
 
     /** Starts a round. */
-    public void launch(Launch.Builder launch) {
-        send(ToAgent.newBuilder().setLaunch(launch).build());
+    public void launch(LaunchRound.Builder launch) {
+        send(ControlRequest.newBuilder().setLaunch(launch).build());
     }
 
     /** Stops the round. */
     public void stop(int signal, int graceMillis) {
-        send(ToAgent.newBuilder()
+        send(ControlRequest.newBuilder()
                 .setStopWorkers(StopWorkers.newBuilder().setSignal(signal).setGraceMillis(graceMillis))
                 .build());
     }
 
     /** Sends a message. */
-    public void send(ToAgent message) {
+    public void send(ControlRequest message) {
         toAgent.onNext(message);
     }
 
     /** Waits for the end of a worker. */
-    public WorkerExited exited(int rank) {
+    public WorkerExitedReport exited(int rank) {
         return await(
                 message ->
                         message.hasWorkerExited() && message.getWorkerExited().getRank() == rank,
-                FromAgent::getWorkerExited);
+                ControlResponse::getWorkerExited);
     }
 
     /** Waits until a worker was started and returns its pid. */
@@ -176,9 +176,9 @@ public final class TestJob implements AutoCloseable {
     }
 
     /** Waits for a message and returns a part of it. */
-    public <T> T await(Predicate<FromAgent> which, Function<FromAgent, T> part) {
+    public <T> T await(Predicate<ControlResponse> which, Function<ControlResponse, T> part) {
         return awaitState(() -> {
-            Optional<FromAgent> found = received.stream().filter(which).findFirst();
+            Optional<ControlResponse> found = received.stream().filter(which).findFirst();
             if (found.isEmpty() && (error != null || completed)) {
                 throw new AssertionError("the control stream ended instead; received: " + received, error);
             }
@@ -206,7 +206,7 @@ public final class TestJob implements AutoCloseable {
 
     /** Sends a frame of the launcher to a worker. */
     public void sendFrame(int rank, Frame.FromLauncher frame) {
-        send(ToAgent.newBuilder()
+        send(ControlRequest.newBuilder()
                 .setWorkerFrame(WorkerFrame.newBuilder()
                         .setRank(rank)
                         .setRound(1)
@@ -291,9 +291,9 @@ public final class TestJob implements AutoCloseable {
         }
     }
 
-    private final class Receiver implements StreamObserver<FromAgent> {
+    private final class Receiver implements StreamObserver<ControlResponse> {
         @Override
-        public void onNext(FromAgent message) {
+        public void onNext(ControlResponse message) {
             synchronized (TestJob.this) {
                 received.add(message);
                 TestJob.this.notifyAll();

@@ -2,7 +2,7 @@ package io.jrun.launcher;
 
 import io.jrun.agent.node.CpuMap;
 import io.jrun.agent.node.NodeProbe;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.CpuBinding;
 import io.jrun.agent.worker.LaunchContext;
@@ -99,7 +99,7 @@ final class DryRunCommand {
         Path logs = job.logDirectory().resolve(job.runId());
         LaunchContext context = new LaunchContext(
                 here, AgentOptions.ofHome(home, Version.TEXT), job.runId(), logs, logs.resolve("agent.sock"), Map.of());
-        Launch launch = AgentMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
+        LaunchRound launch = AgentMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
         return launch.getWorkersList().stream()
                 .map(worker -> WorkerCommand.compose(launch, worker, context))
                 .toList();

@@ -1,8 +1,8 @@
 package io.jrun.agent.files;
 
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.ProgramSpec;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
@@ -25,21 +25,21 @@ public record StagedFiles(Map<String, Path> moved, Optional<Path> workingDir) {
     }
 
     /** Returns the launch with the paths of this node. */
-    public Launch on(Launch launch) {
+    public LaunchRound on(LaunchRound launch) {
         if (equals(IN_PLACE)) {
             return launch;
         }
-        Launch.Builder here = launch.toBuilder();
+        LaunchRound.Builder here = launch.toBuilder();
         workingDir.ifPresent(folder -> here.setWorkingDir(folder.toString()));
         return here.setProgram(on(launch.getProgram())).build();
     }
 
-    private Program on(Program program) {
-        Program.Builder here = program.toBuilder();
+    private ProgramSpec on(ProgramSpec program) {
+        ProgramSpec.Builder here = program.toBuilder();
         if (program.hasExecutable()) {
             here.getExecutableBuilder().setPath(on(program.getExecutable().getPath()));
         } else if (program.hasJava()) {
-            JavaProgram.Builder java = here.getJavaBuilder().clearClassPath();
+            JavaProgramSpec.Builder java = here.getJavaBuilder().clearClassPath();
             program.getJava().getClassPathList().forEach(entry -> java.addClassPath(on(entry)));
         }
         return here.build();

@@ -13,12 +13,12 @@ import io.jrun.agent.node.MasterPort;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.node.NodeResources;
 import io.jrun.agent.proto.AbortRound;
-import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.JobOpened;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.Pong;
-import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.comm.control.Bytes;
@@ -48,7 +48,7 @@ final class Job {
     private final ServiceOptions options;
     private final Optional<String> localAddress;
     private final Consumer<Job> onEnd;
-    private final ResponseStream<FromAgent> out;
+    private final ResponseStream<ControlResponse> out;
     private final UserNotices notices;
     private final ConsoleFeed feed;
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
@@ -81,7 +81,7 @@ final class Job {
             OpenJob request,
             ServiceOptions options,
             Optional<String> localAddress,
-            ResponseStream<FromAgent> out,
+            ResponseStream<ControlResponse> out,
             Consumer<Job> onEnd) {
         this.onEnd = onEnd;
         this.request = request;
@@ -118,7 +118,7 @@ final class Job {
         socket.start(new SocketEvents());
         staging.begin(node.host());
         containers.begin(socket.folder(), System.getenv());
-        out.send(FromAgent.newBuilder()
+        out.send(ControlResponse.newBuilder()
                 .setJobOpened(JobOpened.newBuilder()
                         .setHost(node.host())
                         .setAddress(localAddress.orElse(node.address()))
@@ -164,10 +164,12 @@ final class Job {
         return staging;
     }
 
-    void handle(ToAgent message) {
+    void handle(ControlRequest message) {
         if (message.hasPing()) {
             launcher.heard();
-            out.send(FromAgent.newBuilder().setPong(Pong.getDefaultInstance()).build());
+            out.send(ControlResponse.newBuilder()
+                    .setPong(Pong.getDefaultInstance())
+                    .build());
             return;
         }
         mailbox.post(() -> dispatch(message));
@@ -189,7 +191,7 @@ final class Job {
         }
     }
 
-    private void dispatch(ToAgent message) {
+    private void dispatch(ControlRequest message) {
         switch (message.getMessageCase()) {
             case LAUNCH -> whenPlaced(message.getLaunch());
             case OPEN_JOB, PING, MESSAGE_NOT_SET ->
@@ -204,7 +206,7 @@ final class Job {
             }
             case PEER_TABLE,
                     WORKER_FRAME,
-                    RANK_LEFT,
+                    RANKS_LEFT,
                     SIGNAL_WORKERS,
                     STOP_WORKERS,
                     CHECKPOINT_NOW,
@@ -225,7 +227,7 @@ final class Job {
     }
 
     /** Starts a round once its files are on this node. */
-    private void whenPlaced(Launch launch) {
+    private void whenPlaced(LaunchRound launch) {
         if (held != null) {
             throw Status.FAILED_PRECONDITION
                     .withDescription("round " + launch.getRound() + " may not start: one before it waits for its files")
@@ -259,7 +261,7 @@ final class Job {
         return String.valueOf(cause.getMessage());
     }
 
-    private void holdBack(PendingLaunch waiting, ToAgent message) {
+    private void holdBack(PendingLaunch waiting, ControlRequest message) {
         if (message.hasStopWorkers()) {
             held = null;
             waiting.end("stopped before its files had come", true);
@@ -268,7 +270,7 @@ final class Job {
         }
     }
 
-    private void launch(Launch launch) {
+    private void launch(LaunchRound launch) {
         if (ending || resources == null) {
             return;
         }

@@ -102,7 +102,7 @@ final class JobContainers {
                 JavaChoice.parse(asked.getJava()));
     }
 
-    private static ContainerMount mount(io.jrun.agent.proto.ContainerMount asked) {
+    private static ContainerMount mount(io.jrun.agent.proto.ContainerMountEntry asked) {
         return new ContainerMount(
                 ContainerMount.Kind.valueOf(asked.getKind()),
                 asked.getSource(),

@@ -7,15 +7,15 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.files.LauncherFiles;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.AgentGrpc;
-import io.jrun.agent.proto.CheckpointNow;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
-import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.OpenJob;
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.RequestCheckpoint;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -35,8 +35,8 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     }
 
     @Override
-    public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
-        return new ControlStream((ServerCallStreamObserver<FromAgent>) toCoordinator, LocalAddress.current());
+    public StreamObserver<ControlRequest> control(StreamObserver<ControlResponse> toCoordinator) {
+        return new ControlStream((ServerCallStreamObserver<ControlResponse>) toCoordinator, LocalAddress.current());
     }
 
     @Override
@@ -59,8 +59,8 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
 
     /** Asks the workers of all jobs for a checkpoint. */
     public void checkpointNow() {
-        ToAgent request = ToAgent.newBuilder()
-                .setCheckpointNow(CheckpointNow.getDefaultInstance())
+        ControlRequest request = ControlRequest.newBuilder()
+                .setCheckpointNow(RequestCheckpoint.getDefaultInstance())
                 .build();
         jobs.values().forEach(job -> job.handle(request));
     }
@@ -80,7 +80,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         consoles.remove(job);
     }
 
-    private Job open(OpenJob request, Optional<String> localAddress, ResponseStream<FromAgent> out) {
+    private Job open(OpenJob request, Optional<String> localAddress, ResponseStream<ControlResponse> out) {
         if (!request.getJrunVersion().equals(options.agent().version())) {
             throw Status.FAILED_PRECONDITION
                     .withDescription(
@@ -125,21 +125,21 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     }
 
     /** The coordinator's side of one job. gRPC calls it from one thread at a time. */
-    private final class ControlStream implements StreamObserver<ToAgent> {
-        private final ResponseStream<FromAgent> out;
+    private final class ControlStream implements StreamObserver<ControlRequest> {
+        private final ResponseStream<ControlResponse> out;
         private final Optional<String> localAddress;
         private @Nullable Job job;
         private boolean refused;
         private volatile boolean shows;
 
-        ControlStream(ServerCallStreamObserver<FromAgent> stream, Optional<String> localAddress) {
+        ControlStream(ServerCallStreamObserver<ControlResponse> stream, Optional<String> localAddress) {
             this.out = new ResponseStream<>(stream, NodeProbe.hostHere(), ResponseStream.MOST_BYTES);
             this.localAddress = localAddress;
             stream.setOnCancelHandler(this::lost);
         }
 
         @Override
-        public void onNext(ToAgent message) {
+        public void onNext(ControlRequest message) {
             if (job != null) {
                 job.handle(message);
                 return;

@@ -1,6 +1,6 @@
 package io.jrun.agent.job;
 
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.comm.control.Frame;
 import java.util.Map;
 import java.util.TreeMap;
@@ -33,7 +33,7 @@ final class LivenessMonitor {
     private boolean ticking;
 
     /** @param onHung takes a rank, once, and the words that complete "rank 3 ..." */
-    LivenessMonitor(Launch launch, JobEventLoop mailbox, BiConsumer<Integer, String> onHung) {
+    LivenessMonitor(LaunchRound launch, JobEventLoop mailbox, BiConsumer<Integer, String> onHung) {
         this.silenceMillis = limit(launch.getWorkerTimeoutMillis());
         this.idlenessMillis = limit(launch.getProgressTimeoutMillis());
         this.mailbox = mailbox;

@@ -2,12 +2,12 @@ package io.jrun.agent.job;
 
 import com.google.protobuf.ByteString;
 import io.jrun.agent.control.WorkerConnection;
-import io.jrun.agent.proto.Endpoint;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Joined;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.NodeJoinedReport;
 import io.jrun.agent.proto.PeerNode;
-import io.jrun.agent.proto.PeerTable;
+import io.jrun.agent.proto.RoundPeerTable;
+import io.jrun.agent.proto.WorkerEndpoint;
 import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.comm.control.Bytes;
@@ -32,21 +32,22 @@ import org.jspecify.annotations.Nullable;
 final class NodeRendezvous {
     private static final int MAX_NOTICES = 16;
 
-    private final Launch launch;
+    private final LaunchRound launch;
     private final String runId;
     private final Bytes secret;
-    private final ResponseStream<FromAgent> out;
+    private final ResponseStream<ControlResponse> out;
     private final UserNotices notices;
     private final Set<Integer> ranks;
     private final Set<String> noticed = new HashSet<>();
     private final Map<WorkerConnection, Integer> rankOf = new HashMap<>();
     private final Map<Integer, WorkerConnection> connectionOf = new HashMap<>();
     private final Map<WorkerConnection, List<Frame.FromWorker>> beforeStart = new HashMap<>();
-    private final Map<Integer, Endpoint> joins = new TreeMap<>();
+    private final Map<Integer, WorkerEndpoint> joins = new TreeMap<>();
     private final List<Frame.FromAgent> forLatecomers = new ArrayList<>();
     private final SurvivingWorkers parking;
 
-    NodeRendezvous(Launch launch, String runId, Bytes secret, ResponseStream<FromAgent> out, UserNotices notices) {
+    NodeRendezvous(
+            LaunchRound launch, String runId, Bytes secret, ResponseStream<ControlResponse> out, UserNotices notices) {
         this.launch = launch;
         this.runId = runId;
         this.secret = secret;
@@ -87,7 +88,7 @@ final class NodeRendezvous {
         waiting.forEach((connection, frames) -> frames.forEach(frame -> received(connection, frame, pids)));
     }
 
-    void complete(PeerTable table) {
+    void complete(RoundPeerTable table) {
         if (table.getRound() != launch.getRound()) {
             return;
         }
@@ -252,21 +253,23 @@ final class NodeRendezvous {
         }
         joins.put(
                 rank,
-                Endpoint.newBuilder()
+                WorkerEndpoint.newBuilder()
                         .setRank(rank)
                         .setTcpPort(tcpPort)
                         .setPid(pids.getOrDefault(rank, 0L))
                         .build());
         if (joins.size() == ranks.size()) {
-            out.send(FromAgent.newBuilder()
-                    .setJoined(Joined.newBuilder().setRound(launch.getRound()).addAllEndpoints(joins.values()))
+            out.send(ControlResponse.newBuilder()
+                    .setNodeJoined(NodeJoinedReport.newBuilder()
+                            .setRound(launch.getRound())
+                            .addAllEndpoints(joins.values()))
                     .build());
         }
     }
 
     /** Forwards a frame of a worker to the launcher. */
     private void forward(int rank, Bytes frame) {
-        out.send(FromAgent.newBuilder()
+        out.send(ControlResponse.newBuilder()
                 .setWorkerFrame(WorkerFrame.newBuilder()
                         .setRank(rank)
                         .setRound(launch.getRound())

@@ -5,18 +5,18 @@ import io.jrun.agent.guard.Guard;
 import io.jrun.agent.log.ConsoleFeed;
 import io.jrun.agent.node.OomKills;
 import io.jrun.agent.node.ProcessState;
-import io.jrun.agent.proto.AbortHeard;
+import io.jrun.agent.proto.AbortReceipt;
 import io.jrun.agent.proto.AbortRound;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Locate;
-import io.jrun.agent.proto.RankLeft;
-import io.jrun.agent.proto.Regroup;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerExited;
-import io.jrun.agent.proto.WorkerHung;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.LocateWorker;
+import io.jrun.agent.proto.RanksLeft;
+import io.jrun.agent.proto.RegroupRound;
+import io.jrun.agent.proto.WorkerExitedReport;
+import io.jrun.agent.proto.WorkerHungReport;
 import io.jrun.agent.proto.WorkerSpec;
-import io.jrun.agent.proto.WorkerStarted;
+import io.jrun.agent.proto.WorkerStartedReport;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.agent.worker.WorkerExit;
@@ -45,7 +45,7 @@ final class NodeRound {
             Guard guard,
             ConsoleFeed feed,
             JobEventLoop mailbox,
-            ResponseStream<FromAgent> out,
+            ResponseStream<ControlResponse> out,
             UserNotices notices) {}
 
     private static final Path ROOT = Path.of("/");
@@ -53,7 +53,7 @@ final class NodeRound {
     private static final long NO_PROCESS = 0;
     private static final String NO_FILES = "";
 
-    private final Launch launch;
+    private final LaunchRound launch;
     private final Surroundings around;
     private final Map<Integer, Worker> living = new TreeMap<>();
     private final Map<Integer, Long> pids = new TreeMap<>();
@@ -64,7 +64,7 @@ final class NodeRound {
     private final WorkerStopper stopping;
     private final LivenessMonitor liveness;
     private final OptionalLong oomKillsBefore = OomKills.count(ROOT);
-    private final List<ToAgent> beforeStart = new ArrayList<>();
+    private final List<ControlRequest> beforeStart = new ArrayList<>();
     private @Nullable NodeRound before;
     private boolean started;
     private long mark;
@@ -75,7 +75,7 @@ final class NodeRound {
     private boolean killed;
     private Runnable whenReaped = () -> {};
 
-    NodeRound(Launch launch, Surroundings around) {
+    NodeRound(LaunchRound launch, Surroundings around) {
         this.launch = launch;
         this.around = around;
         this.rendezvous =
@@ -163,7 +163,7 @@ final class NodeRound {
         }
     }
 
-    void handle(ToAgent message) {
+    void handle(ControlRequest message) {
         if (!started) {
             beforeStart.add(message);
             return;
@@ -171,7 +171,7 @@ final class NodeRound {
         switch (message.getMessageCase()) {
             case PEER_TABLE -> rendezvous.complete(message.getPeerTable());
             case WORKER_FRAME -> rendezvous.forward(message.getWorkerFrame());
-            case RANK_LEFT -> rankLeft(message.getRankLeft());
+            case RANKS_LEFT -> rankLeft(message.getRanksLeft());
             case SIGNAL_WORKERS -> stopping.signal(message.getSignalWorkers());
             case STOP_WORKERS -> stopping.stop(message.getStopWorkers());
             case CHECKPOINT_NOW -> rendezvous.tellAll(new Frame.CheckpointNow());
@@ -183,14 +183,14 @@ final class NodeRound {
         }
     }
 
-    private void locate(Locate locate) {
+    private void locate(LocateWorker locate) {
         int rank = locate.getRank();
         if (locate.getRound() == launch.getRound()) {
             locations.find(locate, living.containsKey(rank) ? pids.getOrDefault(rank, NO_PROCESS) : NO_PROCESS);
         }
     }
 
-    private void rankLeft(RankLeft left) {
+    private void rankLeft(RanksLeft left) {
         if (left.getRound() == launch.getRound()) {
             left.getRanksList().forEach(rank -> rendezvous.rankLeft(rank, left.getHow()));
         }
@@ -204,13 +204,13 @@ final class NodeRound {
                             statesAtAbort.put(rank, ProcessState.describe(ROOT, pids.getOrDefault(rank, NO_PROCESS))));
             rendezvous.abort(abort.getCause());
             around.out()
-                    .send(FromAgent.newBuilder()
-                            .setAbortHeard(AbortHeard.newBuilder().setRound(abort.getRound()))
+                    .send(ControlResponse.newBuilder()
+                            .setAbortReceipt(AbortReceipt.newBuilder().setRound(abort.getRound()))
                             .build());
         }
     }
 
-    private void regroup(Regroup regroup) {
+    private void regroup(RegroupRound regroup) {
         if (regroup.getRound() == launch.getRound()) {
             rendezvous.tellAll(new Frame.Regroup(regroup.getWhy()));
         }
@@ -246,8 +246,8 @@ final class NodeRound {
         }
         long pid = pids.getOrDefault(rank, NO_PROCESS);
         around.out()
-                .send(FromAgent.newBuilder()
-                        .setWorkerHung(WorkerHung.newBuilder()
+                .send(ControlResponse.newBuilder()
+                        .setWorkerHung(WorkerHungReport.newBuilder()
                                 .setRank(rank)
                                 .setRound(launch.getRound())
                                 .setPid(pid)
@@ -298,8 +298,8 @@ final class NodeRound {
     void started(Worker worker) {
         pids.put(worker.rank(), worker.pid());
         around.out()
-                .send(FromAgent.newBuilder()
-                        .setWorkerStarted(WorkerStarted.newBuilder()
+                .send(ControlResponse.newBuilder()
+                        .setWorkerStarted(WorkerStartedReport.newBuilder()
                                 .setRank(worker.rank())
                                 .setPid(worker.pid())
                                 .setLogFolder(worker.logFolder()))
@@ -311,7 +311,7 @@ final class NodeRound {
     void exited(int rank, String logFolder, WorkerExit end) {
         living.remove(rank);
         liveness.gone(rank);
-        WorkerExited.Builder exited = WorkerExited.newBuilder()
+        WorkerExitedReport.Builder exited = WorkerExitedReport.newBuilder()
                 .setRank(rank)
                 .setRound(launch.getRound())
                 .setPid(end.pid())
@@ -328,7 +328,7 @@ final class NodeRound {
                                 : statesAtAbort.getOrDefault(rank, "its process ended before it joined"))
                 .setOomKilled(end.exitCode() == DIED_OF_SIGKILL && !end.afterStop() && oomKillsRose());
         end.error().ifPresent(exited::setError);
-        around.out().send(FromAgent.newBuilder().setWorkerExited(exited).build());
+        around.out().send(ControlResponse.newBuilder().setWorkerExited(exited).build());
         tellIfReaped();
     }
 

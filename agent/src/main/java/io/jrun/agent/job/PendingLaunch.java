@@ -1,10 +1,10 @@
 package io.jrun.agent.job;
 
-import io.jrun.agent.proto.AbortHeard;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.AbortReceipt;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.agent.proto.WorkerSpec;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,30 +17,30 @@ final class PendingLaunch {
     /** As shells give it for a program that is not there. */
     private static final int NOT_FOUND = 127;
 
-    private final Launch launch;
-    private final ResponseStream<FromAgent> out;
-    private final List<ToAgent> kept = new ArrayList<>();
+    private final LaunchRound launch;
+    private final ResponseStream<ControlResponse> out;
+    private final List<ControlRequest> kept = new ArrayList<>();
 
-    PendingLaunch(Launch launch, ResponseStream<FromAgent> out) {
+    PendingLaunch(LaunchRound launch, ResponseStream<ControlResponse> out) {
         this.launch = launch;
         this.out = out;
     }
 
-    Launch launch() {
+    LaunchRound launch() {
         return launch;
     }
 
     /** What came for the round, in order. */
-    List<ToAgent> kept() {
+    List<ControlRequest> kept() {
         return kept;
     }
 
     /** Takes a message for the round; an abort is heard at once. */
-    void keep(ToAgent message) {
+    void keep(ControlRequest message) {
         kept.add(message);
         if (message.hasAbortRound()) {
-            out.send(FromAgent.newBuilder()
-                    .setAbortHeard(AbortHeard.newBuilder()
+            out.send(ControlResponse.newBuilder()
+                    .setAbortReceipt(AbortReceipt.newBuilder()
                             .setRound(message.getAbortRound().getRound()))
                     .build());
         }
@@ -49,8 +49,8 @@ final class PendingLaunch {
     /** No worker of it will run. */
     void end(String why, boolean afterStop) {
         for (WorkerSpec worker : launch.getWorkersList()) {
-            out.send(FromAgent.newBuilder()
-                    .setWorkerExited(WorkerExited.newBuilder()
+            out.send(ControlResponse.newBuilder()
+                    .setWorkerExited(WorkerExitedReport.newBuilder()
                             .setRank(worker.getRank())
                             .setRound(launch.getRound())
                             .setExitCode(NOT_FOUND)

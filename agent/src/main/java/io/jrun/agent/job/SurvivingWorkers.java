@@ -1,8 +1,8 @@
 package io.jrun.agent.job;
 
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.WorkerElastic;
-import io.jrun.agent.proto.WorkerParked;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.WorkerElasticReport;
+import io.jrun.agent.proto.WorkerParkedReport;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -12,19 +12,20 @@ import java.util.Set;
  */
 final class SurvivingWorkers {
     private final int round;
-    private final ResponseStream<FromAgent> out;
+    private final ResponseStream<ControlResponse> out;
     private final Set<Integer> elastic = new HashSet<>();
     private final Set<Integer> parked = new HashSet<>();
 
-    SurvivingWorkers(int round, ResponseStream<FromAgent> out) {
+    SurvivingWorkers(int round, ResponseStream<ControlResponse> out) {
         this.round = round;
         this.out = out;
     }
 
     void becameElastic(int rank) {
         if (elastic.add(rank)) {
-            out.send(FromAgent.newBuilder()
-                    .setWorkerElastic(WorkerElastic.newBuilder().setRank(rank).setRound(round))
+            out.send(ControlResponse.newBuilder()
+                    .setWorkerElastic(
+                            WorkerElasticReport.newBuilder().setRank(rank).setRound(round))
                     .build());
         }
     }
@@ -32,8 +33,8 @@ final class SurvivingWorkers {
     /** @param why empty if it left at a commit */
     void parked(int rank, long pid, String why) {
         if (parked.add(rank)) {
-            out.send(FromAgent.newBuilder()
-                    .setWorkerParked(WorkerParked.newBuilder()
+            out.send(ControlResponse.newBuilder()
+                    .setWorkerParked(WorkerParkedReport.newBuilder()
                             .setRank(rank)
                             .setRound(round)
                             .setPid(pid)

@@ -1,21 +1,21 @@
 package io.jrun.agent.job;
 
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Notice;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.UserNotice;
 import java.util.function.Consumer;
 
 /** Sends sentences for the user to the coordinator. Thread-safe. */
 final class UserNotices implements Consumer<String> {
-    private final ResponseStream<FromAgent> out;
+    private final ResponseStream<ControlResponse> out;
 
-    UserNotices(ResponseStream<FromAgent> out) {
+    UserNotices(ResponseStream<ControlResponse> out) {
         this.out = out;
     }
 
     @Override
     public void accept(String text) {
-        out.send(FromAgent.newBuilder()
-                .setNotice(Notice.newBuilder().setText(text))
+        out.send(ControlResponse.newBuilder()
+                .setNotice(UserNotice.newBuilder().setText(text))
                 .build());
     }
 }

@@ -3,7 +3,7 @@ package io.jrun.agent.job;
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.files.PrivateFolder;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.worker.ContainedWorker;
 import io.jrun.agent.worker.JvmDefaults;
@@ -49,7 +49,7 @@ final class Worker implements WorkerProcess.Listener {
      * @param mark of the round's processes
      * @throws IOException if its log folder cannot be written
      */
-    static Worker start(NodeRound round, Launch launch, WorkerSpec spec, NodeRound.Surroundings around, long mark)
+    static Worker start(NodeRound round, LaunchRound launch, WorkerSpec spec, NodeRound.Surroundings around, long mark)
             throws IOException {
         LaunchContext context = around.context();
         Path logDir = context.rankLogDir(launch, spec.getRank());
@@ -68,7 +68,7 @@ final class Worker implements WorkerProcess.Listener {
         return worker;
     }
 
-    private static WorkerPlan plan(Launch launch, WorkerSpec spec, NodeRound.Surroundings around, long mark)
+    private static WorkerPlan plan(LaunchRound launch, WorkerSpec spec, NodeRound.Surroundings around, long mark)
             throws ContainerException {
         LaunchContext context = around.context();
         Optional<NodeContainers> containers = around.containers().containers();
@@ -87,7 +87,7 @@ final class Worker implements WorkerProcess.Listener {
                 JvmDefaults.addsVectorModule(launch));
     }
 
-    private static String containerId(Launch launch, WorkerSpec spec) {
+    private static String containerId(LaunchRound launch, WorkerSpec spec) {
         return "round-" + launch.getRound() + "-rank-" + spec.getRank();
     }
 

@@ -3,9 +3,9 @@ package io.jrun.agent.job;
 import com.google.protobuf.ByteString;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.node.ProcessState;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Locate;
-import io.jrun.agent.proto.Location;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.LocateWorker;
+import io.jrun.agent.proto.WorkerLocation;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
@@ -38,7 +38,7 @@ final class WorkerLocations {
     /** The askers of one question, and the answer when it is there. */
     private static final class Question {
         private final Subject subject;
-        private final List<Locate> askers = new ArrayList<>();
+        private final List<LocateWorker> askers = new ArrayList<>();
         private @Nullable Bytes answer;
 
         Question(Subject subject) {
@@ -48,19 +48,19 @@ final class WorkerLocations {
 
     private final NodeRendezvous rendezvous;
     private final JobEventLoop mailbox;
-    private final ResponseStream<FromAgent> out;
+    private final ResponseStream<ControlResponse> out;
     private final Map<Subject, Question> questions = new HashMap<>();
     private final Map<Long, Question> byId = new HashMap<>();
     private long nextId;
 
-    WorkerLocations(NodeRendezvous rendezvous, JobEventLoop mailbox, ResponseStream<FromAgent> out) {
+    WorkerLocations(NodeRendezvous rendezvous, JobEventLoop mailbox, ResponseStream<ControlResponse> out) {
         this.rendezvous = rendezvous;
         this.mailbox = mailbox;
         this.out = out;
     }
 
     /** Answers with a Location, now or soon. {@code pid} is the process of the worker, 0 if the worker has none. */
-    void find(Locate locate, long pid) {
+    void find(LocateWorker locate, long pid) {
         Subject subject = new Subject(locate.getRank(), locate.getGroup(), locate.getSequence());
         Question known = questions.get(subject);
         if (known == null) {
@@ -122,10 +122,10 @@ final class WorkerLocations {
         if (answer == null) {
             return;
         }
-        for (Locate locate : question.askers) {
+        for (LocateWorker locate : question.askers) {
             Frame.Location reply = new Frame.Location(locate.getId(), question.subject.rank(), answer);
-            out.send(FromAgent.newBuilder()
-                    .setLocation(Location.newBuilder()
+            out.send(ControlResponse.newBuilder()
+                    .setLocation(WorkerLocation.newBuilder()
                             .setAsker(locate.getAsker())
                             .setRound(locate.getRound())
                             .setFrame(ByteString.copyFrom(FrameCodec.encode(reply))))

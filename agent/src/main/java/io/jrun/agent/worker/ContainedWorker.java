@@ -6,8 +6,8 @@ import io.jrun.agent.container.HostFolder;
 import io.jrun.agent.container.HostFolder.Access;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.WorkerRequest;
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -45,8 +45,8 @@ public final class ContainedWorker {
      * @param id a file name that no other worker of the job has on this node
      * @throws ContainerException if something cannot be had inside
      */
-    public WorkerPlan plan(Launch launch, WorkerSpec worker, long mark, String id) throws ContainerException {
-        Launch inside = onNode(launch);
+    public WorkerPlan plan(LaunchRound launch, WorkerSpec worker, long mark, String id) throws ContainerException {
+        LaunchRound inside = onNode(launch);
         LaunchContext seen = new LaunchContext(
                 context.node(),
                 context.options(),
@@ -92,10 +92,10 @@ public final class ContainedWorker {
     }
 
     /** The launch as it is inside, once all that it names has been mounted. */
-    private Launch onNode(Launch launch) throws ContainerException {
+    private LaunchRound onNode(LaunchRound launch) throws ContainerException {
         containers.add(new HostFolder(context.runLogDir(), Access.WRITE));
         containers.add(new HostFolder(context.socket(), Access.READ));
-        Launch.Builder inside = launch.toBuilder();
+        LaunchRound.Builder inside = launch.toBuilder();
         if (launch.getProgram().hasExecutable()) {
             needExecutable(launch.getProgram().getExecutable().getPath(), Path.of(launch.getWorkingDir()));
         } else {
@@ -104,7 +104,7 @@ public final class ContainedWorker {
         return inside.build();
     }
 
-    private JavaProgram java(JavaProgram program) throws ContainerException {
+    private JavaProgramSpec java(JavaProgramSpec program) throws ContainerException {
         for (Path jar : context.options().runtimeClassPath()) {
             containers.add(new HostFolder(jar.resolve("..").normalize(), Access.READ)); // of the whole folder, once
         }
@@ -118,7 +118,7 @@ public final class ContainedWorker {
         for (String entry : program.getClassPathList()) {
             need(entry.endsWith(ALL_JARS) ? entry.substring(0, entry.length() - ALL_JARS.length()) : entry);
         }
-        JavaProgram.Builder inside = program.toBuilder();
+        JavaProgramSpec.Builder inside = program.toBuilder();
         inside.setJavaHome(new ContainerJava(containers, spec.java()).home(program.getJavaHome()));
         if (program.getMainClass().isEmpty()) {
             inside.setMainClass(ContainerJava.mainClass(containers, program.getClassPath(0)));
@@ -156,7 +156,7 @@ public final class ContainedWorker {
     }
 
     /** The user's choice, else the image's, else the job's folder if it is mounted. */
-    private String workdir(Launch launch) throws ContainerException {
+    private String workdir(LaunchRound launch) throws ContainerException {
         if (!spec.workdir().isEmpty()) {
             return spec.workdir();
         }

@@ -1,7 +1,7 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.node.CpuMap;
-import io.jrun.agent.proto.BindTo;
+import io.jrun.agent.proto.BindPolicy;
 import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -18,15 +18,15 @@ public final class CpuBinding {
      *
      * @param workers the number of workers of this node
      */
-    public static List<String> words(BindTo bindTo, int localRank, int workers, CpuMap cpus) {
+    public static List<String> words(BindPolicy bindTo, int localRank, int workers, CpuMap cpus) {
         List<List<Integer>> units = switch (bindTo) {
-            case BIND_TO_CORE ->
+            case BIND_POLICY_CORE ->
                 cpus.domains().stream().flatMap(Collection::stream).toList();
-            case BIND_TO_NUMA ->
+            case BIND_POLICY_NUMA ->
                 cpus.domains().stream()
                         .map(cores -> cores.stream().flatMap(Collection::stream).toList())
                         .toList();
-            case BIND_TO_NONE, UNRECOGNIZED -> List.of();
+            case BIND_POLICY_NONE, UNRECOGNIZED -> List.of();
         };
         if (units.isEmpty()) {
             return List.of();

@@ -1,9 +1,9 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.node.SlurmStep;
-import io.jrun.agent.proto.BindTo;
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.BindPolicy;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.comm.WorkerSetup;
 import java.io.IOException;
@@ -44,7 +44,7 @@ public final class JvmDefaults {
 
     private JvmDefaults() {}
 
-    static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
+    static List<String> compose(LaunchRound launch, WorkerSpec worker, LaunchContext context) {
         int workers = Math.max(1, launch.getWorkersCount());
         List<String> options = new ArrayList<>();
         options.add("-XX:MaxRAMPercentage=" + heapPercent(workers, context));
@@ -85,7 +85,7 @@ public final class JvmDefaults {
     }
 
     /** Whether jrun, and not the user, causes the incubator notice on this worker's stderr by adding the module. */
-    public static boolean addsVectorModule(Launch launch) {
+    public static boolean addsVectorModule(LaunchRound launch) {
         return launch.getProgram().hasJava()
                 && launch.getProgram().getJava().getJvmOptionsList().stream()
                         .noneMatch(option -> option.contains(VECTOR_MODULE));
@@ -121,8 +121,8 @@ public final class JvmDefaults {
      * finds. On a Slurm cluster without cgroups these are more than the job's. A bound JVM finds only its own
      * processors.
      */
-    private static List<String> processors(Launch launch, LaunchContext context) {
-        return SlurmStep.cpus(context.inherited()).isPresent() && launch.getBindTo() == BindTo.BIND_TO_NONE
+    private static List<String> processors(LaunchRound launch, LaunchContext context) {
+        return SlurmStep.cpus(context.inherited()).isPresent() && launch.getBindTo() == BindPolicy.BIND_POLICY_NONE
                 ? List.of("-XX:ActiveProcessorCount=" + context.node().cores())
                 : List.of();
     }
@@ -141,8 +141,8 @@ public final class JvmDefaults {
                 "-XX:ConcGCThreads=" + Math.max(1, coresPerWorker / 4));
     }
 
-    private static boolean choosesCollector(Launch launch, LaunchContext context) {
-        JavaProgram program = launch.getProgram().getJava();
+    private static boolean choosesCollector(LaunchRound launch, LaunchContext context) {
+        JavaProgramSpec program = launch.getProgram().getJava();
         if (program.getJvmOptionsList().stream().anyMatch(JvmDefaults::mayChooseCollector)) {
             return true;
         }

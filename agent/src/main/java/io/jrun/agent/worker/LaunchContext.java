@@ -1,7 +1,7 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.node.NodeResources;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import java.nio.file.Path;
 import java.util.Map;
 
@@ -39,7 +39,7 @@ public record LaunchContext(
      * round has an attempt of its own. A process that continues from an earlier round keeps its files, also if another
      * process has its old rank.
      */
-    public Path rankLogDir(Launch launch, int rank) {
+    public Path rankLogDir(LaunchRound launch, int rank) {
         return runLogDir.resolve("attempt-" + (launch.getRound() - 1)).resolve("rank-" + padded(rank));
     }
 }

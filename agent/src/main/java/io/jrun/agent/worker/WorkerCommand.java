@@ -1,10 +1,10 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.node.CpuMap;
-import io.jrun.agent.proto.BindTo;
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.BindPolicy;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.ProgramSpec;
 import io.jrun.agent.proto.WorkerSpec;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -23,15 +23,15 @@ public final class WorkerCommand {
     private WorkerCommand() {}
 
     /** Returns program and arguments of one worker, with {@code ${rank}} and {@code ${local_rank}} replaced. */
-    public static List<String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
+    public static List<String> compose(LaunchRound launch, WorkerSpec worker, LaunchContext context) {
         List<String> command = new ArrayList<>(binding(launch, worker));
         command.addAll(program(launch, worker, context));
         return command;
     }
 
     /** The same without the words that bind the worker to CPUs. */
-    static List<String> program(Launch launch, WorkerSpec worker, LaunchContext context) {
-        Program program = launch.getProgram();
+    static List<String> program(LaunchRound launch, WorkerSpec worker, LaunchContext context) {
+        ProgramSpec program = launch.getProgram();
         List<String> command = new ArrayList<>(
                 switch (program.getKindCase()) {
                     case JAVA -> java(program.getJava(), launch, worker, context);
@@ -47,8 +47,8 @@ public final class WorkerCommand {
     }
 
     /** The words in front of a worker's command that bind the worker to CPUs. */
-    static List<String> binding(Launch launch, WorkerSpec worker) {
-        return launch.getBindTo() == BindTo.BIND_TO_NONE
+    static List<String> binding(LaunchRound launch, WorkerSpec worker) {
+        return launch.getBindTo() == BindPolicy.BIND_POLICY_NONE
                 ? List.of()
                 : CpuBinding.words(
                         launch.getBindTo(),
@@ -58,14 +58,15 @@ public final class WorkerCommand {
     }
 
     /** Returns the jar or folder of a Java program. Without it a JVM would report only a missing class. */
-    public static List<Path> neededFiles(Launch launch) {
+    public static List<Path> neededFiles(LaunchRound launch) {
         return launch.getProgram().getJava().getClassPathList().stream()
                 .limit(1) // a JVM ignores other missing entries, and a manifest may name missing jars
                 .map(Path::of)
                 .toList();
     }
 
-    private static List<String> java(JavaProgram program, Launch launch, WorkerSpec worker, LaunchContext context) {
+    private static List<String> java(
+            JavaProgramSpec program, LaunchRound launch, WorkerSpec worker, LaunchContext context) {
         List<String> command = new ArrayList<>();
         command.add(javaHome(launch).resolve("bin/java").toString());
         command.addAll(JvmDefaults.compose(launch, worker, context));
@@ -79,12 +80,12 @@ public final class WorkerCommand {
     }
 
     /** Returns the JDK of the workers: the user's choice, or the JDK of this JVM. */
-    static Path javaHome(Launch launch) {
+    static Path javaHome(LaunchRound launch) {
         String chosen = launch.getProgram().getJava().getJavaHome();
         return Path.of(chosen.isEmpty() ? System.getProperty("java.home") : chosen);
     }
 
-    private static String classPath(JavaProgram program, LaunchContext context) {
+    private static String classPath(JavaProgramSpec program, LaunchContext context) {
         Stream<String> runtime = context.options().runtimeClassPath().stream().map(Path::toString);
         return Stream.concat(runtime, program.getClassPathList().stream()).collect(Collectors.joining(":"));
     }

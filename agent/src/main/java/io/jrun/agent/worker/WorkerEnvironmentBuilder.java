@@ -1,6 +1,6 @@
 package io.jrun.agent.worker;
 
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.Variable;
 import io.jrun.agent.proto.WorkerSpec;
 import java.util.HashMap;
@@ -23,7 +23,7 @@ public final class WorkerEnvironmentBuilder {
     private WorkerEnvironmentBuilder() {}
 
     /** Returns all variables of one worker. */
-    public static Map<String, String> compose(Launch launch, WorkerSpec worker, LaunchContext context) {
+    public static Map<String, String> compose(LaunchRound launch, WorkerSpec worker, LaunchContext context) {
         Map<String, String> env = new HashMap<>(context.inherited());
         locale(env, launch);
         if (!hasThreads(launch, context)) {
@@ -40,13 +40,13 @@ public final class WorkerEnvironmentBuilder {
     }
 
     /** Whether the user has chosen OMP_NUM_THREADS. */
-    private static boolean hasThreads(Launch launch, LaunchContext context) {
+    private static boolean hasThreads(LaunchRound launch, LaunchContext context) {
         return context.inherited().containsKey(OMP_NUM_THREADS)
                 || chosen(launch).containsKey(OMP_NUM_THREADS);
     }
 
     /** Returns the variables of {@code --env}. Of equal names the last one counts. */
-    static Map<String, String> chosen(Launch launch) {
+    static Map<String, String> chosen(LaunchRound launch) {
         Map<String, String> chosen = new HashMap<>();
         for (Variable variable : launch.getEnvList()) {
             chosen.put(variable.getName(), variable.getValue());
@@ -54,11 +54,11 @@ public final class WorkerEnvironmentBuilder {
         return chosen;
     }
 
-    private static int threads(Launch launch, LaunchContext context) {
+    private static int threads(LaunchRound launch, LaunchContext context) {
         return Math.max(1, context.node().cores() / Math.max(1, launch.getWorkersCount()));
     }
 
-    private static void ranks(Map<String, String> env, Launch launch, WorkerSpec worker) {
+    private static void ranks(Map<String, String> env, LaunchRound launch, WorkerSpec worker) {
         int localRank = launch.getVirtualLocalRank() ? 0 : worker.getLocalRank();
         put(env, "LOCAL_RANK", localRank);
         put(env, "RANK", worker.getRank());
@@ -73,14 +73,14 @@ public final class WorkerEnvironmentBuilder {
         put(env, "MASTER_PORT", launch.getMasterPort());
     }
 
-    private static void elastic(Map<String, String> env, Launch launch, LaunchContext context) {
+    private static void elastic(Map<String, String> env, LaunchRound launch, LaunchContext context) {
         put(env, "TORCHELASTIC_RESTART_COUNT", launch.getRestartCount());
         put(env, "TORCHELASTIC_MAX_RESTARTS", launch.getMaxRestarts());
         env.put("TORCHELASTIC_RUN_ID", context.runId());
         env.put("TORCHELASTIC_USE_AGENT_STORE", "False");
     }
 
-    private static void jrun(Map<String, String> env, Launch launch, WorkerSpec worker, LaunchContext context) {
+    private static void jrun(Map<String, String> env, LaunchRound launch, WorkerSpec worker, LaunchContext context) {
         String logDir = context.rankLogDir(launch, worker.getRank()).toString();
         String errorFile = logDir + "/error.json";
         env.put("TORCHELASTIC_ERROR_FILE", errorFile);
@@ -105,7 +105,7 @@ public final class WorkerEnvironmentBuilder {
     }
 
     /** Restores the user's LC_ALL for other programs. The value of scripts/jrun is for the launcher's JVM. */
-    private static void locale(Map<String, String> env, Launch launch) {
+    private static void locale(Map<String, String> env, LaunchRound launch) {
         String original = env.remove(ORIGINAL_LC_ALL);
         if (original == null || launch.getProgram().hasJava()) {
             return;
@@ -121,7 +121,7 @@ public final class WorkerEnvironmentBuilder {
      * Sets a UTF-8 locale for Java programs. A JVM decodes arguments, environment and file names by the locale, and
      * replaces each byte beyond ASCII by a question mark in the C locale.
      */
-    private static void utf8ForJava(Map<String, String> env, Launch launch) {
+    private static void utf8ForJava(Map<String, String> env, LaunchRound launch) {
         if (launch.getProgram().hasJava() && !isUtf8(env)) {
             env.put("LC_ALL", "C.UTF-8");
         }

@@ -1,6 +1,6 @@
 package io.jrun.agent.worker;
 
-import io.jrun.agent.proto.ErrorRecord;
+import io.jrun.agent.proto.WorkerError;
 import java.util.List;
 import java.util.Optional;
 
@@ -21,7 +21,7 @@ public record WorkerExit(
         int exitCode,
         boolean afterStop,
         String startError,
-        Optional<ErrorRecord> error,
+        Optional<WorkerError> error,
         List<String> stderrTail,
         List<String> artifacts,
         double runSeconds) {

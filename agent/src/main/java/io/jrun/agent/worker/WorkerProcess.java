@@ -1,7 +1,7 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.guard.Guard;
-import io.jrun.agent.proto.ErrorRecord;
+import io.jrun.agent.proto.WorkerError;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -138,7 +138,7 @@ public final class WorkerProcess {
     }
 
     private synchronized WorkerExit end(String startError, int startExitCode) {
-        Optional<ErrorRecord> error = ErrorRecords.read(plan.logDir().resolve("error.json"));
+        Optional<WorkerError> error = ErrorRecords.read(plan.logDir().resolve("error.json"));
         return new WorkerExit(
                 process == null ? 0 : process.pid(),
                 process == null ? startExitCode : waitStatus,

@@ -5,15 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import io.grpc.stub.StreamObserver;
-import io.jrun.agent.proto.Executable;
+import io.jrun.agent.proto.ExecutableSpec;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileEntry;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FileTree;
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.OpenJob;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.ProgramSpec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -169,10 +169,10 @@ class FileStagingTest {
         Path moved = Objects.requireNonNull(placed.moved().get(classes.toString()));
         assertThat(moved.resolve("A.class")).hasContent("aa");
         assertThat(moved.resolve("p/q/B.class")).hasContent("bb");
-        Launch launch = placed.on(Launch.newBuilder()
+        LaunchRound launch = placed.on(LaunchRound.newBuilder()
                 .setWorkingDir("/w")
-                .setProgram(Program.newBuilder()
-                        .setJava(JavaProgram.newBuilder()
+                .setProgram(ProgramSpec.newBuilder()
+                        .setJava(JavaProgramSpec.newBuilder()
                                 .addClassPath(classes.toString())
                                 .addClassPath(classes + "/*")
                                 .addClassPath("/other.jar")))
@@ -192,9 +192,9 @@ class FileStagingTest {
         assertThat(work.resolve("conf/a.txt")).hasContent("abc");
         assertThat(said)
                 .containsExactly("the working directory /nowhere/wd does not exist on h1; workers start in " + work);
-        Launch launch = placed.on(Launch.newBuilder()
-                .setProgram(Program.newBuilder()
-                        .setExecutable(Executable.newBuilder().setPath("/nowhere/wd/run.sh")))
+        LaunchRound launch = placed.on(LaunchRound.newBuilder()
+                .setProgram(ProgramSpec.newBuilder()
+                        .setExecutable(ExecutableSpec.newBuilder().setPath("/nowhere/wd/run.sh")))
                 .build());
         assertThat(launch.getWorkingDir()).isEqualTo(work.toString());
         assertThat(Path.of(launch.getProgram().getExecutable().getPath())).hasContent("exit");

@@ -3,8 +3,8 @@ package io.jrun.agent.job;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.TestJob;
-import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.ExecutableSpec;
+import io.jrun.agent.proto.ProgramSpec;
 import io.jrun.agent.proto.Variable;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -44,8 +44,8 @@ class ArgumentsTest {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
             job.launch(job.launch(1)
-                    .setProgram(Program.newBuilder()
-                            .setExecutable(Executable.newBuilder().setPath("/bin/sh"))
+                    .setProgram(ProgramSpec.newBuilder()
+                            .setExecutable(ExecutableSpec.newBuilder().setPath("/bin/sh"))
                             .addArgs("-c")
                             .addArgs("for a; do printf '<%s>\\0' \"$a\"; done")
                             .addArgs("sh")
@@ -61,8 +61,8 @@ class ArgumentsTest {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
             job.launch(job.launch(2)
-                    .setProgram(Program.newBuilder()
-                            .setExecutable(Executable.newBuilder().setPath("echo"))
+                    .setProgram(ProgramSpec.newBuilder()
+                            .setExecutable(ExecutableSpec.newBuilder().setPath("echo"))
                             .addArgs("out-${rank}-${local_rank}")));
             job.exited(0);
             job.exited(1);

@@ -8,14 +8,14 @@ import io.jrun.agent.Processes;
 import io.jrun.agent.TestJob;
 import io.jrun.agent.control.TestWorker;
 import io.jrun.agent.proto.AbortRound;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Joined;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Regroup;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.NodeJoinedReport;
+import io.jrun.agent.proto.RegroupRound;
 import io.jrun.agent.proto.StopWorkers;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerExited;
-import io.jrun.agent.proto.WorkerParked;
+import io.jrun.agent.proto.WorkerExitedReport;
+import io.jrun.agent.proto.WorkerParkedReport;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
 import java.io.IOException;
@@ -64,7 +64,7 @@ class ElasticRoundTest {
             stop(LONG_GRACE_MILLIS);
             one.send(new Frame.Parked("rank 0 is lost"));
             assertThat(parked(1))
-                    .isEqualTo(WorkerParked.newBuilder()
+                    .isEqualTo(WorkerParkedReport.newBuilder()
                             .setRank(1)
                             .setRound(1)
                             .setPid(job.pid(1))
@@ -83,11 +83,11 @@ class ElasticRoundTest {
                 zero.send(new Frame.Hello(FrameCodec.PROTOCOL_VERSION, job.runId(), 2, 0, pid));
                 zero.send(new Frame.Join(0));
                 one.send(new Frame.Join(0));
-                Joined joined = job.await(FromAgent::hasJoined, FromAgent::getJoined);
+                NodeJoinedReport joined = job.await(ControlResponse::hasNodeJoined, ControlResponse::getNodeJoined);
                 assertThat(joined.getRound()).isEqualTo(2);
                 assertThat(joined.getEndpoints(0).getPid()).isEqualTo(pid);
                 assertThat(joined.getEndpoints(1).getPid()).isEqualTo(job.pid(1));
-                job.send(ToAgent.newBuilder()
+                job.send(ControlRequest.newBuilder()
                         .setAbortRound(AbortRound.newBuilder().setRound(2).setCause("enough"))
                         .build());
                 assertThat(one.await(Frame.Abort.class).cause()).isEqualTo("enough");
@@ -106,7 +106,7 @@ class ElasticRoundTest {
             parked(1);
             signal("STOP", job.pid(0));
             stop(1);
-            WorkerExited stopped = exited(0, 1);
+            WorkerExitedReport stopped = exited(0, 1);
             assertThat(stopped.getExitCode()).isEqualTo(KILLED);
             assertThat(stopped.getAfterStop()).isTrue();
             assertThat(Processes.isAlive(job.pid(1))).isTrue();
@@ -122,7 +122,7 @@ class ElasticRoundTest {
             parked(0);
             parked(1);
             long old = job.pid(0);
-            Launch.Builder launch = next(
+            LaunchRound.Builder launch = next(
                     job.shells(2, "if kill -0 " + old + "; then echo lives; else echo reaped; fi; exec sleep 300"), 1);
             job.launch(launch);
             assertThat(exited(0, 1).getExitCode()).isEqualTo(KILLED);
@@ -151,8 +151,8 @@ class ElasticRoundTest {
     @Test
     void elasticWorkersAreAskedToRegroup() throws IOException {
         try (TestWorker one = elastic(1)) {
-            job.send(ToAgent.newBuilder()
-                    .setRegroup(Regroup.newBuilder().setRound(1).setWhy("a node came"))
+            job.send(ControlRequest.newBuilder()
+                    .setRegroup(RegroupRound.newBuilder().setRound(1).setWhy("a node came"))
                     .build());
             assertThat(one.await(Frame.Regroup.class).why()).isEqualTo("a node came");
         }
@@ -189,33 +189,33 @@ class ElasticRoundTest {
                 message -> message.hasWorkerElastic()
                         && message.getWorkerElastic().getRank() == rank
                         && message.getWorkerElastic().getRound() == 1,
-                FromAgent::getWorkerElastic);
+                ControlResponse::getWorkerElastic);
         return worker;
     }
 
-    private WorkerParked parked(int rank) {
+    private WorkerParkedReport parked(int rank) {
         return job.await(
                 message ->
                         message.hasWorkerParked() && message.getWorkerParked().getRank() == rank,
-                FromAgent::getWorkerParked);
+                ControlResponse::getWorkerParked);
     }
 
-    private WorkerExited exited(int rank, int round) {
+    private WorkerExitedReport exited(int rank, int round) {
         return job.await(
                 message -> message.hasWorkerExited()
                         && message.getWorkerExited().getRank() == rank
                         && message.getWorkerExited().getRound() == round,
-                FromAgent::getWorkerExited);
+                ControlResponse::getWorkerExited);
     }
 
     /** The second round, which keeps one process of the first. */
-    private Launch.Builder next(Launch.Builder launch, int keptRank) {
+    private LaunchRound.Builder next(LaunchRound.Builder launch, int keptRank) {
         launch.getWorkersBuilder(keptRank).setKeepPid(job.pid(keptRank));
         return launch.setRound(2).setRestartCount(1);
     }
 
     private void stop(int graceMillis) {
-        job.send(ToAgent.newBuilder()
+        job.send(ControlRequest.newBuilder()
                 .setStopWorkers(StopWorkers.newBuilder()
                         .setSignal(SIGTERM)
                         .setGraceMillis(graceMillis)

@@ -5,19 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.agent.Processes;
 import io.jrun.agent.TestJob;
 import io.jrun.agent.proto.AbortRound;
-import io.jrun.agent.proto.Endpoint;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Joined;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.NodeJoinedReport;
 import io.jrun.agent.proto.PeerNode;
-import io.jrun.agent.proto.PeerTable;
-import io.jrun.agent.proto.Program;
-import io.jrun.agent.proto.Regroup;
+import io.jrun.agent.proto.ProgramSpec;
+import io.jrun.agent.proto.RegroupRound;
+import io.jrun.agent.proto.RoundPeerTable;
 import io.jrun.agent.proto.StopWorkers;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerExited;
-import io.jrun.agent.proto.WorkerParked;
+import io.jrun.agent.proto.WorkerEndpoint;
+import io.jrun.agent.proto.WorkerExitedReport;
+import io.jrun.agent.proto.WorkerParkedReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -62,7 +62,7 @@ class ElasticWorkersTest {
         for (int rank : List.of(0, 1, 3)) {
             assertThat(parked(rank, 1).getPid()).isEqualTo(job.pid(rank));
         }
-        Launch.Builder launch = next(program(4, 12, 4, 5));
+        LaunchRound.Builder launch = next(program(4, 12, 4, 5));
         for (int rank : List.of(0, 1, 3)) {
             launch.getWorkersBuilder(rank).setKeepPid(job.pid(rank));
         }
@@ -86,7 +86,7 @@ class ElasticWorkersTest {
         long moved = parked(3, 1).getPid();
         parked(0, 1);
         parked(1, 1);
-        Launch.Builder launch = next(program(3, 12, 3, 5));
+        LaunchRound.Builder launch = next(program(3, 12, 3, 5));
         launch.getWorkersBuilder(0).setKeepPid(job.pid(0));
         launch.getWorkersBuilder(1).setKeepPid(job.pid(1));
         launch.getWorkersBuilder(2).setKeepPid(moved);
@@ -108,15 +108,15 @@ class ElasticWorkersTest {
         job.launch(program(2, 1, 3, NEVER));
         meet(1);
         job.awaitStdout(1, "begins");
-        job.send(ToAgent.newBuilder()
-                .setRegroup(Regroup.newBuilder().setRound(1).setWhy("a node came"))
+        job.send(ControlRequest.newBuilder()
+                .setRegroup(RegroupRound.newBuilder().setRound(1).setWhy("a node came"))
                 .build());
         // One leaves at its commit; the other may wait for it in the next step, until it is told.
-        job.await(FromAgent::hasWorkerParked, FromAgent::getWorkerParked);
+        job.await(ControlResponse::hasWorkerParked, ControlResponse::getWorkerParked);
         abort("the world grows");
         parked(0, 1);
         parked(1, 1);
-        Launch.Builder launch = next(program(3, 1, 3, NEVER));
+        LaunchRound.Builder launch = next(program(3, 1, 3, NEVER));
         launch.getWorkersBuilder(0).setKeepPid(job.pid(0));
         launch.getWorkersBuilder(1).setKeepPid(job.pid(1));
         job.launch(launch);
@@ -141,7 +141,7 @@ class ElasticWorkersTest {
         parked(0, 1);
         parked(1, 1);
         assertThat(exited(3, 1).getExitCode()).isEqualTo(KILLED);
-        Launch.Builder launch = next(program(4, 1, 99, NEVER));
+        LaunchRound.Builder launch = next(program(4, 1, 99, NEVER));
         launch.getWorkersBuilder(0).setKeepPid(job.pid(0));
         launch.getWorkersBuilder(1).setKeepPid(job.pid(1));
         job.launch(launch);
@@ -161,19 +161,21 @@ class ElasticWorkersTest {
 
     /** Waits for all of a round and tells them of each other. */
     private void meet(int round) {
-        Joined joined = job.await(
-                message -> message.hasJoined() && message.getJoined().getRound() == round, FromAgent::getJoined);
+        NodeJoinedReport joined = job.await(
+                message -> message.hasNodeJoined() && message.getNodeJoined().getRound() == round,
+                ControlResponse::getNodeJoined);
         PeerNode.Builder here = PeerNode.newBuilder().setHost("here").setAddress("127.0.0.1");
-        for (Endpoint endpoint : joined.getEndpointsList()) {
+        for (WorkerEndpoint endpoint : joined.getEndpointsList()) {
             here.addRanks(endpoint.getRank()).addTcpPorts(endpoint.getTcpPort()).addPids(endpoint.getPid());
         }
-        PeerTable table = PeerTable.newBuilder().setRound(round).addNodes(here).build();
-        job.send(ToAgent.newBuilder().setPeerTable(table).build());
+        RoundPeerTable table =
+                RoundPeerTable.newBuilder().setRound(round).addNodes(here).build();
+        job.send(ControlRequest.newBuilder().setPeerTable(table).build());
     }
 
     private void fail(String cause, int graceMillis) {
         abort(cause);
-        job.send(ToAgent.newBuilder()
+        job.send(ControlRequest.newBuilder()
                 .setStopWorkers(StopWorkers.newBuilder()
                         .setSignal(SIGTERM)
                         .setGraceMillis(graceMillis)
@@ -182,28 +184,28 @@ class ElasticWorkersTest {
     }
 
     private void abort(String cause) {
-        job.send(ToAgent.newBuilder()
+        job.send(ControlRequest.newBuilder()
                 .setAbortRound(AbortRound.newBuilder().setRound(round).setCause(cause))
                 .build());
     }
 
-    private WorkerParked parked(int rank, int number) {
+    private WorkerParkedReport parked(int rank, int number) {
         return job.await(
                 message -> message.hasWorkerParked()
                         && message.getWorkerParked().getRank() == rank
                         && message.getWorkerParked().getRound() == number,
-                FromAgent::getWorkerParked);
+                ControlResponse::getWorkerParked);
     }
 
-    private WorkerExited exited(int rank, int number) {
+    private WorkerExitedReport exited(int rank, int number) {
         return job.await(
                 message -> message.hasWorkerExited()
                         && message.getWorkerExited().getRank() == rank
                         && message.getWorkerExited().getRound() == number,
-                FromAgent::getWorkerExited);
+                ControlResponse::getWorkerExited);
     }
 
-    private Launch.Builder next(Launch.Builder launch) {
+    private LaunchRound.Builder next(LaunchRound.Builder launch) {
         round++;
         return launch.setRound(round).setRestartCount(1);
     }
@@ -212,10 +214,10 @@ class ElasticWorkersTest {
         return folder.resolve("attempt-" + attempt + "/rank-%04d/stdout.log".formatted(rank));
     }
 
-    private Launch.Builder program(int workers, long steps, int size, long death) {
+    private LaunchRound.Builder program(int workers, long steps, int size, long death) {
         return job.launch(workers)
-                .setProgram(Program.newBuilder()
-                        .setJava(JavaProgram.newBuilder().setMainClass(ElasticWorkerMain.class.getName()))
+                .setProgram(ProgramSpec.newBuilder()
+                        .setJava(JavaProgramSpec.newBuilder().setMainClass(ElasticWorkerMain.class.getName()))
                         .addAllArgs(List.of(Long.toString(steps), Integer.toString(size), Long.toString(death))));
     }
 

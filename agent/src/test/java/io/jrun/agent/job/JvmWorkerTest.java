@@ -3,14 +3,14 @@ package io.jrun.agent.job;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.TestJob;
-import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ExecutableSpec;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.ProgramSpec;
 import io.jrun.agent.proto.SignalWorkers;
-import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.Variable;
-import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerExitedReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -92,7 +92,7 @@ class JvmWorkerTest {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
             job.launch(java(job, "fail"));
-            WorkerExited exited = job.exited(0);
+            WorkerExitedReport exited = job.exited(0);
             assertThat(exited.getExitCode()).isEqualTo(1);
             assertThat(exited.getError().getMessage()).isEqualTo("java.lang.IllegalStateException: no more cheese");
             assertThat(exited.getError().getStack()).contains("JvmWorkerMain.main");
@@ -103,34 +103,34 @@ class JvmWorkerTest {
     void fullHeapIsReportedInWords() throws IOException {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
-            Launch.Builder launch = java(job, "fill");
+            LaunchRound.Builder launch = java(job, "fill");
             launch.getProgramBuilder().getJavaBuilder().addJvmOptions("-Xmx32m");
             launch.getProgramBuilder().getJavaBuilder().addJvmOptions("-XX:+HeapDumpOnOutOfMemoryError");
             job.launch(launch);
-            WorkerExited exited = job.exited(0);
+            WorkerExitedReport exited = job.exited(0);
             assertThat(exited.getExitCode()).isNotZero();
             assertThat(exited.getError().getMessage()).startsWith("java.lang.OutOfMemoryError");
             assertThat(exited.getArtifactsList()).singleElement().asString().endsWith(".hprof");
         }
     }
 
-    private static Launch.Builder java(TestJob job, String... args) {
+    private static LaunchRound.Builder java(TestJob job, String... args) {
         return job.launch(1)
-                .setProgram(Program.newBuilder()
-                        .setJava(JavaProgram.newBuilder().setMainClass(JvmWorkerMain.class.getName()))
+                .setProgram(ProgramSpec.newBuilder()
+                        .setJava(JavaProgramSpec.newBuilder().setMainClass(JvmWorkerMain.class.getName()))
                         .addAllArgs(List.of(args)));
     }
 
     private static void signal(TestJob job, int signal) {
-        job.send(ToAgent.newBuilder()
+        job.send(ControlRequest.newBuilder()
                 .setSignalWorkers(SignalWorkers.newBuilder().setSignal(signal))
                 .build());
     }
 
-    private static Launch.Builder jvm(TestJob job, String... args) {
+    private static LaunchRound.Builder jvm(TestJob job, String... args) {
         return job.launch(1)
-                .setProgram(Program.newBuilder()
-                        .setExecutable(Executable.newBuilder().setPath(JAVA))
+                .setProgram(ProgramSpec.newBuilder()
+                        .setExecutable(ExecutableSpec.newBuilder().setPath(JAVA))
                         .addAllArgs(List.of("-XX:+UseSerialGC", "-cp", CLASS_PATH, JvmWorkerMain.class.getName()))
                         .addAllArgs(List.of(args)));
     }

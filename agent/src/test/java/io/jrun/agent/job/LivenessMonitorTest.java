@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.agent.TestJob;
 import io.jrun.agent.control.TestWorker;
 import io.jrun.agent.proto.AbortRound;
-import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.Ping;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerHung;
+import io.jrun.agent.proto.WorkerHungReport;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
 import io.jrun.comm.control.StoreCommand;
@@ -54,8 +54,8 @@ class LivenessMonitorTest {
         return worker;
     }
 
-    private WorkerHung awaitHung() {
-        return job.await(FromAgent::hasWorkerHung, FromAgent::getWorkerHung);
+    private WorkerHungReport awaitHung() {
+        return job.await(ControlResponse::hasWorkerHung, ControlResponse::getWorkerHung);
     }
 
     @Test
@@ -91,14 +91,16 @@ class LivenessMonitorTest {
     @Test
     void pingsAndAbortsAreConfirmed() throws IOException {
         try (TestWorker worker = launch(0, 0)) {
-            job.send(ToAgent.newBuilder().setPing(Ping.getDefaultInstance()).build());
-            job.await(FromAgent::hasPong, FromAgent::getPong);
+            job.send(ControlRequest.newBuilder()
+                    .setPing(Ping.getDefaultInstance())
+                    .build());
+            job.await(ControlResponse::hasPong, ControlResponse::getPong);
             worker.send(new Frame.StoreRequest(1, new StoreCommand.Get("k", 0)));
             job.awaitFrame(0, Frame.StoreRequest.class);
-            job.send(ToAgent.newBuilder()
+            job.send(ControlRequest.newBuilder()
                     .setAbortRound(AbortRound.newBuilder().setRound(1).setCause("why"))
                     .build());
-            assertThat(job.await(FromAgent::hasAbortHeard, FromAgent::getAbortHeard)
+            assertThat(job.await(ControlResponse::hasAbortReceipt, ControlResponse::getAbortReceipt)
                             .getRound())
                     .isEqualTo(1);
             assertThat(worker.await(Frame.Abort.class).cause()).isEqualTo("why");

@@ -7,15 +7,15 @@ import io.jrun.agent.TestJob;
 import io.jrun.agent.control.TestWorker;
 import io.jrun.agent.node.ProcessState;
 import io.jrun.agent.proto.AbortRound;
-import io.jrun.agent.proto.CheckpointNow;
-import io.jrun.agent.proto.Endpoint;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Joined;
-import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.LocateWorker;
+import io.jrun.agent.proto.NodeJoinedReport;
 import io.jrun.agent.proto.PeerNode;
-import io.jrun.agent.proto.PeerTable;
-import io.jrun.agent.proto.RankLeft;
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.RanksLeft;
+import io.jrun.agent.proto.RequestCheckpoint;
+import io.jrun.agent.proto.RoundPeerTable;
+import io.jrun.agent.proto.WorkerEndpoint;
 import io.jrun.comm.RankLag;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame;
@@ -83,17 +83,17 @@ class NodeRendezvousTest {
                 TestWorker one = hello(1)) {
             one.send(new Frame.Join(4711));
             zero.send(new Frame.Join(0));
-            assertThat(job.await(FromAgent::hasJoined, FromAgent::getJoined))
-                    .isEqualTo(Joined.newBuilder()
+            assertThat(job.await(ControlResponse::hasNodeJoined, ControlResponse::getNodeJoined))
+                    .isEqualTo(NodeJoinedReport.newBuilder()
                             .setRound(1)
-                            .addEndpoints(Endpoint.newBuilder().setRank(0).setPid(job.pid(0)))
-                            .addEndpoints(Endpoint.newBuilder()
+                            .addEndpoints(WorkerEndpoint.newBuilder().setRank(0).setPid(job.pid(0)))
+                            .addEndpoints(WorkerEndpoint.newBuilder()
                                     .setRank(1)
                                     .setTcpPort(4711)
                                     .setPid(job.pid(1)))
                             .build());
-            job.send(ToAgent.newBuilder()
-                    .setPeerTable(PeerTable.newBuilder()
+            job.send(ControlRequest.newBuilder()
+                    .setPeerTable(RoundPeerTable.newBuilder()
                             .setRound(1)
                             .addNodes(PeerNode.newBuilder()
                                     .setNodeRank(2)
@@ -137,7 +137,7 @@ class NodeRendezvousTest {
             Processes.await(() -> Files.readString(stat).contains(") T "));
             zero.send(new Frame.StoreRequest(1, new StoreCommand.Get("key", 100)));
             job.awaitFrame(0, Frame.StoreRequest.class); // the agent has read the join
-            job.send(ToAgent.newBuilder()
+            job.send(ControlRequest.newBuilder()
                     .setAbortRound(AbortRound.newBuilder().setRound(1).setCause("the others have waited too long"))
                     .build());
             zero.await(Frame.Abort.class);
@@ -168,8 +168,8 @@ class NodeRendezvousTest {
                     List.of(new GroupRecord("world", List.of(), 1, 1, 2, List.of(RankLag.none(3)))));
             zero.send(leaving);
             assertThat(job.awaitFrame(0, Frame.Leaving.class)).isEqualTo(leaving);
-            job.send(ToAgent.newBuilder()
-                    .setRankLeft(RankLeft.newBuilder().addRanks(0).setRound(1).setHow("returned from main"))
+            job.send(ControlRequest.newBuilder()
+                    .setRanksLeft(RanksLeft.newBuilder().addRanks(0).setRound(1).setHow("returned from main"))
                     .build());
             try (TestWorker one = hello(1)) {
                 assertThat(one.await(Frame.RankLeft.class)).isEqualTo(new Frame.RankLeft(0, "returned from main"));
@@ -182,10 +182,10 @@ class NodeRendezvousTest {
         try (TestWorker zero = hello(0);
                 TestWorker one = hello(1)) {
             joinAndWait(zero, one);
-            job.send(ToAgent.newBuilder()
-                    .setCheckpointNow(CheckpointNow.getDefaultInstance())
+            job.send(ControlRequest.newBuilder()
+                    .setCheckpointNow(RequestCheckpoint.getDefaultInstance())
                     .build());
-            job.send(ToAgent.newBuilder()
+            job.send(ControlRequest.newBuilder()
                     .setAbortRound(AbortRound.newBuilder().setRound(1).setCause("rank 7 died"))
                     .build());
             for (TestWorker worker : List.of(zero, one)) {
@@ -320,8 +320,8 @@ class NodeRendezvousTest {
     }
 
     private String locate(int rank, int id) {
-        job.send(ToAgent.newBuilder()
-                .setLocate(Locate.newBuilder()
+        job.send(ControlRequest.newBuilder()
+                .setLocate(LocateWorker.newBuilder()
                         .setRound(1)
                         .setRank(rank)
                         .setId(id)
@@ -334,7 +334,7 @@ class NodeRendezvousTest {
         return RankRecord.of(rank, location.record().toArray()).place("world");
     }
 
-    private static Frame.Location location(FromAgent message) {
+    private static Frame.Location location(ControlResponse message) {
         return (Frame.Location) TestJob.decoded(message.getLocation().getFrame());
     }
 
@@ -373,8 +373,8 @@ class NodeRendezvousTest {
             one.send(locate);
             assertThat(job.awaitFrame(1, Frame.Locate.class)).isEqualTo(locate);
             for (int asker : List.of(1, 4)) {
-                job.send(ToAgent.newBuilder()
-                        .setLocate(Locate.newBuilder()
+                job.send(ControlRequest.newBuilder()
+                        .setLocate(LocateWorker.newBuilder()
                                 .setAsker(asker)
                                 .setRound(1)
                                 .setId(3)
@@ -401,7 +401,7 @@ class NodeRendezvousTest {
     private void joinAndWait(TestWorker zero, TestWorker one) throws IOException {
         zero.send(new Frame.Join(0));
         one.send(new Frame.Join(0));
-        job.await(FromAgent::hasJoined, FromAgent::getJoined);
+        job.await(ControlResponse::hasNodeJoined, ControlResponse::getNodeJoined);
     }
 
     private TestWorker hello(int rank) throws IOException {

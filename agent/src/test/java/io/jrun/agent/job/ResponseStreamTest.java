@@ -13,9 +13,9 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.Processes;
 import io.jrun.agent.proto.AgentGrpc;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Notice;
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.UserNotice;
 import java.io.IOException;
 import java.util.List;
 import java.util.UUID;
@@ -34,8 +34,8 @@ class ResponseStreamTest {
 
     private final List<String> read = new CopyOnWriteArrayList<>();
     private final CompletableFuture<Status> end = new CompletableFuture<>();
-    private final CompletableFuture<ResponseStream<FromAgent>> opened = new CompletableFuture<>();
-    private final CompletableFuture<ClientCallStreamObserver<ToAgent>> launcher = new CompletableFuture<>();
+    private final CompletableFuture<ResponseStream<ControlResponse>> opened = new CompletableFuture<>();
+    private final CompletableFuture<ClientCallStreamObserver<ControlRequest>> launcher = new CompletableFuture<>();
     private Server server;
     private ManagedChannel channel;
 
@@ -87,23 +87,24 @@ class ResponseStreamTest {
         assertThat(read).hasSizeLessThan(10);
     }
 
-    private static FromAgent message(String text) {
-        return FromAgent.newBuilder()
-                .setNotice(Notice.newBuilder().setText(text))
+    private static ControlResponse message(String text) {
+        return ControlResponse.newBuilder()
+                .setNotice(UserNotice.newBuilder().setText(text))
                 .build();
     }
 
     private final class Agent extends AgentGrpc.AgentImplBase {
         @Override
-        public StreamObserver<ToAgent> control(StreamObserver<FromAgent> stream) {
-            opened.complete(new ResponseStream<>((ServerCallStreamObserver<FromAgent>) stream, "gpu7", MOST_BYTES));
+        public StreamObserver<ControlRequest> control(StreamObserver<ControlResponse> stream) {
+            opened.complete(
+                    new ResponseStream<>((ServerCallStreamObserver<ControlResponse>) stream, "gpu7", MOST_BYTES));
             return new Ignoring();
         }
     }
 
-    private static final class Ignoring implements StreamObserver<ToAgent> {
+    private static final class Ignoring implements StreamObserver<ControlRequest> {
         @Override
-        public void onNext(ToAgent message) {}
+        public void onNext(ControlRequest message) {}
 
         @Override
         public void onError(Throwable cause) {}
@@ -112,15 +113,15 @@ class ResponseStreamTest {
         public void onCompleted() {}
     }
 
-    private final class Launcher implements ClientResponseObserver<ToAgent, FromAgent> {
+    private final class Launcher implements ClientResponseObserver<ControlRequest, ControlResponse> {
         @Override
-        public void beforeStart(ClientCallStreamObserver<ToAgent> stream) {
+        public void beforeStart(ClientCallStreamObserver<ControlRequest> stream) {
             stream.disableAutoRequestWithInitial(0);
             launcher.complete(stream);
         }
 
         @Override
-        public void onNext(FromAgent message) {
+        public void onNext(ControlResponse message) {
             read.add(message.getNotice().getText());
         }
 

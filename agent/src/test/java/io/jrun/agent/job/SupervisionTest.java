@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.Processes;
 import io.jrun.agent.TestJob;
-import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ExecutableSpec;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.ProgramSpec;
 import io.jrun.agent.proto.SignalWorkers;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerExitedReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -49,7 +49,7 @@ class SupervisionTest {
         job.launch(job.shells(2, "exit " + code));
 
         assertThat(job.exited(0).getExitCode()).isEqualTo(code);
-        WorkerExited second = job.exited(1);
+        WorkerExitedReport second = job.exited(1);
         assertThat(second.getExitCode()).isEqualTo(code);
         assertThat(second.getPid()).isEqualTo(job.pid(1));
         assertThat(second.getAfterStop()).isFalse();
@@ -73,7 +73,7 @@ class SupervisionTest {
     @Test
     void missingProgramIsAStartError() {
         job.launch(executable("no-such-program"));
-        WorkerExited exited = job.exited(0);
+        WorkerExitedReport exited = job.exited(0);
         assertThat(exited.getPid()).isZero();
         assertThat(exited.getExitCode()).isEqualTo(127);
         assertThat(exited.getStartError()).startsWith("no-such-program: no such program on PATH");
@@ -191,7 +191,7 @@ class SupervisionTest {
         job.launch(job.shells(1, "trap '' TERM; echo ready; while :; do sleep 0.05; done"));
         job.awaitStdout(0, "ready");
         job.stop(SIGTERM, 200);
-        WorkerExited exited = job.exited(0);
+        WorkerExitedReport exited = job.exited(0);
         assertThat(exited.getExitCode()).isEqualTo(128 + SIGKILL);
         assertThat(exited.getAfterStop()).isTrue();
     }
@@ -230,7 +230,7 @@ class SupervisionTest {
                         + "/go' ]; do sleep 0.05; done; exit 6"));
         job.awaitStdout(0, "ready");
         job.awaitStdout(1, "ready");
-        job.send(ToAgent.newBuilder()
+        job.send(ControlRequest.newBuilder()
                 .setSignalWorkers(SignalWorkers.newBuilder().setSignal(SIGUSR1))
                 .build());
         assertThat(job.exited(0).getExitCode()).isEqualTo(5);
@@ -273,9 +273,9 @@ class SupervisionTest {
         assertThat(folder.resolve("logs of run/attempt-1/rank-0000/stdout.log")).hasContent("1\n");
     }
 
-    private Launch.Builder executable(String path) {
+    private LaunchRound.Builder executable(String path) {
         return job.launch(1)
-                .setProgram(Program.newBuilder()
-                        .setExecutable(Executable.newBuilder().setPath(path)));
+                .setProgram(ProgramSpec.newBuilder()
+                        .setExecutable(ExecutableSpec.newBuilder().setPath(path)));
     }
 }

@@ -8,11 +8,11 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.ConsoleReader;
 import io.jrun.agent.Processes;
 import io.jrun.agent.TestJob;
-import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.ExecutableSpec;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.ProgramSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -115,7 +115,7 @@ class LogIntegrityTest {
     void consoleSeesOnlyTheStreamsItAskedFor() throws Exception {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
-            Launch.Builder launch = job.shells(2, "echo out; echo err >&2");
+            LaunchRound.Builder launch = job.shells(2, "echo out; echo err >&2");
             launch.getWorkersBuilder(0).setConsoleStderr(false);
             launch.getWorkersBuilder(1).setConsoleStdout(false).setConsoleStderr(false);
             job.launch(launch);
@@ -146,10 +146,11 @@ class LogIntegrityTest {
         }
     }
 
-    private static Launch.Builder writers(TestJob job) {
+    private static LaunchRound.Builder writers(TestJob job) {
         return job.launch(WRITERS)
-                .setProgram(Program.newBuilder()
-                        .setExecutable(Executable.newBuilder().setPath(System.getProperty("java.home") + "/bin/java"))
+                .setProgram(ProgramSpec.newBuilder()
+                        .setExecutable(
+                                ExecutableSpec.newBuilder().setPath(System.getProperty("java.home") + "/bin/java"))
                         .addArgs("-XX:+UseSerialGC")
                         .addArgs("-XX:TieredStopAtLevel=1")
                         .addArgs("-cp")

@@ -3,7 +3,7 @@ package io.jrun.agent.worker;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.node.CpuMap;
-import io.jrun.agent.proto.BindTo;
+import io.jrun.agent.proto.BindPolicy;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -17,16 +17,16 @@ class CpuBindingTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-        BIND_TO_CORE | 1 | 0,1,2,3,4,5,6,7
-        BIND_TO_CORE | 2 | 0,1,4,5 2,3,6,7
-        BIND_TO_CORE | 3 | 0,4 1,5 2,3,6,7
-        BIND_TO_CORE | 4 | 0,4 1,5 2,6 3,7
-        BIND_TO_CORE | 8 | 0,4 0,4 1,5 1,5 2,6 2,6 3,7 3,7
-        BIND_TO_NUMA | 1 | 0,1,2,3,4,5,6,7
-        BIND_TO_NUMA | 2 | 0,1,4,5 2,3,6,7
-        BIND_TO_NUMA | 3 | 0,1,4,5 0,1,4,5 2,3,6,7
+        BIND_POLICY_CORE | 1 | 0,1,2,3,4,5,6,7
+        BIND_POLICY_CORE | 2 | 0,1,4,5 2,3,6,7
+        BIND_POLICY_CORE | 3 | 0,4 1,5 2,3,6,7
+        BIND_POLICY_CORE | 4 | 0,4 1,5 2,6 3,7
+        BIND_POLICY_CORE | 8 | 0,4 0,4 1,5 1,5 2,6 2,6 3,7 3,7
+        BIND_POLICY_NUMA | 1 | 0,1,2,3,4,5,6,7
+        BIND_POLICY_NUMA | 2 | 0,1,4,5 2,3,6,7
+        BIND_POLICY_NUMA | 3 | 0,1,4,5 0,1,4,5 2,3,6,7
         """)
-    void unitsAreDividedAmongWorkers(BindTo bindTo, int workers, String expected) {
+    void unitsAreDividedAmongWorkers(BindPolicy bindTo, int workers, String expected) {
         List<String> sets = IntStream.range(0, workers)
                 .mapToObj(localRank -> CpuBinding.words(bindTo, localRank, workers, EIGHT))
                 .map(List::getLast)
@@ -36,8 +36,8 @@ class CpuBindingTest {
 
     @Test
     void unboundWorkerHasNoWords() {
-        assertThat(CpuBinding.words(BindTo.BIND_TO_NONE, 0, 2, EIGHT)).isEmpty();
-        assertThat(CpuBinding.words(BindTo.BIND_TO_CORE, 0, 2, new CpuMap(List.of())))
+        assertThat(CpuBinding.words(BindPolicy.BIND_POLICY_NONE, 0, 2, EIGHT)).isEmpty();
+        assertThat(CpuBinding.words(BindPolicy.BIND_POLICY_CORE, 0, 2, new CpuMap(List.of())))
                 .isEmpty();
     }
 }

@@ -1,7 +1,7 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.node.NodeResources;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
 import java.nio.file.Path;
 import java.util.List;
@@ -12,8 +12,8 @@ import java.util.Optional;
 final class Launches {
     private Launches() {}
 
-    static Launch.Builder two() {
-        return Launch.newBuilder()
+    static LaunchRound.Builder two() {
+        return LaunchRound.newBuilder()
                 .addWorkers(WorkerSpec.newBuilder().setRank(2).setLocalRank(0).setGpu("4"))
                 .addWorkers(WorkerSpec.newBuilder().setRank(3).setLocalRank(1).setGpu("5"));
     }

@@ -3,11 +3,11 @@ package io.jrun.agent.worker;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.agent.proto.BindTo;
-import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.BindPolicy;
+import io.jrun.agent.proto.ExecutableSpec;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.ProgramSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class WorkerCommandTest {
-    private static final JavaProgram.Builder PROGRAM = JavaProgram.newBuilder()
+    private static final JavaProgramSpec.Builder PROGRAM = JavaProgramSpec.newBuilder()
             .setJavaHome("/jdk")
             .addClassPath("train.jar")
             .addClassPath("lib/more.jar")
@@ -67,7 +67,7 @@ class WorkerCommandTest {
 
     @Test
     void collectorIsLeftOutWhereTheEnvironmentChoosesOne() {
-        Launch launch = launch(PROGRAM);
+        LaunchRound launch = launch(PROGRAM);
         LaunchContext context = Launches.context(Map.of("JAVA_TOOL_OPTIONS", "-Dx=1 -XX:+UseZGC"), 2);
         assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), context))
                 .noneMatch(option -> option.startsWith("-XX:+Use"));
@@ -75,7 +75,7 @@ class WorkerCommandTest {
 
     @Test
     void heapIsOfTheMemoryThatSlurmGave() {
-        Launch launch = launch(PROGRAM);
+        LaunchRound launch = launch(PROGRAM);
         Map<String, String> job = Map.of("SLURM_JOB_ID", "1", "SLURM_MEM_PER_CPU", "1024", "SLURM_CPUS_ON_NODE", "4");
         assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(job)))
                 .contains("-XX:MaxRAMPercentage=6.25"); // 2 workers share half of 4 GiB, of 16 that a JVM finds
@@ -90,10 +90,11 @@ class WorkerCommandTest {
 
     @Test
     void processorsAreThoseThatSlurmGave() {
-        Launch launch = launch(PROGRAM);
+        LaunchRound launch = launch(PROGRAM);
         LaunchContext job = Launches.context(Map.of("SLURM_JOB_ID", "1", "SLURM_CPUS_ON_NODE", "4"), 4);
         assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), job)).contains("-XX:ActiveProcessorCount=4");
-        Launch bound = launch.toBuilder().setBindTo(BindTo.BIND_TO_CORE).build();
+        LaunchRound bound =
+                launch.toBuilder().setBindTo(BindPolicy.BIND_POLICY_CORE).build();
         assertThat(WorkerCommand.compose(bound, launch.getWorkers(1), job))
                 .noneMatch(word -> word.contains("ActiveProcessorCount"));
         assertThat(java(PROGRAM, 4)).noneMatch(word -> word.contains("ActiveProcessorCount"));
@@ -101,8 +102,9 @@ class WorkerCommandTest {
 
     @Test
     void boundWorkerIsStartedThroughTaskset() {
-        Launch launch =
-                launch(PROGRAM).toBuilder().setBindTo(BindTo.BIND_TO_CORE).build();
+        LaunchRound launch = launch(PROGRAM).toBuilder()
+                .setBindTo(BindPolicy.BIND_POLICY_CORE)
+                .build();
         assertThat(WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(Map.of())))
                 .startsWith("taskset", "-c")
                 .element(3)
@@ -121,7 +123,7 @@ class WorkerCommandTest {
     @Test
     void archiveIsUsedFromWhenItIsThere(@TempDir Path cache) throws IOException {
         Path archive = cache.resolve("worker.jsa");
-        Launch launch = launch(PROGRAM);
+        LaunchRound launch = launch(PROGRAM);
         LaunchContext plain = Launches.context(Map.of());
         LaunchContext context = new LaunchContext(
                 plain.node(),
@@ -138,9 +140,9 @@ class WorkerCommandTest {
 
     @Test
     void foreignProgramIsItsPathAndArguments() {
-        Launch launch = Launches.two()
-                .setProgram(Program.newBuilder()
-                        .setExecutable(Executable.newBuilder().setPath("python3"))
+        LaunchRound launch = Launches.two()
+                .setProgram(ProgramSpec.newBuilder()
+                        .setExecutable(ExecutableSpec.newBuilder().setPath("python3"))
                         .addArgs("train.py")
                         .addArgs("${rank}/${local_rank}"))
                 .build();
@@ -150,20 +152,20 @@ class WorkerCommandTest {
 
     @Test
     void launchWithoutProgramIsRefused() {
-        Launch launch = Launches.two().build();
+        LaunchRound launch = Launches.two().build();
         assertThatThrownBy(() -> WorkerCommand.compose(launch, launch.getWorkers(0), Launches.context(Map.of())))
                 .hasMessageContaining("names neither a Java program nor an executable");
     }
 
-    private static List<String> java(JavaProgram.Builder program, int cores) {
-        Launch launch = launch(program);
+    private static List<String> java(JavaProgramSpec.Builder program, int cores) {
+        LaunchRound launch = launch(program);
         return WorkerCommand.compose(launch, launch.getWorkers(1), Launches.context(Map.of(), cores));
     }
 
-    private static Launch launch(JavaProgram.Builder program) {
+    private static LaunchRound launch(JavaProgramSpec.Builder program) {
         return Launches.two()
                 .setRound(1)
-                .setProgram(Program.newBuilder()
+                .setProgram(ProgramSpec.newBuilder()
                         .setJava(program)
                         .addArgs("--out=${rank}-${local_rank}")
                         .addArgs("${other}")

@@ -2,10 +2,10 @@ package io.jrun.agent.worker;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.agent.proto.Executable;
-import io.jrun.agent.proto.JavaProgram;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Program;
+import io.jrun.agent.proto.ExecutableSpec;
+import io.jrun.agent.proto.JavaProgramSpec;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.ProgramSpec;
 import io.jrun.agent.proto.Variable;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -13,14 +13,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class WorkerEnvironmentBuilderTest {
-    private static final Program JAVA =
-            Program.newBuilder().setJava(JavaProgram.getDefaultInstance()).build();
-    private static final Program FOREIGN =
-            Program.newBuilder().setExecutable(Executable.getDefaultInstance()).build();
+    private static final ProgramSpec JAVA = ProgramSpec.newBuilder()
+            .setJava(JavaProgramSpec.getDefaultInstance())
+            .build();
+    private static final ProgramSpec FOREIGN = ProgramSpec.newBuilder()
+            .setExecutable(ExecutableSpec.getDefaultInstance())
+            .build();
 
     @Test
     void containsTorchrunsCompleteSet() {
-        Launch launch = Launches.two()
+        LaunchRound launch = Launches.two()
                 .setRound(3)
                 .setRestartCount(2)
                 .setMaxRestarts(5)
@@ -71,7 +73,7 @@ class WorkerEnvironmentBuilderTest {
 
     @Test
     void userVariablesWinOverInheritedOnesAndDefaultsButNotOverRanks() {
-        Launch launch = Launches.two()
+        LaunchRound launch = Launches.two()
                 .setProgram(FOREIGN)
                 .addEnv(Variable.newBuilder().setName("A").setValue("user"))
                 .addEnv(Variable.newBuilder().setName("OMP_NUM_THREADS").setValue("7"))
@@ -86,13 +88,13 @@ class WorkerEnvironmentBuilderTest {
 
     @Test
     void oneVisibleGpuIsTheWorkersOwn() {
-        Launch launch = Launches.two().setProgram(JAVA).build();
+        LaunchRound launch = Launches.two().setProgram(JAVA).build();
         assertThat(compose(launch, Map.of("CUDA_VISIBLE_DEVICES", "4,5"))).containsEntry("CUDA_VISIBLE_DEVICES", "5");
     }
 
     @Test
     void workerWithoutAnyOfItsOwnHasTheInheritedOnes() {
-        Launch.Builder launch = Launches.two().setProgram(FOREIGN);
+        LaunchRound.Builder launch = Launches.two().setProgram(FOREIGN);
         launch.getWorkersBuilder(1).clearGpu();
         assertThat(compose(launch.build(), Map.of("CUDA_VISIBLE_DEVICES", "4,5")))
                 .containsEntry("CUDA_VISIBLE_DEVICES", "4,5");
@@ -100,7 +102,7 @@ class WorkerEnvironmentBuilderTest {
 
     @Test
     void virtualLocalRankIsZeroOnTheWorkersOwnGpu() {
-        Launch launch =
+        LaunchRound launch =
                 Launches.two().setProgram(FOREIGN).setVirtualLocalRank(true).build();
         assertThat(compose(launch, Map.of()))
                 .containsEntry("LOCAL_RANK", "0")
@@ -110,14 +112,14 @@ class WorkerEnvironmentBuilderTest {
     @ParameterizedTest
     @CsvSource({"C", "POSIX", "en_US.ISO-8859-1"})
     void javaWorkersRunInAUtf8Locale(String locale) {
-        Launch launch = Launches.two().setProgram(JAVA).build();
+        LaunchRound launch = Launches.two().setProgram(JAVA).build();
         assertThat(compose(launch, Map.of("LC_ALL", locale))).containsEntry("LC_ALL", "C.UTF-8");
         assertThat(compose(launch, Map.of("LANG", "de_DE.utf8"))).doesNotContainKey("LC_ALL");
     }
 
     @Test
     void foreignProgramsGetBackTheLocaleThatTheWrapperReplaced() {
-        Launch launch = Launches.two().setProgram(FOREIGN).build();
+        LaunchRound launch = Launches.two().setProgram(FOREIGN).build();
         assertThat(compose(launch, Map.of("LC_ALL", "C.UTF-8", "JRUN_LC_ALL", "C")))
                 .containsEntry("LC_ALL", "C")
                 .doesNotContainKey("JRUN_LC_ALL");
@@ -125,7 +127,7 @@ class WorkerEnvironmentBuilderTest {
                 .doesNotContainKeys("LC_ALL", "JRUN_LC_ALL");
     }
 
-    private static Map<String, String> compose(Launch launch, Map<String, String> inherited) {
+    private static Map<String, String> compose(LaunchRound launch, Map<String, String> inherited) {
         return WorkerEnvironmentBuilder.compose(launch, launch.getWorkers(1), Launches.context(inherited));
     }
 }

@@ -7,12 +7,12 @@ import io.grpc.stub.ClientResponseObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.ErrorCauses;
 import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.FileChunk;
-import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
-import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.tls.UnknownPeerException;
 import io.jrun.launcher.files.FileServer;
 import java.util.ArrayList;
@@ -45,9 +45,9 @@ final class AgentConnection {
     private final int id;
     private final AgentRoute route;
     private final Mailbox mailbox;
-    private final List<ToAgent> beforeAgent = new ArrayList<>();
+    private final List<ControlRequest> beforeAgent = new ArrayList<>();
     private AgentGrpc.@Nullable AgentStub stub;
-    private @Nullable ClientCallStreamObserver<ToAgent> control;
+    private @Nullable ClientCallStreamObserver<ControlRequest> control;
     private final AtomicInteger missed = new AtomicInteger();
     private final AtomicBoolean broken = new AtomicBoolean();
     private volatile boolean heard;
@@ -83,8 +83,8 @@ final class AgentConnection {
             return;
         }
         AgentGrpc.AgentStub opened = AgentGrpc.newStub(channel);
-        ClientCallStreamObserver<ToAgent> call =
-                (ClientCallStreamObserver<ToAgent>) opened.control(new ControlReader());
+        ClientCallStreamObserver<ControlRequest> call =
+                (ClientCallStreamObserver<ControlRequest>) opened.control(new ControlReader());
         stub = opened;
         control = call;
         beforeAgent.forEach(call::onNext);
@@ -93,18 +93,18 @@ final class AgentConnection {
     }
 
     /** Sends a control message; without effect once the call has ended. An agent that does not read is given up. */
-    void send(ToAgent message) {
+    void send(ControlRequest message) {
         if (!isTaken(message)) {
             breakOff("it does not read what it is sent: more than " + (MAX_UNSENT_BYTES >> 20) + " MiB wait for it");
         }
     }
 
     /** Sends a message; false if too much is unsent. */
-    private synchronized boolean isTaken(ToAgent message) {
+    private synchronized boolean isTaken(ControlRequest message) {
         if (closed) {
             return true;
         }
-        ClientCallStreamObserver<ToAgent> call = control;
+        ClientCallStreamObserver<ControlRequest> call = control;
         if (call == null) {
             beforeAgent.add(message);
         } else {
@@ -114,7 +114,7 @@ final class AgentConnection {
         return unsent <= MAX_UNSENT_BYTES;
     }
 
-    private void send(ClientCallStreamObserver<ToAgent> call, ToAgent message) {
+    private void send(ClientCallStreamObserver<ControlRequest> call, ControlRequest message) {
         try {
             call.onNext(message);
         } catch (IllegalStateException e) {
@@ -152,7 +152,7 @@ final class AgentConnection {
     /** Ends the control stream, and tells why; the agent kills what still runs. */
     void breakOff(String why) {
         boolean _ = isTaken(AgentMessages.givenUp(why));
-        ClientCallStreamObserver<ToAgent> call = end();
+        ClientCallStreamObserver<ControlRequest> call = end();
         broken(why, false);
         if (call != null) {
             call.cancel(why, null);
@@ -160,7 +160,7 @@ final class AgentConnection {
         route.giveUp(why);
     }
 
-    private synchronized @Nullable ClientCallStreamObserver<ToAgent> end() {
+    private synchronized @Nullable ClientCallStreamObserver<ControlRequest> end() {
         closed = true;
         beforeAgent.clear();
         return control;
@@ -242,17 +242,17 @@ final class AgentConnection {
     }
 
     /** Asks for one message at a time, so that an agent that sends more than the coordinator reads has to wait. */
-    private final class ControlReader implements ClientResponseObserver<ToAgent, FromAgent> {
-        private @Nullable ClientCallStreamObserver<ToAgent> stream;
+    private final class ControlReader implements ClientResponseObserver<ControlRequest, ControlResponse> {
+        private @Nullable ClientCallStreamObserver<ControlRequest> stream;
 
         @Override
-        public void beforeStart(ClientCallStreamObserver<ToAgent> started) {
+        public void beforeStart(ClientCallStreamObserver<ControlRequest> started) {
             stream = started;
             started.disableAutoRequestWithInitial(1);
         }
 
         @Override
-        public void onNext(FromAgent message) {
+        public void onNext(ControlResponse message) {
             missed.set(0);
             heard = true;
             if (message.hasPong() || broken.get()) {

@@ -1,6 +1,6 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.ControlRequest;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -21,7 +21,7 @@ final class AgentConnections implements AutoCloseable {
     private final Set<Integer> given = new HashSet<>();
     private final Heartbeats heartbeats = Heartbeats.start();
     private final Mailbox mailbox;
-    private final IntFunction<ToAgent> greeting;
+    private final IntFunction<ControlRequest> greeting;
     private final Optional<NodeReconnectBackoff> recalls;
     private final Redials redials;
     private final Consumer<String> say;
@@ -34,7 +34,7 @@ final class AgentConnections implements AutoCloseable {
      */
     AgentConnections(
             Mailbox mailbox,
-            IntFunction<ToAgent> greeting,
+            IntFunction<ControlRequest> greeting,
             Optional<NodeReconnectBackoff> recalls,
             Redials redials,
             Consumer<String> say) {
@@ -71,7 +71,7 @@ final class AgentConnections implements AutoCloseable {
         return links.get(id);
     }
 
-    void send(int id, ToAgent message) {
+    void send(int id, ControlRequest message) {
         links.get(id).send(message);
     }
 
@@ -80,7 +80,7 @@ final class AgentConnections implements AutoCloseable {
         return links.size();
     }
 
-    void sendAll(ToAgent message) {
+    void sendAll(ControlRequest message) {
         links.forEach(link -> link.send(message));
     }
 

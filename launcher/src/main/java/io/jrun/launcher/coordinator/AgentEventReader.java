@@ -1,15 +1,15 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.JobOpened;
-import io.jrun.agent.proto.Joined;
-import io.jrun.agent.proto.Location;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.NodeJoinedReport;
+import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.agent.proto.WorkerFrame;
-import io.jrun.agent.proto.WorkerHung;
-import io.jrun.agent.proto.WorkerParked;
-import io.jrun.agent.proto.WorkerStarted;
+import io.jrun.agent.proto.WorkerHungReport;
+import io.jrun.agent.proto.WorkerLocation;
+import io.jrun.agent.proto.WorkerParkedReport;
+import io.jrun.agent.proto.WorkerStartedReport;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.record.GroupRecord;
 import io.jrun.launcher.console.LogMultiplexer;
@@ -132,11 +132,11 @@ final class AgentEventReader {
     }
 
     /** What the machine must hear of a message. */
-    Optional<CoordinatorInput> read(int id, FromAgent message) {
+    Optional<CoordinatorInput> read(int id, ControlResponse message) {
         return switch (message.getMessageCase()) {
             case JOB_OPENED -> Optional.of(opened(id, message.getJobOpened()));
             case WORKER_STARTED -> Optional.of(started(message.getWorkerStarted()));
-            case JOINED -> Optional.of(joined(id, message.getJoined()));
+            case NODE_JOINED -> Optional.of(joined(id, message.getNodeJoined()));
             case WORKER_ELASTIC ->
                 Optional.of(new CoordinatorInput.WorkerElastic(
                         message.getWorkerElastic().getRound(),
@@ -152,14 +152,14 @@ final class AgentEventReader {
         };
     }
 
-    private void deal(int id, FromAgent message) {
+    private void deal(int id, ControlResponse message) {
         switch (message.getMessageCase()) {
             case LOCATION -> located(message.getLocation());
             case NOTICE -> notice(message.getNotice().getText());
-            case ABORT_HEARD -> {
+            case ABORT_RECEIPT -> {
                 Membership current = membership;
                 if (current != null && current.has(id)) {
-                    failureBroadcast.heard(message.getAbortHeard().getRound(), host(current, id));
+                    failureBroadcast.heard(message.getAbortReceipt().getRound(), host(current, id));
                 }
             }
             default -> {} // of no interest
@@ -198,7 +198,7 @@ final class AgentEventReader {
         }
     }
 
-    private void located(Location message) {
+    private void located(WorkerLocation message) {
         if (!inquiries.take(message)) {
             toNodeOf(
                     message.getAsker(),
@@ -210,7 +210,7 @@ final class AgentEventReader {
         return membership.ranks().nodes().get(membership.nodeRank(id)).host();
     }
 
-    private void toNodeOf(int rank, ToAgent message) {
+    private void toNodeOf(int rank, ControlRequest message) {
         Membership current = membership;
         if (current != null && rank >= 0 && rank < current.worldSize()) {
             links.send(current.idOf(rank), message);
@@ -231,19 +231,19 @@ final class AgentEventReader {
         events.publish(new JobEvent.NodeLost(id, known == null ? links.where(id) : known, why));
     }
 
-    private CoordinatorInput started(WorkerStarted message) {
+    private CoordinatorInput started(WorkerStartedReport message) {
         events.publish(new JobEvent.WorkerStarted(round, message.getRank(), message.getPid(), message.getLogFolder()));
         return new CoordinatorInput.WorkerStarted(round, message.getRank(), message.getPid());
     }
 
-    private static CoordinatorInput joined(int id, Joined message) {
+    private static CoordinatorInput joined(int id, NodeJoinedReport message) {
         List<Endpoint> endpoints = message.getEndpointsList().stream()
                 .map(endpoint -> new Endpoint(endpoint.getRank(), endpoint.getTcpPort(), endpoint.getPid()))
                 .toList();
         return new CoordinatorInput.NodeJoined(id, message.getRound(), endpoints);
     }
 
-    private CoordinatorInput parked(WorkerParked message) {
+    private CoordinatorInput parked(WorkerParkedReport message) {
         events.publish(new JobEvent.WorkerParked(message.getRound(), message.getRank(), message.getWhy()));
         return new CoordinatorInput.WorkerParked(
                 message.getRound(), message.getRank(), message.getPid(), message.getWhy());
@@ -257,13 +257,13 @@ final class AgentEventReader {
         return new CoordinatorInput.WorkerLeaving(rank, ofRound, leaving.how());
     }
 
-    private static CoordinatorInput hung(WorkerHung message) {
+    private static CoordinatorInput hung(WorkerHungReport message) {
         return new CoordinatorInput.WorkerHung(
                 message.getRank(), message.getRound(), message.getPid(), message.getWhy());
     }
 
     /** Ignores the end of a worker of an earlier round: the rank may have belonged to another process then. */
-    private Optional<CoordinatorInput> ended(WorkerExited message) {
+    private Optional<CoordinatorInput> ended(WorkerExitedReport message) {
         Membership current = membership;
         if (current == null || message.getRound() != round) {
             return Optional.empty();

@@ -4,30 +4,30 @@ import com.google.protobuf.ByteString;
 import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.proto.AbortRound;
-import io.jrun.agent.proto.BindTo;
-import io.jrun.agent.proto.CheckpointNow;
+import io.jrun.agent.proto.BindPolicy;
 import io.jrun.agent.proto.Container;
-import io.jrun.agent.proto.ContainerMount;
-import io.jrun.agent.proto.ErrorRecord;
-import io.jrun.agent.proto.Executable;
+import io.jrun.agent.proto.ContainerMountEntry;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ExecutableSpec;
 import io.jrun.agent.proto.FileEntry;
 import io.jrun.agent.proto.FileTree;
 import io.jrun.agent.proto.GivenUp;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.JobOpened;
-import io.jrun.agent.proto.Launch;
-import io.jrun.agent.proto.Locate;
+import io.jrun.agent.proto.LaunchRound;
+import io.jrun.agent.proto.LocateWorker;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.PeerNode;
-import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.Ping;
-import io.jrun.agent.proto.RankLeft;
-import io.jrun.agent.proto.Regroup;
+import io.jrun.agent.proto.RanksLeft;
+import io.jrun.agent.proto.RegroupRound;
+import io.jrun.agent.proto.RequestCheckpoint;
+import io.jrun.agent.proto.RoundPeerTable;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
-import io.jrun.agent.proto.ToAgent;
 import io.jrun.agent.proto.Variable;
-import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerError;
+import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.comm.control.Frame;
@@ -54,18 +54,18 @@ import java.util.TreeMap;
 public final class AgentMessages {
     private AgentMessages() {}
 
-    static ToAgent ping() {
-        return ToAgent.newBuilder().setPing(Ping.getDefaultInstance()).build();
+    static ControlRequest ping() {
+        return ControlRequest.newBuilder().setPing(Ping.getDefaultInstance()).build();
     }
 
-    static ToAgent open(JobSpec job, String version, ByteString secret, int id, Optional<JobFiles> files) {
+    static ControlRequest open(JobSpec job, String version, ByteString secret, int id, Optional<JobFiles> files) {
         OpenJob.Builder open = OpenJob.newBuilder();
         job.workers().container().ifPresent(container -> open.setContainer(container(container)));
         files.ifPresent(needed -> {
             open.setWorkingDir(job.workers().workingDirectory().toString());
             needed.trees().forEach(tree -> open.addFiles(tree(tree)));
         });
-        return ToAgent.newBuilder()
+        return ControlRequest.newBuilder()
                 .setOpenJob(open.setJrunVersion(version)
                         .setRunId(job.runId())
                         .setLogDir(job.logDirectory().resolve(job.runId()).toString())
@@ -87,7 +87,7 @@ public final class AgentMessages {
                 .setJava(spec.java().word());
         spec.unshare().forEach(namespace -> container.addUnshare(namespace.word()));
         spec.mounts()
-                .forEach(mount -> container.addMounts(ContainerMount.newBuilder()
+                .forEach(mount -> container.addMounts(ContainerMountEntry.newBuilder()
                         .setKind(mount.kind().name())
                         .setSource(mount.source())
                         .setTarget(mount.target())
@@ -127,11 +127,11 @@ public final class AgentMessages {
      *
      * @param kept processes that take a rank instead of new ones, by rank
      */
-    public static Launch launch(
+    public static LaunchRound launch(
             JobSpec job, RankMap ranks, Node node, int round, int restartCount, Map<Integer, Long> kept) {
         Node first = ranks.nodes().getFirst();
         WorkerSettings settings = job.workers();
-        Launch.Builder launch = Launch.newBuilder()
+        LaunchRound.Builder launch = LaunchRound.newBuilder()
                 .setRound(round)
                 .setRestartCount(restartCount)
                 .setMaxRestarts(job.stop().maxRestarts())
@@ -161,11 +161,11 @@ public final class AgentMessages {
     }
 
     /** What a job's workers are bound to, as agents are told. */
-    public static BindTo bindTo(JobSpec job) {
+    public static BindPolicy bindTo(JobSpec job) {
         return switch (job.placement().bindTo()) {
-            case NONE -> BindTo.BIND_TO_NONE;
-            case CORE -> BindTo.BIND_TO_CORE;
-            case NUMA -> BindTo.BIND_TO_NUMA;
+            case NONE -> BindPolicy.BIND_POLICY_NONE;
+            case CORE -> BindPolicy.BIND_POLICY_CORE;
+            case NUMA -> BindPolicy.BIND_POLICY_NUMA;
         };
     }
 
@@ -182,19 +182,19 @@ public final class AgentMessages {
                 .build();
     }
 
-    private static io.jrun.agent.proto.Program program(Program program) {
-        io.jrun.agent.proto.Program.Builder builder =
-                io.jrun.agent.proto.Program.newBuilder().addAllArgs(program.args());
+    private static io.jrun.agent.proto.ProgramSpec program(Program program) {
+        io.jrun.agent.proto.ProgramSpec.Builder builder =
+                io.jrun.agent.proto.ProgramSpec.newBuilder().addAllArgs(program.args());
         return switch (program) {
             case Program.JavaProgram java -> builder.setJava(javaProgram(java)).build();
             case Program.Executable executable ->
-                builder.setExecutable(Executable.newBuilder().setPath(executable.path()))
+                builder.setExecutable(ExecutableSpec.newBuilder().setPath(executable.path()))
                         .build();
         };
     }
 
-    private static io.jrun.agent.proto.JavaProgram javaProgram(Program.JavaProgram java) {
-        return io.jrun.agent.proto.JavaProgram.newBuilder()
+    private static io.jrun.agent.proto.JavaProgramSpec javaProgram(Program.JavaProgram java) {
+        return io.jrun.agent.proto.JavaProgramSpec.newBuilder()
                 .setJavaHome(java.javaHome())
                 .addAllClassPath(java.classPath())
                 .setMainClass(java.mainClass())
@@ -203,12 +203,12 @@ public final class AgentMessages {
                 .build();
     }
 
-    static ToAgent launch(Launch launch) {
-        return ToAgent.newBuilder().setLaunch(launch).build();
+    static ControlRequest launch(LaunchRound launch) {
+        return ControlRequest.newBuilder().setLaunch(launch).build();
     }
 
     /** @param peers of each node in the order of their local ranks */
-    static ToAgent peers(int round, List<CoordinatorAction.Peer> peers) {
+    static ControlRequest peers(int round, List<CoordinatorAction.Peer> peers) {
         SortedMap<Integer, PeerNode.Builder> nodes = new TreeMap<>();
         for (CoordinatorAction.Peer peer : peers) {
             nodes.computeIfAbsent(
@@ -221,30 +221,34 @@ public final class AgentMessages {
                     .addTcpPorts(peer.tcpPort())
                     .addPids(peer.pid());
         }
-        PeerTable.Builder table = PeerTable.newBuilder().setRound(round);
+        RoundPeerTable.Builder table = RoundPeerTable.newBuilder().setRound(round);
         nodes.values().forEach(table::addNodes);
-        return ToAgent.newBuilder().setPeerTable(table).build();
+        return ControlRequest.newBuilder().setPeerTable(table).build();
     }
 
-    static ToAgent rankLeft(int round, List<Integer> ranks, String how) {
-        return ToAgent.newBuilder()
-                .setRankLeft(
-                        RankLeft.newBuilder().setRound(round).addAllRanks(ranks).setHow(how))
+    static ControlRequest rankLeft(int round, List<Integer> ranks, String how) {
+        return ControlRequest.newBuilder()
+                .setRanksLeft(RanksLeft.newBuilder()
+                        .setRound(round)
+                        .addAllRanks(ranks)
+                        .setHow(how))
                 .build();
     }
 
-    static ToAgent givenUp(String why) {
-        return ToAgent.newBuilder().setGivenUp(GivenUp.newBuilder().setWhy(why)).build();
+    static ControlRequest givenUp(String why) {
+        return ControlRequest.newBuilder()
+                .setGivenUp(GivenUp.newBuilder().setWhy(why))
+                .build();
     }
 
-    static ToAgent abort(int round, String cause) {
-        return ToAgent.newBuilder()
+    static ControlRequest abort(int round, String cause) {
+        return ControlRequest.newBuilder()
                 .setAbortRound(AbortRound.newBuilder().setRound(round).setCause(cause))
                 .build();
     }
 
-    static ToAgent stop(int signal, long graceMillis, boolean spareElastic) {
-        return ToAgent.newBuilder()
+    static ControlRequest stop(int signal, long graceMillis, boolean spareElastic) {
+        return ControlRequest.newBuilder()
                 .setStopWorkers(StopWorkers.newBuilder()
                         .setSignal(signal)
                         .setGraceMillis((int) Math.min(graceMillis, Integer.MAX_VALUE))
@@ -252,28 +256,28 @@ public final class AgentMessages {
                 .build();
     }
 
-    static ToAgent regroup(int round, String why) {
-        return ToAgent.newBuilder()
-                .setRegroup(Regroup.newBuilder().setRound(round).setWhy(why))
+    static ControlRequest regroup(int round, String why) {
+        return ControlRequest.newBuilder()
+                .setRegroup(RegroupRound.newBuilder().setRound(round).setWhy(why))
                 .build();
     }
 
-    static ToAgent signal(int signal) {
-        return ToAgent.newBuilder()
+    static ControlRequest signal(int signal) {
+        return ControlRequest.newBuilder()
                 .setSignalWorkers(SignalWorkers.newBuilder().setSignal(signal))
                 .build();
     }
 
-    static ToAgent checkpoint() {
-        return ToAgent.newBuilder()
-                .setCheckpointNow(CheckpointNow.getDefaultInstance())
+    static ControlRequest checkpoint() {
+        return ControlRequest.newBuilder()
+                .setCheckpointNow(RequestCheckpoint.getDefaultInstance())
                 .build();
     }
 
     /** @param asker a rank, or {@link LocationQueries#LAUNCHER} */
-    static ToAgent locate(int asker, int round, Frame.Locate question) {
-        return ToAgent.newBuilder()
-                .setLocate(Locate.newBuilder()
+    static ControlRequest locate(int asker, int round, Frame.Locate question) {
+        return ControlRequest.newBuilder()
+                .setLocate(LocateWorker.newBuilder()
                         .setAsker(asker)
                         .setRound(round)
                         .setId(question.id())
@@ -284,13 +288,13 @@ public final class AgentMessages {
     }
 
     /** A frame of the launcher to a worker of round {@code round}. */
-    static ToAgent frame(int rank, int round, Frame.FromLauncher frame) {
+    static ControlRequest frame(int rank, int round, Frame.FromLauncher frame) {
         return frame(rank, round, ByteString.copyFrom(FrameCodec.encode(frame)));
     }
 
     /** @param encoded by {@link FrameCodec} */
-    static ToAgent frame(int rank, int round, ByteString encoded) {
-        return ToAgent.newBuilder()
+    static ControlRequest frame(int rank, int round, ByteString encoded) {
+        return ControlRequest.newBuilder()
                 .setWorkerFrame(
                         WorkerFrame.newBuilder().setRank(rank).setRound(round).setFrame(encoded))
                 .build();
@@ -304,7 +308,7 @@ public final class AgentMessages {
         throw new IOException("the frame is not one to the launcher");
     }
 
-    /** The answer to a {@link Locate}. */
+    /** The answer to a {@link LocateWorker}. */
     static Frame.Location location(ByteString encoded) throws IOException {
         if (decode(encoded) instanceof Frame.Location frame) {
             return frame;
@@ -318,7 +322,7 @@ public final class AgentMessages {
         }
     }
 
-    static WorkerResult end(WorkerExited exited, Placement place) {
+    static WorkerResult end(WorkerExitedReport exited, Placement place) {
         return new WorkerResult(
                 exited.getRank(),
                 place.localRank(),
@@ -336,7 +340,7 @@ public final class AgentMessages {
                 exited.getRunSeconds());
     }
 
-    private static WorkerResult.WorkerError error(ErrorRecord error) {
+    private static WorkerResult.WorkerError error(WorkerError error) {
         return new WorkerResult.WorkerError(error.getMessage(), error.getStack());
     }
 }

@@ -1,9 +1,9 @@
 package io.jrun.launcher.coordinator;
 
 import com.google.protobuf.ByteString;
-import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.JobClaim;
-import io.jrun.agent.proto.ToAgent;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventPublisher;
@@ -167,7 +167,7 @@ public final class Coordinator {
 
     private Optional<CoordinatorInput> event(CoordinatorMessage mail) {
         return switch (mail) {
-            case CoordinatorMessage.FromNode(int id, FromAgent message) -> {
+            case CoordinatorMessage.FromNode(int id, ControlResponse message) -> {
                 if (message.hasJobOpened()) {
                     AgentConnection link = links.get(id);
                     JobClaim claim = AgentMessages.claim(job, options.secret());
@@ -225,7 +225,7 @@ public final class Coordinator {
         }
     }
 
-    private void toAll(ToAgent message) {
+    private void toAll(ControlRequest message) {
         rankDepartures.tellNow(links.count());
         links.sendAll(message);
     }

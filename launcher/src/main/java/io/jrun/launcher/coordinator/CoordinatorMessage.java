@@ -1,12 +1,12 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.FromAgent;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.launcher.job.StopSignal;
 
 /** What other threads tell the coordinator. */
 sealed interface CoordinatorMessage {
     /** A message of the agent with this id. */
-    record FromNode(int id, FromAgent message) implements CoordinatorMessage {}
+    record FromNode(int id, ControlResponse message) implements CoordinatorMessage {}
 
     /**
      * An agent's control stream has ended.

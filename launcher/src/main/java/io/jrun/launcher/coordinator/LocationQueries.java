@@ -1,7 +1,7 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.Location;
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.WorkerLocation;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.layout.Placement;
@@ -27,7 +27,7 @@ final class LocationQueries {
     }
 
     /** @param send sends a message to the agent of a node rank */
-    void begin(LocationQuery inquiry, RankMap ranks, BiConsumer<Integer, ToAgent> send) {
+    void begin(LocationQuery inquiry, RankMap ranks, BiConsumer<Integer, ControlRequest> send) {
         long id = byId.size() + 1L;
         byId.put(id, inquiry);
         for (Placement worker : inquiry.begin(ranks.placements())) {
@@ -41,7 +41,7 @@ final class LocationQueries {
     }
 
     /** Takes an answer to the launcher; returns false for an answer to a rank. */
-    boolean take(Location message) {
+    boolean take(WorkerLocation message) {
         if (message.getAsker() != LAUNCHER) {
             return false;
         }

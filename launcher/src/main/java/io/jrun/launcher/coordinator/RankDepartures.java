@@ -1,6 +1,6 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.ControlRequest;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,13 +18,13 @@ final class RankDepartures {
     private static final long PAUSE_NANOS_PER_NODE = 50_000;
 
     private final LongSupplier nanoTime;
-    private final Consumer<ToAgent> toAll;
+    private final Consumer<ControlRequest> toAll;
     private final Map<String, List<Integer>> ranksByHow = new LinkedHashMap<>();
     private int round;
     private long nextNanos;
 
     /** @param toAll sends to all nodes */
-    RankDepartures(LongSupplier nanoTime, Consumer<ToAgent> toAll) {
+    RankDepartures(LongSupplier nanoTime, Consumer<ControlRequest> toAll) {
         this.nanoTime = nanoTime;
         this.toAll = toAll;
         this.nextNanos = nanoTime.getAsLong();

@@ -3,7 +3,7 @@ package io.jrun.launcher.doctor;
 import io.grpc.Status;
 import io.jrun.agent.ErrorCauses;
 import io.jrun.agent.proto.Examination;
-import io.jrun.agent.proto.Measurement;
+import io.jrun.agent.proto.LinkMeasurement;
 import io.jrun.agent.tls.UnknownPeerException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
@@ -43,7 +43,7 @@ final class HostAssessment {
      *
      * @param ports the range of ports on which workers of the second host listen
      */
-    record HostConnection(String from, String to, String ports, Measurement measured) {}
+    record HostConnection(String from, String to, String ports, LinkMeasurement measured) {}
 
     /** The result for an agent that has reported nothing. */
     CheckResult unreachable(String host, Status status) {
@@ -120,7 +120,7 @@ final class HostAssessment {
         double[] speeds = connections.stream()
                 .map(HostConnection::measured)
                 .filter(measured -> measured.getError().isEmpty())
-                .mapToDouble(Measurement::getBytesPerSecond)
+                .mapToDouble(LinkMeasurement::getBytesPerSecond)
                 .sorted()
                 .toArray();
         double middle = speeds.length == 0 ? 0 : speeds[speeds.length / 2];
@@ -133,7 +133,7 @@ final class HostAssessment {
 
     private static CheckResult connection(HostConnection connection, double middle) {
         String what = connection.from() + " to " + connection.to();
-        Measurement measured = connection.measured();
+        LinkMeasurement measured = connection.measured();
         if (!measured.getError().isEmpty()) {
             return CheckResult.problem(
                     what,

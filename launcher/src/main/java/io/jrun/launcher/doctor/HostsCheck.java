@@ -9,10 +9,10 @@ import io.jrun.agent.proto.DoctorGrpc;
 import io.jrun.agent.proto.DoctorGrpc.DoctorBlockingStub;
 import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.ExamineRequest;
+import io.jrun.agent.proto.LinkMeasurement;
 import io.jrun.agent.proto.ListenRequest;
 import io.jrun.agent.proto.Listening;
 import io.jrun.agent.proto.MeasureRequest;
-import io.jrun.agent.proto.Measurement;
 import io.jrun.launcher.coordinator.AgentRoute;
 import io.jrun.launcher.doctor.HostAssessment.Clock;
 import java.time.Duration;
@@ -182,7 +182,7 @@ public final class HostsCheck implements Check {
      */
     private HostAssessment.HostConnection connection(int from, int to, Map<Integer, Answer> answers) {
         Answer other = Objects.requireNonNull(answers.get(to));
-        Measurement measured;
+        LinkMeasurement measured;
         try {
             measured = within(Objects.requireNonNull(answers.get(from)).agent())
                     .measure(MeasureRequest.newBuilder()
@@ -190,7 +190,7 @@ public final class HostsCheck implements Check {
                             .setPort(other.port())
                             .build());
         } catch (StatusRuntimeException e) {
-            measured = Measurement.newBuilder()
+            measured = LinkMeasurement.newBuilder()
                     .setError(String.valueOf(Status.fromThrowable(e).getDescription()))
                     .build();
         }

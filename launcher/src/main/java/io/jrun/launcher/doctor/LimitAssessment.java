@@ -1,7 +1,7 @@
 package io.jrun.launcher.doctor;
 
 import io.jrun.agent.proto.Examination;
-import io.jrun.agent.proto.Limit;
+import io.jrun.agent.proto.ResourceLimit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -41,7 +41,7 @@ final class LimitAssessment {
         return found;
     }
 
-    private static CheckResult atLeast(String what, Limit limit, long needed, String whose, String option) {
+    private static CheckResult atLeast(String what, ResourceLimit limit, long needed, String whose, String option) {
         String text = "at most " + limit.getSoft() + " " + whose;
         return reaches(limit.getSoft(), needed)
                 ? values(CheckResult.ok(what, text), limit)
@@ -54,7 +54,7 @@ final class LimitAssessment {
     }
 
     /** Hardware that reads memory itself needs locked memory. jrun's shared memory does not. */
-    private static CheckResult lockedMemory(Limit limit, List<String> devices) {
+    private static CheckResult lockedMemory(ResourceLimit limit, List<String> devices) {
         String what = "locked memory";
         boolean unlimited = limit.getSoft().equals(UNLIMITED);
         if (unlimited || devices.isEmpty()) {
@@ -71,7 +71,7 @@ final class LimitAssessment {
                 limit);
     }
 
-    private static CheckResult addressSpace(Limit limit) {
+    private static CheckResult addressSpace(ResourceLimit limit) {
         return values(
                 limit.getSoft().equals(UNLIMITED)
                         ? CheckResult.ok("address space", UNLIMITED)
@@ -85,7 +85,7 @@ final class LimitAssessment {
                 limit);
     }
 
-    private static CheckResult coreFiles(Limit limit) {
+    private static CheckResult coreFiles(ResourceLimit limit) {
         return values(
                 limit.getSoft().equals("0")
                         ? CheckResult.absent(
@@ -96,7 +96,7 @@ final class LimitAssessment {
     }
 
     /** @param raisable raisable whether the hard limit allows the user to raise the limit */
-    private static String advice(Limit limit, String option, boolean raisable) {
+    private static String advice(ResourceLimit limit, String option, boolean raisable) {
         return raisable
                 ? "raise it: ulimit " + option
                 : "its hard limit is " + limit.getHard()
@@ -107,15 +107,15 @@ final class LimitAssessment {
         return limit.equals(UNLIMITED) || Long.parseLong(limit) >= needed;
     }
 
-    private static String bytes(Limit limit) {
+    private static String bytes(ResourceLimit limit) {
         return "at most " + (Long.parseLong(limit.getSoft()) >> 10) + " KiB";
     }
 
-    private static CheckResult values(CheckResult finding, Limit limit) {
+    private static CheckResult values(CheckResult finding, ResourceLimit limit) {
         return finding.with("soft", limit.getSoft()).with("hard", limit.getHard());
     }
 
-    private static Optional<Limit> limit(Examination facts, String name) {
+    private static Optional<ResourceLimit> limit(Examination facts, String name) {
         return facts.getLimitsList().stream()
                 .filter(limit -> limit.getName().equals(name))
                 .findFirst();

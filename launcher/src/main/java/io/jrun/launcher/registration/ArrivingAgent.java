@@ -8,7 +8,7 @@ import io.jrun.agent.proto.AgentArrived;
 import io.jrun.agent.proto.AgentRefused;
 import io.jrun.agent.proto.AgentWelcome;
 import io.jrun.agent.proto.GivenUp;
-import io.jrun.agent.proto.JobEnded;
+import io.jrun.agent.proto.JobExit;
 import io.jrun.agent.proto.RegistrationGrpc;
 import io.jrun.agent.proto.RegistrationReply;
 import io.jrun.agent.proto.RegistrationRequest;
@@ -68,8 +68,8 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
         AgentRegistration known = registration;
         if (message.hasArrived() && known == null) {
             arrived(message.getArrived());
-        } else if (message.hasStopAsked() && known != null) {
-            StopSignal.ofNumber(message.getStopAsked().getSignal()).ifPresent(known::signal);
+        } else if (message.hasStopRequest() && known != null) {
+            StopSignal.ofNumber(message.getStopRequest().getSignal()).ifPresent(known::signal);
         }
     }
 
@@ -105,7 +105,7 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
     /** Ends the agent, which hears the exit code of the job, if there is one. */
     synchronized void end(OptionalInt exitCode) {
         exitCode.ifPresent(code -> send(RegistrationReply.newBuilder()
-                .setJobEnded(JobEnded.newBuilder().setExitCode(code))
+                .setJobExit(JobExit.newBuilder().setExitCode(code))
                 .build()));
         if (!ended) {
             ended = true;

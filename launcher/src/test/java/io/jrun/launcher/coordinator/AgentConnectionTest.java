@@ -10,9 +10,9 @@ import io.grpc.inprocess.InProcessServerBuilder;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.jrun.agent.proto.AgentGrpc.AgentImplBase;
-import io.jrun.agent.proto.FromAgent;
-import io.jrun.agent.proto.Notice;
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
+import io.jrun.agent.proto.UserNotice;
 import io.jrun.agent.proto.WorkerFrame;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -56,15 +56,16 @@ class AgentConnectionTest {
         final AtomicInteger sent = new AtomicInteger();
 
         @Override
-        public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
-            ServerCallStreamObserver<FromAgent> stream = (ServerCallStreamObserver<FromAgent>) toCoordinator;
+        public StreamObserver<ControlRequest> control(StreamObserver<ControlResponse> toCoordinator) {
+            ServerCallStreamObserver<ControlResponse> stream =
+                    (ServerCallStreamObserver<ControlResponse>) toCoordinator;
             stream.disableAutoRequest();
             stream.request(1);
             stream.setOnCancelHandler(() -> {});
             stream.setOnReadyHandler(() -> talk(stream));
             return new StreamObserver<>() {
                 @Override
-                public void onNext(ToAgent message) {}
+                public void onNext(ControlRequest message) {}
 
                 @Override
                 public void onError(Throwable lost) {}
@@ -74,11 +75,11 @@ class AgentConnectionTest {
             };
         }
 
-        private void talk(ServerCallStreamObserver<FromAgent> stream) {
+        private void talk(ServerCallStreamObserver<ControlResponse> stream) {
             while (stream.isReady() && sent.get() < MESSAGES) {
                 String text = "x".repeat(MESSAGE_BYTES) + sent.getAndIncrement();
-                stream.onNext(FromAgent.newBuilder()
-                        .setNotice(Notice.newBuilder().setText(text))
+                stream.onNext(ControlResponse.newBuilder()
+                        .setNotice(UserNotice.newBuilder().setText(text))
                         .build());
             }
         }
@@ -112,7 +113,7 @@ class AgentConnectionTest {
     @Test
     void agentThatDoesNotReadIsGivenUp() throws InterruptedException {
         AgentConnection link = AgentConnection.open(7, new DirectRoute(channel), mailbox);
-        ToAgent reply = ToAgent.newBuilder()
+        ControlRequest reply = ControlRequest.newBuilder()
                 .setWorkerFrame(WorkerFrame.newBuilder().setFrame(ByteString.copyFrom(new byte[1 << 20])))
                 .build();
         for (int sent = 0; sent < 60; sent++) {

@@ -2,8 +2,8 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.agent.proto.ErrorRecord;
-import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.WorkerError;
+import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.launcher.layout.Placement;
 import java.util.List;
 import java.util.Optional;
@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 class AgentMessagesTest {
     @Test
     void nothingOfAWorkersEndIsDropped() {
-        WorkerExited exited = WorkerExited.newBuilder()
+        WorkerExitedReport exited = WorkerExitedReport.newBuilder()
                 .setRank(5)
                 .setRound(2)
                 .setPid(77)
@@ -21,14 +21,14 @@ class AgentMessagesTest {
                 .setOomKilled(true)
                 .setStartError("why")
                 .setNotJoined("is stopped")
-                .setError(ErrorRecord.newBuilder().setMessage("m").setStack("s"))
+                .setError(WorkerError.newBuilder().setMessage("m").setStack("s"))
                 .addStderrTail("tail")
                 .addArtifacts("hs_err")
                 .setLogFolder("attempt-0/rank-0003")
                 .setRunSeconds(1.5)
                 .build();
         assertThat(exited.getAllFields())
-                .hasSameSizeAs(WorkerExited.getDescriptor().getFields());
+                .hasSameSizeAs(WorkerExitedReport.getDescriptor().getFields());
         assertThat(AgentMessages.end(exited, new Placement(5, 1, 0, "node2", "")))
                 .isEqualTo(new WorkerResult(
                         5,

@@ -2,7 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.agent.proto.ToAgent;
+import io.jrun.agent.proto.ControlRequest;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 class RankDeparturesTest {
     private static final int NODES = 1000;
 
-    private final List<ToAgent> told = new ArrayList<>();
+    private final List<ControlRequest> told = new ArrayList<>();
     private long nanos;
     private final RankDepartures rankDepartures = new RankDepartures(() -> nanos, told::add);
 

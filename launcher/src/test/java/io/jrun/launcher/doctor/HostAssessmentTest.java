@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.grpc.Status;
 import io.jrun.agent.proto.Examination;
-import io.jrun.agent.proto.Limit;
-import io.jrun.agent.proto.Measurement;
+import io.jrun.agent.proto.LinkMeasurement;
+import io.jrun.agent.proto.ResourceLimit;
 import io.jrun.agent.tls.PeerIdentity;
 import io.jrun.agent.tls.UnknownPeerException;
 import io.jrun.launcher.doctor.CheckResult.State;
@@ -35,7 +35,7 @@ class HostAssessmentTest {
                 .setCores(8)
                 .setShmFreeBytes(4L << 30)
                 .setShmBytes(8L << 30)
-                .addLimits(Limit.newBuilder()
+                .addLimits(ResourceLimit.newBuilder()
                         .setName("Max open files")
                         .setSoft("65536")
                         .setHard("65536"))
@@ -121,7 +121,7 @@ class HostAssessmentTest {
                     "h1",
                     "h2",
                     "32768-60999",
-                    Measurement.newBuilder()
+                    LinkMeasurement.newBuilder()
                             .setRoundTripNanos(120_000)
                             .setBytesPerSecond(speed)
                             .build()));
@@ -130,7 +130,7 @@ class HostAssessmentTest {
                 "h1",
                 "h3",
                 "32768-60999",
-                Measurement.newBuilder().setError("No route to host").build()));
+                LinkMeasurement.newBuilder().setError("No route to host").build()));
         List<CheckResult> found = HostAssessment.connections(connections);
         assertThat(found.stream().map(CheckResult::state))
                 .containsExactly(State.OK, State.OK, State.OK, State.PROBLEM, State.PROBLEM);

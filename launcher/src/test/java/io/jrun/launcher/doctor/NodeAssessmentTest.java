@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.HostInspection;
 import io.jrun.agent.proto.Examination;
-import io.jrun.agent.proto.Limit;
+import io.jrun.agent.proto.ResourceLimit;
 import io.jrun.launcher.doctor.CheckResult.State;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -23,7 +23,8 @@ class NodeAssessmentTest {
     private static Examination.Builder limited(String name, String soft, String hard) {
         return Examination.newBuilder()
                 .setCores(16)
-                .addLimits(Limit.newBuilder().setName(name).setSoft(soft).setHard(hard));
+                .addLimits(
+                        ResourceLimit.newBuilder().setName(name).setSoft(soft).setHard(hard));
     }
 
     @ParameterizedTest

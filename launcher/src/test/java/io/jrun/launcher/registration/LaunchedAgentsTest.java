@@ -10,14 +10,14 @@ import io.jrun.agent.AgentSecret;
 import io.jrun.agent.OutboundAgent;
 import io.jrun.agent.files.Sha256;
 import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileEntry;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.FileTree;
-import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.OpenJob;
-import io.jrun.agent.proto.ToAgent;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -112,13 +112,13 @@ class LaunchedAgentsTest {
         };
     }
 
-    private CompletableFuture<StreamObserver<ToAgent>> open(int node) {
+    private CompletableFuture<StreamObserver<ControlRequest>> open(int node) {
         return connect(node).thenApply(agent -> open(node, agent, OpenJob.newBuilder()));
     }
 
-    private StreamObserver<ToAgent> open(int node, AgentGrpc.AgentStub agent, OpenJob.Builder job) {
-        StreamObserver<ToAgent> orders = agent.control(this.<FromAgent>listener());
-        orders.onNext(ToAgent.newBuilder()
+    private StreamObserver<ControlRequest> open(int node, AgentGrpc.AgentStub agent, OpenJob.Builder job) {
+        StreamObserver<ControlRequest> orders = agent.control(this.<ControlResponse>listener());
+        orders.onNext(ControlRequest.newBuilder()
                 .setOpenJob(job.setJrunVersion(VERSION)
                         .setRunId("gathering-" + node)
                         .setLogDir(folder.toString())
@@ -140,9 +140,9 @@ class LaunchedAgentsTest {
     @Test
     void agentThatComesLaterServesWhatWasAskedBefore() throws Exception {
         call("a", "b");
-        CompletableFuture<StreamObserver<ToAgent>> orders = open(1);
+        CompletableFuture<StreamObserver<ControlRequest>> orders = open(1);
         CompletableFuture<OutboundAgent.End> end = arrive("1");
-        assertThat(((FromAgent) next()).getJobOpened().getAddress()).isNotEmpty();
+        assertThat(((ControlResponse) next()).getJobOpened().getAddress()).isNotEmpty();
         orders.join().onCompleted();
         close(); // or the agent waits 20 s for word of the job's exit code
         assertThat(ended(end)).isEqualTo(new OutboundAgent.End.Served("", OptionalInt.empty()));
@@ -154,16 +154,16 @@ class LaunchedAgentsTest {
         callBy(
                 "echo start >> '" + starts + "'; until [ -e '" + folder.resolve("end") + "' ]; do sleep 0.05; done",
                 "a");
-        CompletableFuture<StreamObserver<ToAgent>> orders = open(0);
+        CompletableFuture<StreamObserver<ControlRequest>> orders = open(0);
         CompletableFuture<OutboundAgent.End> first = arrive("0");
-        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        assertThat(((ControlResponse) next()).hasJobOpened()).isTrue();
         orders.join().onError(Status.CANCELLED.withDescription("it is silent").asRuntimeException());
         assertThat(next()).isInstanceOf(Status.class);
 
         var _ = open(0);
         assertThat(ended(first)).isEqualTo(new OutboundAgent.End.Served("", OptionalInt.empty()));
         CompletableFuture<OutboundAgent.End> second = arrive("0");
-        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        assertThat(((ControlResponse) next()).hasJobOpened()).isTrue();
         close();
         assertThat(ended(second)).isInstanceOf(OutboundAgent.End.Served.class);
         assertThat(Files.readAllLines(starts)).containsExactly("start", "start");
@@ -183,7 +183,7 @@ class LaunchedAgentsTest {
                         .addFiles(FileTree.newBuilder()
                                 .setPath(words.toString())
                                 .addEntries(FileEntry.newBuilder().setSize(3))));
-        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        assertThat(((ControlResponse) next()).hasJobOpened()).isTrue();
         StreamObserver<FileChunk> files = agent.join().files(this.<FileRequest>listener());
         files.onNext(FileChunk.newBuilder()
                 .setJob(JobClaim.newBuilder().setRunId("gathering-0").setJobSecret(SECRET))
@@ -202,7 +202,7 @@ class LaunchedAgentsTest {
         call("a");
         CompletableFuture<OutboundAgent.End> end = arrive("0");
         var _ = open(0);
-        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        assertThat(((ControlResponse) next()).hasJobOpened()).isTrue();
         close();
         assertThat(ended(end)).isInstanceOf(OutboundAgent.End.Served.class);
     }
@@ -260,7 +260,7 @@ class LaunchedAgentsTest {
                         refused -> assertThat(refused.why()).isEqualTo("this job has no node '7'"));
         CompletableFuture<OutboundAgent.End> first = arrive("0");
         var _ = open(0);
-        assertThat(((FromAgent) next()).hasJobOpened()).isTrue();
+        assertThat(((ControlResponse) next()).hasJobOpened()).isTrue();
         assertThat(ended(arrive("0")))
                 .isInstanceOfSatisfying(
                         OutboundAgent.End.Refused.class,

@@ -2,25 +2,25 @@ package io.jrun.launcher.scale;
 
 import com.google.protobuf.ByteString;
 import io.grpc.stub.StreamObserver;
-import io.jrun.agent.proto.AbortHeard;
+import io.jrun.agent.proto.AbortReceipt;
 import io.jrun.agent.proto.AgentGrpc;
-import io.jrun.agent.proto.Endpoint;
+import io.jrun.agent.proto.ControlRequest;
+import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
-import io.jrun.agent.proto.FromAgent;
 import io.jrun.agent.proto.JobOpened;
-import io.jrun.agent.proto.Joined;
-import io.jrun.agent.proto.Launch;
+import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
+import io.jrun.agent.proto.NodeJoinedReport;
 import io.jrun.agent.proto.PeerNode;
-import io.jrun.agent.proto.PeerTable;
 import io.jrun.agent.proto.Pong;
-import io.jrun.agent.proto.ToAgent;
-import io.jrun.agent.proto.WorkerExited;
+import io.jrun.agent.proto.RoundPeerTable;
+import io.jrun.agent.proto.WorkerEndpoint;
+import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
-import io.jrun.agent.proto.WorkerStarted;
+import io.jrun.agent.proto.WorkerStartedReport;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
 import java.util.ArrayList;
@@ -39,7 +39,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     private final int node;
     private final Timeline timeline;
     private final Runnable onArrival;
-    private Optional<StreamObserver<FromAgent>> out = Optional.empty();
+    private Optional<StreamObserver<ControlResponse>> out = Optional.empty();
     private Optional<StreamObserver<LogChunk>> logs = Optional.empty();
     private final List<WorkerSpec> living = new ArrayList<>();
     private int round;
@@ -53,7 +53,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     }
 
     @Override
-    public StreamObserver<ToAgent> control(StreamObserver<FromAgent> toCoordinator) {
+    public StreamObserver<ControlRequest> control(StreamObserver<ControlResponse> toCoordinator) {
         onArrival.run();
         timeline.arrived(this);
         synchronized (this) {
@@ -61,7 +61,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
         }
         return new Ending<>(toCoordinator) {
             @Override
-            public void onNext(ToAgent message) {
+            public void onNext(ControlRequest message) {
                 handle(message);
             }
         };
@@ -106,9 +106,9 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
         }
     }
 
-    private void handle(ToAgent message) {
+    private void handle(ControlRequest message) {
         switch (message.getMessageCase()) {
-            case OPEN_JOB -> send(FromAgent.newBuilder().setJobOpened(opened()));
+            case OPEN_JOB -> send(ControlResponse.newBuilder().setJobOpened(opened()));
             case LAUNCH -> launch(message.getLaunch());
             case PEER_TABLE -> {
                 check(message.getPeerTable());
@@ -116,17 +116,17 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
             }
             case ABORT_ROUND -> {
                 timeline.heard();
-                send(FromAgent.newBuilder()
-                        .setAbortHeard(AbortHeard.newBuilder().setRound(round)));
+                send(ControlResponse.newBuilder()
+                        .setAbortReceipt(AbortReceipt.newBuilder().setRound(round)));
             }
             case STOP_WORKERS -> stop();
-            case PING -> send(FromAgent.newBuilder().setPong(Pong.getDefaultInstance()));
-            case RANK_LEFT -> {}
+            case PING -> send(ControlResponse.newBuilder().setPong(Pong.getDefaultInstance()));
+            case RANKS_LEFT -> {}
             default -> throw new IllegalStateException("this world has no use for " + message.getMessageCase());
         }
     }
 
-    private synchronized void send(FromAgent.Builder message) {
+    private synchronized void send(ControlResponse.Builder message) {
         out.orElseThrow().onNext(message.build());
     }
 
@@ -141,21 +141,22 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
                 .build();
     }
 
-    private synchronized void launch(Launch launch) {
+    private synchronized void launch(LaunchRound launch) {
         round = launch.getRound();
         worldSize = launch.getWorldSize();
         living.addAll(launch.getWorkersList());
-        Joined.Builder joined = Joined.newBuilder().setRound(round);
+        NodeJoinedReport.Builder joined = NodeJoinedReport.newBuilder().setRound(round);
         for (WorkerSpec worker : living) {
-            send(FromAgent.newBuilder()
-                    .setWorkerStarted(
-                            WorkerStarted.newBuilder().setRank(worker.getRank()).setPid(pid(worker.getRank()))));
-            joined.addEndpoints(Endpoint.newBuilder()
+            send(ControlResponse.newBuilder()
+                    .setWorkerStarted(WorkerStartedReport.newBuilder()
+                            .setRank(worker.getRank())
+                            .setPid(pid(worker.getRank()))));
+            joined.addEndpoints(WorkerEndpoint.newBuilder()
                     .setRank(worker.getRank())
                     .setPid(pid(worker.getRank()))
                     .setTcpPort(FIRST_PORT + worker.getLocalRank()));
         }
-        send(FromAgent.newBuilder().setJoined(joined));
+        send(ControlResponse.newBuilder().setNodeJoined(joined));
     }
 
     private long pid(int rank) {
@@ -163,7 +164,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     }
 
     /** All ranks are there, each with its own process. */
-    private void check(PeerTable table) {
+    private void check(RoundPeerTable table) {
         BitSet ranks = new BitSet();
         boolean right = table.getRound() == round;
         for (PeerNode peer : table.getNodesList()) {
@@ -190,7 +191,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     /** All workers have done their work. */
     synchronized void succeed() {
         for (WorkerSpec worker : living) {
-            send(FromAgent.newBuilder()
+            send(ControlResponse.newBuilder()
                     .setWorkerFrame(WorkerFrame.newBuilder()
                             .setRank(worker.getRank())
                             .setRound(round)
@@ -213,8 +214,8 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
                                 .build());
             }
         }
-        send(FromAgent.newBuilder()
-                .setWorkerExited(WorkerExited.newBuilder()
+        send(ControlResponse.newBuilder()
+                .setWorkerExited(WorkerExitedReport.newBuilder()
                         .setRank(worker.getRank())
                         .setRound(round)
                         .setPid(pid(worker.getRank()))
