@@ -3,6 +3,7 @@ package io.jrun.train.autograd;
 import java.util.List;
 import java.util.function.IntConsumer;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /** What parallel training needs of libtorch's autograd engine beyond the methods that the presets map. */
 public interface AutogradBridge {
@@ -39,4 +40,19 @@ public interface AutogradBridge {
      *     of {@code Tensor.backward} throws an exception that has only the text.)
      */
     void backward(List<Tensor> roots, List<Tensor> gradients);
+
+    /**
+     * Runs a backward pass that adds to no {@code .grad}: torch's {@code autograd.grad}. Hooks of {@link #watch} do not run. The
+     * pass frees the graph.
+     *
+     * @param roots the tensors to start from
+     * @param gradients the gradient of each root
+     * @param inputs leaves that require a gradient
+     * @return the gradient of each input, in the innermost {@code PointerScope}; null where no root depends on the input
+     * @throws RuntimeException as {@link #backward}
+     */
+    List<@Nullable Tensor> gradients(List<Tensor> roots, List<Tensor> gradients, List<Tensor> inputs);
+
+    /** How many leaves that require a gradient the graph behind {@code roots} reaches, {@code known} leaves not counted. */
+    int countOtherLeaves(List<Tensor> roots, List<Tensor> known);
 }

@@ -30,6 +30,7 @@ final class FunctionCall implements AutoCloseable {
     private final int[] differentiable;
 
     private final int outputCount;
+    private long markerNode;
     private final TakeGradients before = new TakeGradients();
     private final PutGradients after = new PutGradients();
     /** Between the two hooks, which run one after the other on one thread. Several threads may run passes at once. */
@@ -46,6 +47,15 @@ final class FunctionCall implements AutoCloseable {
         this.forms = inputs.stream().map(TensorMemory::form).toList();
         this.outputCount = outputCount;
         this.differentiable = differentiable;
+    }
+
+    /** The address of the node of this call's marker, see {@link LiveCalls}. */
+    long markerNode() {
+        return markerNode;
+    }
+
+    void setMarkerNode(long address) {
+        markerNode = address;
     }
 
     /** The node then owns the native halves of the hooks. */

@@ -46,6 +46,11 @@ public final class FunctionContext {
         }
     }
 
+    /** The number of tensors that {@link #save} has kept. */
+    public int savedCount() {
+        return saved.size();
+    }
+
     /**
      * A saved tensor.
      *

@@ -86,6 +86,7 @@ final class FunctionRunner {
         try (PointerScope _ = new PointerScope()) {
             FunctionCall call = new FunctionCall(function, context, inputs, outputs.size(), differentiable);
             Node node = node(LiveCalls.mark(call), inputs);
+            LiveCalls.markerNode(call, node.next_edge(inputs.size()).function());
             call.addHooks(node);
             for (int output : differentiable) {
                 torch.create_gradient_edge(outputs.get(output), node);

@@ -1,5 +1,12 @@
 package io.jrun.train.autograd;
 
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.pytorch.AutoGradMode;
 import org.bytedeco.pytorch.Edge;
 import org.bytedeco.pytorch.Node;
 import org.bytedeco.pytorch.Tensor;
@@ -20,6 +27,35 @@ final class GradientEdges {
 
     /** The node that adds to the {@code .grad} of a leaf. The presets map no accessor; the history of any view ends there. */
     static Node accumulateNode(Tensor leaf) {
-        return leaf.view_as(leaf).grad_fn().next_edge(0).function();
+        try (AutoGradMode _ = new AutoGradMode(true)) {
+            return leaf.view_as(leaf).grad_fn().next_edge(0).function();
+        }
+    }
+
+    /** All nodes that a backward pass from {@code roots} can reach, in the caller's {@code PointerScope}. */
+    static Collection<Node> nodesBehind(List<Tensor> roots) {
+        Map<Long, Node> seen = new LinkedHashMap<>();
+        Deque<Node> open = new ArrayDeque<>();
+        for (Tensor root : roots) {
+            Edge edge = of(root);
+            visit(edge, seen, open);
+        }
+        while (!open.isEmpty()) {
+            Node node = open.pop();
+            int edges = node.num_outputs();
+            for (int i = 0; i < edges; i++) {
+                visit(node.next_edge(i), seen, open);
+            }
+        }
+        return seen.values();
+    }
+
+    private static void visit(Edge edge, Map<Long, Node> seen, Deque<Node> open) {
+        if (edge.is_valid()) {
+            Node node = edge.function();
+            if (seen.putIfAbsent(node.address(), node) == null) {
+                open.push(node);
+            }
+        }
     }
 }

@@ -1,9 +1,11 @@
 package io.jrun.train.autograd;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.pytorch.Node;
 import org.bytedeco.pytorch.PointerConsumer;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
@@ -17,6 +19,9 @@ import org.bytedeco.pytorch.global.torch;
 final class LiveCalls {
     private static final long[] EMPTY = {0};
     private static final Map<Long, FunctionCall> CALLS = new ConcurrentHashMap<>();
+    /** Addresses of the nodes of markers. */
+    private static final Set<Long> MARKER_NODES = ConcurrentHashMap.newKeySet();
+
     private static final AtomicLong LAST = new AtomicLong();
     private static final Deleter DELETER = new Deleter();
 
@@ -37,6 +42,16 @@ final class LiveCalls {
         }
     }
 
+    /** Remembers the node of the marker of {@code call}: the marker is no leaf of the program. */
+    static void markerNode(FunctionCall call, Node node) {
+        call.setMarkerNode(node.address());
+        MARKER_NODES.add(node.address());
+    }
+
+    static boolean isMarker(Node node) {
+        return MARKER_NODES.contains(node.address());
+    }
+
     private static final class CallNumber extends Pointer {
         CallNumber(long number) {
             super((Pointer) null);
@@ -55,6 +70,7 @@ final class LiveCalls {
         public void call(Pointer storage) {
             FunctionCall ended = CALLS.remove(storage.address());
             if (ended != null) {
+                MARKER_NODES.remove(ended.markerNode());
                 ended.close();
             }
         }

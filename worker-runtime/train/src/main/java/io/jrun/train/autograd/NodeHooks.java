@@ -1,17 +1,12 @@
 package io.jrun.train.autograd;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.Deque;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.IntConsumer;
 import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.Edge;
 import org.bytedeco.pytorch.FunctionPostHook;
 import org.bytedeco.pytorch.Node;
 import org.bytedeco.pytorch.Tensor;
@@ -49,35 +44,14 @@ final class NodeHooks implements LeafHooks {
     public BitSet reachableFrom(Tensor root) {
         BitSet reached = new BitSet(nodes.size());
         try (PointerScope _ = new PointerScope()) {
-            Node start = root.grad_fn();
-            Set<Long> seen = new HashSet<>();
-            Deque<Node> open = new ArrayDeque<>();
-            if (start != null && !start.isNull()) {
-                open.push(start);
-            }
-            while (!open.isEmpty()) {
-                Node node = open.pop();
+            for (Node node : GradientEdges.nodesBehind(List.of(root))) {
                 Integer leaf = leafByNode.get(node.address());
                 if (leaf != null) {
                     reached.set(leaf);
                 }
-                pushNext(node, seen, open);
             }
         }
         return reached;
-    }
-
-    private static void pushNext(Node node, Set<Long> seen, Deque<Node> open) {
-        int edges = node.num_outputs();
-        for (int i = 0; i < edges; i++) {
-            Edge edge = node.next_edge(i);
-            if (edge.is_valid()) {
-                Node next = edge.function();
-                if (seen.add(next.address())) {
-                    open.push(next);
-                }
-            }
-        }
     }
 
     @Override

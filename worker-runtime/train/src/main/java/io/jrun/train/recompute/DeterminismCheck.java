@@ -1,0 +1,11 @@
+package io.jrun.train.recompute;
+
+/** How a recomputed segment is compared with its first computation. */
+public enum DeterminismCheck {
+    /** No comparison. */
+    NONE,
+    /** The outputs must have the same number, types and shapes: torch's default. */
+    FORM,
+    /** The outputs must have the same bits. Keeps the outputs in memory until the backward pass. */
+    BITS
+}

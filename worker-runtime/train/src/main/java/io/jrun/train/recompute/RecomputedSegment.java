@@ -1,0 +1,78 @@
+package io.jrun.train.recompute;
+
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.tensor.ModuleTensors;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.bytedeco.pytorch.GradMode;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * A part of a model that keeps its inputs, frees its activations, and computes them again in the backward pass. Loss and
+ * gradients have the same bits as without recomputation: random number generators and autocast scopes are as they were.
+ *
+ * <pre>{@code
+ * RecomputedSegment segment = RecomputedSegment.of("block0", block, block::forward);
+ * Tensor y = segment.forward(x);
+ * }</pre>
+ *
+ * <p>A segment runs its forward method twice in a step. Buffers that the method changes, such as running means, are
+ * changed twice. Segments may be nested; each level computes its inner levels again. Above 60 levels libtorch's engine continues on threads of
+ * its own, and so does the forward method.
+ *
+ * <p>All parameters that the forward method uses must be declared: their gradients leave the segment through the graph
+ * around the segment. A parameter may therefore be shared with other parts of the model, and hooks on parameters
+ * ({@code DistributedDataParallel}) run once. An undeclared parameter fails the backward pass.
+ *
+ * <p>Random numbers come from the process-wide generators. Ranks that are threads of one JVM share these generators: with
+ * dropout each rank needs a process of its own.
+ */
+public final class RecomputedSegment {
+    private final String name;
+    private final List<Tensor> parameters;
+    private final UnaryOperator<List<Tensor>> forward;
+    private final DeterminismCheck check;
+
+    /**
+     * A segment of any number of inputs and outputs.
+     *
+     * @param name in errors
+     * @param parameters all leaves that {@code forward} uses beside its inputs
+     * @param forward computes the outputs from the inputs; must give the same result for the same inputs, parameters and
+     *     random numbers
+     */
+    public RecomputedSegment(
+            String name, Collection<Tensor> parameters, UnaryOperator<List<Tensor>> forward, DeterminismCheck check) {
+        this.name = name;
+        this.parameters = List.copyOf(parameters);
+        this.forward = forward;
+        this.check = check;
+    }
+
+    /** A segment of one input and one output that uses the parameters of {@code module} alone. */
+    public static RecomputedSegment of(String name, Module module, UnaryOperator<Tensor> forward) {
+        return new RecomputedSegment(
+                name,
+                ModuleTensors.parameters(module).values(),
+                inputs -> List.of(forward.apply(inputs.getFirst())),
+                DeterminismCheck.FORM);
+    }
+
+    /** The output of a segment of one input and one output. */
+    public Tensor forward(Tensor input) {
+        return forward(List.of(input)).getFirst();
+    }
+
+    /** The outputs. Where no gradient is needed, nothing is kept and nothing is computed again. */
+    public List<Tensor> forward(List<Tensor> inputs) {
+        List<Tensor> all = new ArrayList<>(inputs);
+        parameters.stream().filter(Tensor::requires_grad).forEach(all::add);
+        if (!GradMode.is_enabled() || all.stream().noneMatch(Tensor::requires_grad)) {
+            return forward.apply(inputs);
+        }
+        return AutogradBridge.instance().apply(new RecomputeFunction(name, inputs.size(), forward, check, all), all);
+    }
+}
