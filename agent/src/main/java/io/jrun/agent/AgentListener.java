@@ -179,12 +179,12 @@ public final class AgentListener implements AutoCloseable {
                 .disableRetry()
                 .maxInboundMessageSize(SocketTransport.MAX_MESSAGE_BYTES);
         NetworkSockets.keepAlive().forEach(builder::withOption);
-        return builder.intercept(secret.client(), LocalAddress.tell(address)).build();
+        return builder.intercept(secret.client(), LocalAddress.header(address)).build();
     }
 
     private static Channel ended() {
         Channel channel = NetworkSockets.socket();
-        channel.pipeline().addLast(new Ended());
+        channel.pipeline().addLast(new CloseOnEnd());
         return channel;
     }
 
@@ -198,7 +198,7 @@ public final class AgentListener implements AutoCloseable {
     }
 
     /** Tells the library that there is no way back to the agent. */
-    private static final class Ended extends ChannelOutboundHandlerAdapter {
+    private static final class CloseOnEnd extends ChannelOutboundHandlerAdapter {
         @Override
         public void connect(
                 ChannelHandlerContext context, SocketAddress remote, SocketAddress local, ChannelPromise promise) {

@@ -69,14 +69,14 @@ public final class AgentSecret {
 
     /** Refuses calls without the token. */
     ServerInterceptor server(RefusalLog log) {
-        return new Check(log);
+        return new SecretCheck(log);
     }
 
-    private final class Check implements ServerInterceptor {
+    private final class SecretCheck implements ServerInterceptor {
         private final byte[] expected = identity.token();
         private final RefusalLog log;
 
-        Check(RefusalLog log) {
+        SecretCheck(RefusalLog log) {
             this.log = log;
         }
 

@@ -63,7 +63,7 @@ final class DialingServer implements AutoCloseable {
     }
 
     /** One connection; closing it ends its calls. */
-    record Connection(Channel channel) implements AutoCloseable {
+    record DialedConnection(Channel channel) implements AutoCloseable {
         @Override
         public void close() {
             var _ = channel.close();
@@ -77,20 +77,20 @@ final class DialingServer implements AutoCloseable {
      * @param limit on the time to connect, without the TLS handshake
      * @return completes when the other side has proved that it knows the secret
      */
-    CompletableFuture<Connection> dial(String host, int port, Duration limit) {
+    CompletableFuture<DialedConnection> dial(String host, int port, Duration limit) {
         InetSocketAddress address = new InetSocketAddress(host, port);
         if (address.isUnresolved()) {
             return CompletableFuture.failedFuture(
                     new UnknownHostException("this machine does not know the host '" + host + "'"));
         }
-        CompletableFuture<Connection> proved = new CompletableFuture<>();
+        CompletableFuture<DialedConnection> proved = new CompletableFuture<>();
         Channel channel = NetworkSockets.socket();
         channel.config().setConnectTimeoutMillis(Math.toIntExact(limit.toMillis()));
         SslHandler handshake = handshake(channel, host, port);
         channel.pipeline().addLast(new Connecting(address, proved), handshake);
         var _ = handshake.handshakeFuture().addListener(done -> {
             if (done.isSuccess()) {
-                proved.complete(new Connection(channel));
+                proved.complete(new DialedConnection(channel));
             } else {
                 proved.completeExceptionally(done.cause());
             }
@@ -125,9 +125,9 @@ final class DialingServer implements AutoCloseable {
     /** Connects as soon as the server has prepared the connection. */
     private static final class Connecting extends ChannelInboundHandlerAdapter {
         private final SocketAddress address;
-        private final CompletableFuture<Connection> proved;
+        private final CompletableFuture<DialedConnection> proved;
 
-        Connecting(SocketAddress address, CompletableFuture<Connection> proved) {
+        Connecting(SocketAddress address, CompletableFuture<DialedConnection> proved) {
             this.address = address;
             this.proved = proved;
         }

@@ -54,7 +54,7 @@ final class HandshakeFilter {
                     var _ = caller.close();
                 });
                 var _ = caller.closeFuture().addListener(_ -> limiter.forget(address));
-                caller.pipeline().addFirst(new FirstBytes(() -> limiter.heard(address)));
+                caller.pipeline().addFirst(new FirstBytes(() -> limiter.bytesReceived(address)));
                 context.fireChannelRead(accepted);
             }
         });

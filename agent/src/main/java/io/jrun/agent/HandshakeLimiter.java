@@ -108,7 +108,7 @@ final class HandshakeLimiter {
     }
 
     /** The caller has sent its first bytes. */
-    synchronized void heard(InetSocketAddress caller) {
+    synchronized void bytesReceived(InetSocketAddress caller) {
         Unproven connection = of(caller.getAddress()).get(caller);
         if (connection != null) {
             connection.silent = false;

@@ -37,7 +37,7 @@ public final class OutboundAgent {
 
     private static final Duration PAUSE = Duration.ofMillis(200);
 
-    private final Call call;
+    private final DialSettings call;
     private final AgentSecret secret;
     private final String version;
     private final BindableService agent;
@@ -56,9 +56,9 @@ public final class OutboundAgent {
      * @param workers of this node, as {@code --nproc-per-node} has it; empty for what the launcher's command says
      * @param timeout how long all addresses are tried again; each is tried once at least
      */
-    public record Call(
+    public record DialSettings(
             List<LauncherAddress> homes, String job, String node, String address, String workers, Duration timeout) {
-        public Call {
+        public DialSettings {
             homes = List.copyOf(homes);
         }
     }
@@ -76,7 +76,7 @@ public final class OutboundAgent {
         record Dropped(String why) implements End {}
 
         /** The launcher does not want this agent. */
-        record Refused(String why) implements End {}
+        record RefusedByLauncher(String why) implements End {}
 
         /** No address led to the launcher. */
         record NotReached(String why) implements End {}
@@ -87,7 +87,8 @@ public final class OutboundAgent {
      *
      * @param console shows the output of this node's workers in this process; if empty, the launcher shows the output
      */
-    public OutboundAgent(Call call, AgentSecret secret, AgentOptions options, Optional<Consumer<LogChunk>> console) {
+    public OutboundAgent(
+            DialSettings call, AgentSecret secret, AgentOptions options, Optional<Consumer<LogChunk>> console) {
         this.call = call;
         this.secret = secret;
         this.version = options.version();
@@ -97,7 +98,7 @@ public final class OutboundAgent {
     }
 
     /** The same with another service as the {@code agent}, of jrun {@code version}. */
-    public OutboundAgent(Call call, AgentSecret secret, String version, BindableService agent) {
+    public OutboundAgent(DialSettings call, AgentSecret secret, String version, BindableService agent) {
         this.call = call;
         this.secret = secret;
         this.version = version;
@@ -112,10 +113,10 @@ public final class OutboundAgent {
     }
 
     /** Tells the launcher, if it is found, that this process got this signal. From any thread. */
-    public void tellSignal(int signal) {
+    public void sendSignal(int signal) {
         RegistrationCall current = registration;
         if (current != null) {
-            current.tellSignal(signal);
+            current.sendSignal(signal);
         }
     }
 
@@ -131,7 +132,7 @@ public final class OutboundAgent {
         try (DialingServer server = DialingServer.start(
                 secret,
                 List.of(agent, registrations, new DoctorService(version, secret, refusals)),
-                LocalAddress.toldByLauncher(call.address()),
+                LocalAddress.fromLauncher(call.address()),
                 refusals)) {
             return serve(server, registrations);
         } finally {
@@ -151,10 +152,11 @@ public final class OutboundAgent {
                     return serve(arriving);
                 }
                 if (status.getCode() == Status.Code.FAILED_PRECONDITION) {
-                    return new End.Refused(String.valueOf(status.getDescription()));
+                    return new End.RefusedByLauncher(String.valueOf(status.getDescription()));
                 }
                 if (call.homes().size() == 1 && isStranger(status)) {
-                    return new End.Refused("the secret of " + home + " is another one; all nodes need the same");
+                    return new End.RefusedByLauncher(
+                            "the secret of " + home + " is another one; all nodes need the same");
                 }
                 problems.append(problems.isEmpty() ? "" : "; ")
                         .append(home)
@@ -181,10 +183,10 @@ public final class OutboundAgent {
     /** Dials an address of the launcher, and waits for the answer: OK is the welcome. */
     private static Status arrive(DialingServer server, RegistrationCall arriving, LauncherAddress home)
             throws InterruptedException {
-        CompletableFuture<DialingServer.Connection> dialed = server.dial(home.host(), home.port(), CONNECT_LIMIT);
+        CompletableFuture<DialingServer.DialedConnection> dialed = server.dial(home.host(), home.port(), CONNECT_LIMIT);
         Status status = await(dialed.thenCompose(_ -> arriving.answer()));
         if (!status.isOk()) {
-            var _ = dialed.thenAccept(DialingServer.Connection::close);
+            var _ = dialed.thenAccept(DialingServer.DialedConnection::close);
         }
         return status;
     }

@@ -53,7 +53,7 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
     }
 
     /** Tells the launcher that this process got this signal. */
-    synchronized void tellSignal(int signal) {
+    synchronized void sendSignal(int signal) {
         if (toLauncher != null && !over.isDone()) {
             toLauncher.onNext(RegistrationRequest.newBuilder()
                     .setStopRequest(StopRequest.newBuilder().setSignal(signal))

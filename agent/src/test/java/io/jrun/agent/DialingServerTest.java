@@ -85,7 +85,7 @@ class DialingServerTest {
 
     @Test
     void theLauncherCallsTheAgentUntilTheConnectionEnds() throws Exception {
-        DialingServer.Connection connection =
+        DialingServer.DialedConnection connection =
                 server.dial("localhost", listener.port(), LIMIT).get(20, TimeUnit.SECONDS);
         DialedAgent agent = next();
         assertThat(agent.address()).isEqualTo("127.0.0.1");

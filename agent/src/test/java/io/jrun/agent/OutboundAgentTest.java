@@ -60,7 +60,7 @@ class OutboundAgentTest {
     void start() throws IOException {
         listener = AgentListener.listen(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), SECRET, dialed::complete, _ -> {});
-        OutboundAgent.Call call = new OutboundAgent.Call(
+        OutboundAgent.DialSettings call = new OutboundAgent.DialSettings(
                 List.of(new LauncherAddress("localhost", listener.port())), "", "0", "", "", Duration.ZERO);
         OutboundAgent agent = new OutboundAgent(call, SECRET, TestJob.options(), Optional.empty());
         Thread.ofPlatform().daemon().start(() -> {

@@ -62,23 +62,24 @@ final class AgentCommand {
             }
         });
         AgentSecret secret = JobSecret.read(System.in);
-        OutboundAgent.Call call = new OutboundAgent.Call(request.homes(), "", request.node(), "", "", CONNECT_TIMEOUT);
+        OutboundAgent.DialSettings call =
+                new OutboundAgent.DialSettings(request.homes(), "", request.node(), "", "", CONNECT_TIMEOUT);
         OutboundAgent agent =
                 new OutboundAgent(call, secret, AgentOptions.ofHome(home, Version.TEXT), Optional.empty());
         serving.set(agent);
         return switch (agent.serve()) {
             case OutboundAgent.End.Served(String why, OptionalInt _) when why.isEmpty() -> 0;
             case OutboundAgent.End.Served(String why, OptionalInt _) ->
-                say(terminal, "the launcher was lost: " + why, ExitCode.LOST);
+                report(terminal, "the launcher was lost: " + why, ExitCode.LOST);
             case OutboundAgent.End.Dropped _ -> 0; // the launcher has reported the reason
-            case OutboundAgent.End.Refused(String why) -> say(terminal, why, ExitCode.USAGE);
+            case OutboundAgent.End.RefusedByLauncher(String why) -> report(terminal, why, ExitCode.USAGE);
             case OutboundAgent.End.NotReached(String why) ->
-                say(terminal, "the launcher cannot be reached: " + why, ExitCode.LOST);
+                report(terminal, "the launcher cannot be reached: " + why, ExitCode.LOST);
         };
     }
 
-    private static int say(Terminal terminal, String text, int exitCode) {
-        terminal.say(text);
+    private static int report(Terminal terminal, String text, int exitCode) {
+        terminal.report(text);
         return exitCode;
     }
 
@@ -108,7 +109,7 @@ final class AgentCommand {
                     address,
                     SecretFile.readOrCreate(request.secretFile()),
                     AgentOptions.ofHome(home, Version.TEXT),
-                    terminal::say);
+                    terminal::report);
         } catch (IOException e) {
             throw new UsageException("--listen: cannot listen on " + withPort(request.host(), request.port()) + ": "
                     + (isOfThisMachine(address.getAddress())

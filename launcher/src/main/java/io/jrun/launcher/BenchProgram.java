@@ -32,7 +32,7 @@ final class BenchProgram {
         if (!(job.program() instanceof JavaProgram program)) {
             return;
         }
-        String wrong = ask("check", program.args(), home);
+        String wrong = invoke("check", program.args(), home);
         if (!wrong.isEmpty()) {
             throw new UsageException("bench: " + wrong);
         }
@@ -40,17 +40,17 @@ final class BenchProgram {
 
     /** Returns the help of the benchmark that {@code args} name, or of all benchmarks. */
     static String help(List<String> args, Path home) throws IOException {
-        return ask("help", args, home);
+        return invoke("help", args, home);
     }
 
     /** Returns the names of the benchmarks and of their options; empty if no benchmark program is installed. */
     static List<String> words(Path home) throws IOException {
         return Files.isDirectory(home.resolve(FOLDER))
-                ? List.of(ask("words", List.of(), home).split(" ", -1))
+                ? List.of(invoke("words", List.of(), home).split(" ", -1))
                 : List.of();
     }
 
-    private static String ask(String method, List<String> args, Path home) throws IOException {
+    private static String invoke(String method, List<String> args, Path home) throws IOException {
         List<URL> jars = new ArrayList<>();
         for (String folder : List.of(FOLDER, "lib/runtime")) {
             try (Stream<Path> files = Files.list(home.resolve(folder))) {

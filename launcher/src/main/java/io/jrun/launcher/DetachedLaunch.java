@@ -3,7 +3,7 @@ package io.jrun.launcher;
 import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.record.JobRecord;
-import io.jrun.launcher.record.JobRecord.State;
+import io.jrun.launcher.record.JobRecord.RecordedState;
 import io.jrun.launcher.record.JobRecordReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -51,9 +51,9 @@ final class DetachedLaunch {
             }
             terminal.print(job.runId());
             if (begun.isEmpty()) {
-                terminal.say("the job is still being started; 'jrun describe " + job.runId() + "' shows its state");
+                terminal.report("the job is still being started; 'jrun describe " + job.runId() + "' shows its state");
             }
-            if (begun.isPresent() && begun.get().state() == State.ENDED) {
+            if (begun.isPresent() && begun.get().state() == RecordedState.ENDED) {
                 begun.get().report().forEach(terminal::error);
                 return begun.get().exitCode();
             }
@@ -92,7 +92,7 @@ final class DetachedLaunch {
             boolean alive = launcher.isAlive();
             Optional<JobRecord> record =
                     read(logs).filter(found -> found.job().launcher().pid() == launcher.pid());
-            if (record.isPresent() && (record.get().state() != State.STARTING || !alive)) {
+            if (record.isPresent() && (record.get().state() != RecordedState.STARTING || !alive)) {
                 return record;
             }
             if (!alive) {

@@ -24,15 +24,15 @@ final class DoctorCommand {
     /** Prints the results. Returns the exit code. */
     static int run(DoctorRequest request, Path home, Terminal terminal) throws IOException, InterruptedException {
         if (request.cluster().isEmpty()) {
-            return tell(Doctor.examine(home, Version.TEXT, List.of()), request, terminal);
+            return report(Doctor.examine(home, Version.TEXT, List.of()), request, terminal);
         }
         Cluster cluster = request.cluster().get();
         try (JobAgents agents = JobAgents.open(cluster, home, _ -> {})) {
-            return tell(Doctor.examine(home, Version.TEXT, checks(cluster, agents, home)), request, terminal);
+            return report(Doctor.examine(home, Version.TEXT, checks(cluster, agents, home)), request, terminal);
         }
     }
 
-    private static int tell(Doctor doctor, DoctorRequest request, Terminal terminal) {
+    private static int report(Doctor doctor, DoctorRequest request, Terminal terminal) {
         terminal.print(request.json() ? doctor.json() : String.join("\n", doctor.lines()));
         return doctor.exitCode();
     }

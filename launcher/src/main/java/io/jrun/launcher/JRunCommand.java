@@ -80,13 +80,13 @@ public final class JRunCommand {
         } catch (UsageException | LayoutException e) {
             String words = String.valueOf(e.getMessage());
             if (!words.isEmpty()) { // srun has started many jruns by mistake; the first one prints the explanation
-                terminal.say(words);
+                terminal.report(words);
             }
             return ExitCode.USAGE;
         } catch (InterruptedException | IOException | RuntimeException | LinkageError e) {
             StringWriter stack = new StringWriter();
             e.printStackTrace(new PrintWriter(stack));
-            terminal.say("internal error, please report it: " + stack);
+            terminal.report("internal error, please report it: " + stack);
             return ExitCode.INTERNAL;
         }
     }
@@ -119,7 +119,7 @@ public final class JRunCommand {
             case FLIGHT_RECORDER ->
                 print(FlightRecorderCommand.run(line.word(""), commandContext, line.has(CommandOption.JSON), index()));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
-                new JobCommands(commandContext, terminal.out(), terminal::say).run(JobsRequest.of(command, line));
+                new JobCommands(commandContext, terminal.out(), terminal::report).run(JobsRequest.of(command, line));
             case CERT -> print(CertCommand.run(CertRequest.of(line, commandContext), home));
             case DOCTOR -> DoctorCommand.run(DoctorRequest.of(line, commandContext), home, terminal);
             case BENCH ->

@@ -32,24 +32,24 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
      * The agents of {@code job}, by node rank.
      *
      * @param home jrun's installation
-     * @param say receives messages for the user
+     * @param notices receives messages for the user
      */
-    static JobAgents open(JobSpec job, Path home, Consumer<String> say) throws IOException {
+    static JobAgents open(JobSpec job, Path home, Consumer<String> notices) throws IOException {
         return job.cluster().isEmpty()
                 ? inProcess(job.runId(), home)
-                : open(job.cluster().get(), home, say);
+                : open(job.cluster().get(), home, notices);
     }
 
     /** The agents of {@code cluster}, by node rank. */
-    static JobAgents open(Cluster cluster, Path home, Consumer<String> say) throws IOException {
+    static JobAgents open(Cluster cluster, Path home, Consumer<String> notices) throws IOException {
         return switch (cluster.reach()) {
             case Cluster.Standing standing -> standing(cluster, standing);
             case Cluster.Slurm slurm -> {
-                say.accept(slurm.words());
-                yield launched(cluster, new SrunAgentLauncher(slurm), say);
+                notices.accept(slurm.words());
+                yield launched(cluster, new SrunAgentLauncher(slurm), notices);
             }
             case Cluster.Ssh(List<String> options, String jrun) ->
-                launched(cluster, new SshAgentLauncher(options, jrun, home.toString()), say);
+                launched(cluster, new SshAgentLauncher(options, jrun, home.toString()), notices);
             case Cluster.ByRendezvous _ ->
                 throw new IllegalArgumentException("a rendezvous has a host, see RendezvousRun");
         };
@@ -76,9 +76,10 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
                 () -> {});
     }
 
-    private static JobAgents launched(Cluster cluster, AgentLauncher launcher, Consumer<String> say)
+    private static JobAgents launched(Cluster cluster, AgentLauncher launcher, Consumer<String> notices)
             throws IOException {
-        LaunchedAgents agents = LaunchedAgents.call(cluster.names(), launcher, SecretFile.random(), Version.TEXT, say);
+        LaunchedAgents agents =
+                LaunchedAgents.call(cluster.names(), launcher, SecretFile.random(), Version.TEXT, notices);
         return new JobAgents(agents.agents(), agents);
     }
 

@@ -53,7 +53,7 @@ final class JobRun implements AutoCloseable {
         this.index = index;
         this.terminal = terminal;
         this.console = terminal.console(job);
-        events.subscribe(new EventConsole(text -> console.say("jrun: " + text)));
+        events.subscribe(new EventConsole(text -> console.printLine("jrun: " + text)));
     }
 
     /** The console of the workers of this job. */
@@ -62,14 +62,14 @@ final class JobRun implements AutoCloseable {
     }
 
     /** Prints a message of jrun on stderr, without waiting for the terminal. */
-    void say(String text) {
+    void report(String text) {
         events.notice(text);
     }
 
     /** The context of a job: the source of its agents and of its stop signals. */
     interface RunContext {
         /** Opens the agents of the job. */
-        JobAgents open(Consumer<String> say) throws IOException;
+        JobAgents open(Consumer<String> notices) throws IOException;
 
         /** Sends all signals from now on to {@code coordinator}. */
         void signals(Consumer<StopSignal> coordinator);
@@ -79,8 +79,8 @@ final class JobRun implements AutoCloseable {
     int run() throws IOException, InterruptedException {
         return run(new RunContext() {
             @Override
-            public JobAgents open(Consumer<String> say) throws IOException {
-                return JobAgents.open(job, home, say);
+            public JobAgents open(Consumer<String> notices) throws IOException {
+                return JobAgents.open(job, home, notices);
             }
 
             @Override
@@ -93,13 +93,13 @@ final class JobRun implements AutoCloseable {
     /** Runs the job on the agents of {@code context}. Returns jrun's exit code. */
     int run(RunContext context) throws IOException, InterruptedException {
         Path logs = job.logDirectory().resolve(job.runId());
-        try (RunFolder folder = RunFolder.claim(logs, terminal::say)) {
+        try (RunFolder folder = RunFolder.claim(logs, terminal::report)) {
             index.ifPresent(jobs -> enter(jobs, folder, logs));
             if (DetachedLaunch.isDetachedLauncher()) {
                 terminal = Terminal.toFile(logs.resolve(RecordSchema.CONSOLE));
                 console = terminal.console(job);
             }
-            try (JobRecorder recorder = JobRecorder.begin(logs, this::say)) {
+            try (JobRecorder recorder = JobRecorder.begin(logs, this::report)) {
                 events.subscribe(recorder);
                 if (job.json()) {
                     events.subscribe(new JobResultJson(job.runId(), logs, line -> console.print(terminal.out(), line)));
@@ -132,7 +132,7 @@ final class JobRun implements AutoCloseable {
             }
             jobs.put(job.runId(), logs);
         } catch (IOException e) {
-            terminal.say("'jrun ps' will not show this job: " + e.getMessage());
+            terminal.report("'jrun ps' will not show this job: " + e.getMessage());
         }
     }
 
@@ -144,8 +144,8 @@ final class JobRun implements AutoCloseable {
         context.signals(coordinator::signal);
         JobOutcome outcome;
         try (JobControlServer _ = JobControlServer.open(
-                        logs, () -> coordinator.signal(StopSignal.TERM), coordinator::ask, this::say);
-                JobAgents agents = context.open(this::say)) {
+                        logs, () -> coordinator.signal(StopSignal.TERM), coordinator::requestLocations, this::report);
+                JobAgents agents = context.open(this::report)) {
             outcome = coordinator.run(agents.list(), agents.late());
         } catch (UsageException | LayoutException e) {
             events.publish(refused(start, String.valueOf(e.getMessage())));
@@ -153,9 +153,9 @@ final class JobRun implements AutoCloseable {
         }
         double seconds = secondsSince(start);
         coordinator.publishEnd(seconds);
-        FailureReport.ofShown(outcome, logs, job.console()).forEach(console::say);
+        FailureReport.ofShown(outcome, logs, job.console()).forEach(console::printLine);
         if (outcome.exitCode() == 0 && job.console().terminals().stderr()) {
-            say(String.format(Locale.ROOT, "job %s succeeded after %.1f s; logs: %s", job.runId(), seconds, logs));
+            report(String.format(Locale.ROOT, "job %s succeeded after %.1f s; logs: %s", job.runId(), seconds, logs));
         }
         events.publish(outcome.event(seconds, FailureReport.of(outcome, logs)));
         return outcome.exitCode();
@@ -171,7 +171,9 @@ final class JobRun implements AutoCloseable {
     }
 
     private Optional<FileServer> files() {
-        return job.cluster().isPresent() ? Optional.of(new FileServer(JobFiles.of(job), this::say)) : Optional.empty();
+        return job.cluster().isPresent()
+                ? Optional.of(new FileServer(JobFiles.of(job), this::report))
+                : Optional.empty();
     }
 
     /** Waits for the terminal. A signal ends the wait. */

@@ -70,7 +70,7 @@ final class RendezvousHost {
             return exitCode;
         } finally {
             own.giveUp();
-            arrivals.tell(exitCode);
+            arrivals.sendExitCode(exitCode);
             agent.join(LEAVE_MILLIS);
         }
     }
@@ -78,13 +78,13 @@ final class RendezvousHost {
     private void serve(OutboundAgent own) {
         try {
             switch (own.serve()) {
-                case OutboundAgent.End.Refused(String why) -> run.say(why);
-                case OutboundAgent.End.NotReached(String why) -> run.say("this node's own agent failed: " + why);
-                case OutboundAgent.End.Dropped(String why) -> run.say(why);
+                case OutboundAgent.End.RefusedByLauncher(String why) -> run.report(why);
+                case OutboundAgent.End.NotReached(String why) -> run.report("this node's own agent failed: " + why);
+                case OutboundAgent.End.Dropped(String why) -> run.report(why);
                 case OutboundAgent.End.Served _ -> {}
             }
         } catch (IOException e) {
-            run.say("this node's own agent failed: " + e.getMessage());
+            run.report("this node's own agent failed: " + e.getMessage());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } finally {
@@ -143,7 +143,7 @@ final class RendezvousHost {
             Optional<StopSignal> stop = Optional.ofNullable(news.poll(until - now, TimeUnit.NANOSECONDS))
                     .flatMap(signal -> signal);
             if (stop.filter(StopSignal::endsJob).isPresent()) {
-                run.say("stopped by SIG" + stop.get().name() + " before the job began");
+                run.report("stopped by SIG" + stop.get().name() + " before the job began");
                 return Optional.of(ExitCode.of(stop.get()));
             }
             for (int node = 0; node < places.size(); node++) {
@@ -169,7 +169,7 @@ final class RendezvousHost {
                 .filter(node -> !isHere(places.get(node)))
                 .mapToObj(RendezvousHost::name)
                 .collect(Collectors.joining(", "));
-        run.say("only " + come + " of " + settings.leastNodes() + " nodes have joined at " + settings.host() + ":"
+        run.report("only " + come + " of " + settings.leastNodes() + " nodes have joined at " + settings.host() + ":"
                 + settings.port() + " within " + settings.joinTimeout().toSeconds() + " s; missing: node " + nodes
                 + ". Was the same command started there?");
         return ExitCode.LOST;
@@ -185,7 +185,7 @@ final class RendezvousHost {
         }
         return run.run(new JobRun.RunContext() {
             @Override
-            public JobAgents open(Consumer<String> say) {
+            public JobAgents open(Consumer<String> notices) {
                 return new JobAgents(agents(here), elastic ? agents(late) : List.of(), () -> {});
             }
 

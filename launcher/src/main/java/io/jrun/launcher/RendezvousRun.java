@@ -94,7 +94,7 @@ final class RendezvousRun {
                 ? new InetSocketAddress(settings.host(), settings.port())
                 : new InetSocketAddress(settings.port());
         try {
-            return Optional.of(AgentRegistry.listen(address, secret, Version.TEXT, settings.job(), hosted::say));
+            return Optional.of(AgentRegistry.listen(address, secret, Version.TEXT, settings.job(), hosted::report));
         } catch (IOException e) {
             if (settings.hosting() == Hosting.FIRST_TO_LISTEN) {
                 return Optional.empty();
@@ -107,7 +107,7 @@ final class RendezvousRun {
     private OutboundAgent agent(
             LauncherAddress address, String node, AgentSecret secret, Optional<Consumer<LogChunk>> console) {
         return new OutboundAgent(
-                new OutboundAgent.Call(
+                new OutboundAgent.DialSettings(
                         List.of(address),
                         settings.job(),
                         node,
@@ -125,14 +125,14 @@ final class RendezvousRun {
         String host = NodeProbe.hostHere();
         LauncherAddress address = new LauncherAddress(settings.host(), settings.port());
         OutboundAgent agent =
-                agent(address, node(settings.nodeRank()), secret, Optional.of(chunk -> show(console, host, chunk)));
+                agent(address, node(settings.nodeRank()), secret, Optional.of(chunk -> print(console, host, chunk)));
         AtomicReference<@Nullable StopSignal> stopped = new AtomicReference<>();
         SignalHandlers.install(job.stop().signals(), signal -> {
             if (signal.endsJob()) {
                 stopped.compareAndSet(null, signal);
                 agent.giveUp();
             }
-            agent.tellSignal(signal.number());
+            agent.sendSignal(signal.number());
         });
         return exitCode(agent.serve(), address, stopped.get());
     }
@@ -141,9 +141,9 @@ final class RendezvousRun {
         return rank.isPresent() ? Integer.toString(rank.getAsInt()) : "";
     }
 
-    private static void show(LogMultiplexer console, String host, LogChunk chunk) {
-        console.show(
-                new LogMultiplexer.Source(chunk.getRound(), chunk.getRank(), chunk.getStderr()),
+    private static void print(LogMultiplexer console, String host, LogChunk chunk) {
+        console.print(
+                new LogMultiplexer.LogSource(chunk.getRound(), chunk.getRank(), chunk.getStderr()),
                 host,
                 chunk.getData().toByteArray(),
                 chunk.getLast());
@@ -154,29 +154,29 @@ final class RendezvousRun {
             case End.Served(String _, OptionalInt code) when code.isPresent() && code.getAsInt() == 0 -> 0;
             case End.Served(String _, OptionalInt code)
             when code.isPresent() ->
-                say(
+                report(
                         "the job has ended with exit code " + code.getAsInt() + "; " + settings.host()
                                 + " has the report",
                         code.getAsInt());
             case End.Served(String why, OptionalInt _) ->
-                say(
+                report(
                         "the jrun that hosts the job, at " + address + ", was lost" + (why.isEmpty() ? "" : ": " + why),
                         ExitCode.LOST);
-            case End.Dropped(String why) -> say(why, ExitCode.LOST);
-            case End.Refused(String why) -> say(why, ExitCode.USAGE);
+            case End.Dropped(String why) -> report(why, ExitCode.LOST);
+            case End.RefusedByLauncher(String why) -> report(why, ExitCode.USAGE);
             case End.NotReached _
             when stopped != null ->
-                say("stopped by SIG" + stopped.name() + " before the job began", ExitCode.of(stopped));
+                report("stopped by SIG" + stopped.name() + " before the job began", ExitCode.of(stopped));
             case End.NotReached(String why) ->
-                say(
+                report(
                         "the jrun that hosts the job was not reached within "
                                 + settings.joinTimeout().toSeconds() + " s: " + why,
                         ExitCode.LOST);
         };
     }
 
-    private int say(String text, int exitCode) {
-        hosted.say(text);
+    private int report(String text, int exitCode) {
+        hosted.report(text);
         return exitCode;
     }
 }

@@ -41,10 +41,10 @@ final class RunFolder implements AutoCloseable {
      * hold secrets. The files of an earlier job with the same name move to {@code RUN_ID.1}, {@code RUN_ID.2} and so
      * on.
      *
-     * @param say say receives the new folder of the earlier job's logs
+     * @param notices say receives the new folder of the earlier job's logs
      * @throws UsageException if the folder cannot be written, or another job writes there
      */
-    static RunFolder claim(Path folder, Consumer<String> say) {
+    static RunFolder claim(Path folder, Consumer<String> notices) {
         try {
             FileChannel lock = lock(folder);
             if (!hasLogs(folder)) {
@@ -53,7 +53,7 @@ final class RunFolder implements AutoCloseable {
             Path kept = unused(folder);
             Files.move(folder, kept);
             lock.close();
-            say.accept("the logs of an earlier job of this name are now in " + kept);
+            notices.accept("the logs of an earlier job of this name are now in " + kept);
             return new RunFolder(lock(folder), Optional.of(kept));
         } catch (IOException e) {
             throw new UsageException("--log-dir: " + folder + " cannot be written: " + e.getMessage() + ".");

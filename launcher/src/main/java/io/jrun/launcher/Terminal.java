@@ -29,7 +29,7 @@ record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean
     }
 
     /** Prints a message of jrun on stderr. */
-    void say(String text) {
+    void report(String text) {
         error("jrun: " + text);
     }
 

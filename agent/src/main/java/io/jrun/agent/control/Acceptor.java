@@ -16,13 +16,13 @@ public final class Acceptor {
     private static final long PAUSE_MILLIS = 100;
 
     private final ServerSocketChannel channel;
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
     private boolean reported;
 
-    /** @param say say receives one message with the reason of a failure */
-    public Acceptor(ServerSocketChannel channel, Consumer<String> say) {
+    /** @param notices say receives one message with the reason of a failure */
+    public Acceptor(ServerSocketChannel channel, Consumer<String> notices) {
         this.channel = channel;
-        this.say = say;
+        this.notices = notices;
     }
 
     /** Passes each connection to {@code taker}, on the thread of the caller. */
@@ -41,7 +41,7 @@ public final class Acceptor {
     private void pauseAfter(IOException problem) {
         if (!reported) {
             reported = true;
-            say.accept(String.valueOf(problem.getMessage()));
+            notices.accept(String.valueOf(problem.getMessage()));
         }
         try {
             TimeUnit.MILLISECONDS.sleep(PAUSE_MILLIS);

@@ -34,11 +34,11 @@ final class FileCache {
     private final long maxBytes;
 
     /** The source of the content of a file. */
-    interface Content {
+    interface ContentSource {
         void writeTo(OutputStream out) throws IOException, StagingException, InterruptedException;
     }
 
-    private record Entry(Path file, long size, FileTime used, FileTime modified) {
+    private record CachedFile(Path file, long size, FileTime used, FileTime modified) {
         boolean isPart() {
             return file.getFileName().toString().startsWith(PART);
         }
@@ -84,7 +84,7 @@ final class FileCache {
      * @throws IOException if the file cannot be written here
      * @throws StagingException if the content is unavailable or has another hash
      */
-    void put(byte[] sha256, long size, boolean executable, Path target, Content content)
+    void put(byte[] sha256, long size, boolean executable, Path target, ContentSource content)
             throws IOException, StagingException, InterruptedException {
         makeRoom(size);
         long free = Files.getFileStore(folder).getUsableSpace();
@@ -117,9 +117,9 @@ final class FileCache {
     }
 
     private void makeRoom(long size) throws IOException {
-        List<Entry> entries = entries();
-        long used = size + entries.stream().mapToLong(Entry::size).sum();
-        for (Entry entry : entries) {
+        List<CachedFile> entries = entries();
+        long used = size + entries.stream().mapToLong(CachedFile::size).sum();
+        for (CachedFile entry : entries) {
             boolean stale = entry.isPart() && entry.modified().toMillis() < System.currentTimeMillis() - STALE_MILLIS;
             if (stale || (used > maxBytes && !entry.isPart())) {
                 Files.deleteIfExists(entry.file());
@@ -129,19 +129,19 @@ final class FileCache {
     }
 
     /** The files of the cache, the least recently used first. */
-    private List<Entry> entries() throws IOException {
-        List<Entry> entries = new ArrayList<>();
+    private List<CachedFile> entries() throws IOException {
+        List<CachedFile> entries = new ArrayList<>();
         try (Stream<Path> files = Files.list(folder)) {
             for (Path file : (Iterable<Path>) files::iterator) {
                 try {
                     BasicFileAttributes found = Files.readAttributes(file, BasicFileAttributes.class);
-                    entries.add(new Entry(file, found.size(), found.lastAccessTime(), found.lastModifiedTime()));
+                    entries.add(new CachedFile(file, found.size(), found.lastAccessTime(), found.lastModifiedTime()));
                 } catch (NoSuchFileException e) {
                     // another process has removed the file
                 }
             }
         }
-        entries.sort(Comparator.comparing(Entry::used));
+        entries.sort(Comparator.comparing(CachedFile::used));
         return entries;
     }
 }

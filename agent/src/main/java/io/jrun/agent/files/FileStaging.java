@@ -42,7 +42,7 @@ public final class FileStaging implements AutoCloseable {
 
     private final OpenJob request;
     private final Map<String, String> environment;
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
     private final CompletableFuture<LauncherFiles> launcher = new CompletableFuture<>();
     private final CompletableFuture<StagedFiles> placed = new CompletableFuture<>();
     private final CompletableFuture<Void> finished = new CompletableFuture<>();
@@ -57,12 +57,12 @@ public final class FileStaging implements AutoCloseable {
      * Prepares the staging of a job.
      *
      * @param environment the environment with the folder of the cache: XDG_CACHE_HOME, or HOME
-     * @param say say receives messages for the user
+     * @param notices say receives messages for the user
      */
-    public FileStaging(OpenJob request, Map<String, String> environment, Consumer<String> say) {
+    public FileStaging(OpenJob request, Map<String, String> environment, Consumer<String> notices) {
         this.request = request;
         this.environment = environment;
-        this.say = say;
+        this.notices = notices;
     }
 
     /** Begins the staging on the node {@code name}. Returns at once. */
@@ -136,7 +136,7 @@ public final class FileStaging implements AutoCloseable {
         if (!ownWorkingDir) {
             return new StagedFiles(moved, Optional.empty());
         }
-        say.accept(
+        notices.accept(
                 absent
                         ? "the working directory " + workingDir + " does not exist on " + host + "; workers start in "
                                 + work
@@ -249,7 +249,7 @@ public final class FileStaging implements AutoCloseable {
         try {
             JobFolder.sweep(jobs());
         } catch (IOException e) {
-            say.accept("what a killed agent has left on " + host + " could not be removed: " + words(e));
+            notices.accept("what a killed agent has left on " + host + " could not be removed: " + words(e));
         }
     }
 
@@ -310,7 +310,7 @@ public final class FileStaging implements AutoCloseable {
                 folder.remove();
             }
         } catch (IOException e) {
-            say.accept("the job's folder on " + host + " could not be removed: " + words(e));
+            notices.accept("the job's folder on " + host + " could not be removed: " + words(e));
         }
     }
 }

@@ -58,7 +58,7 @@ public final class LauncherFiles {
     }
 
     byte[] sha256(int file) throws StagingException, InterruptedException {
-        ask(FileRequest.newBuilder().setFile(file).setDigest(true));
+        request(FileRequest.newBuilder().setFile(file).setDigest(true));
         return answer().getSha256().toByteArray();
     }
 
@@ -69,7 +69,7 @@ public final class LauncherFiles {
         while (written < size) {
             while (asked < size && asked - written < (long) PIECES_UNDER_WAY * PIECE_BYTES) {
                 int bytes = (int) Math.min(PIECE_BYTES, size - asked);
-                ask(FileRequest.newBuilder().setFile(file).setOffset(asked).setBytes(bytes));
+                request(FileRequest.newBuilder().setFile(file).setOffset(asked).setBytes(bytes));
                 asked += bytes;
             }
             FileChunk chunk = answer();
@@ -78,7 +78,7 @@ public final class LauncherFiles {
         }
     }
 
-    private void ask(FileRequest.Builder request) {
+    private void request(FileRequest.Builder request) {
         requests.onNext(request.build());
     }
 

@@ -124,12 +124,12 @@ public final class Guard implements AutoCloseable {
 
     /** Registers a group by its leader. The guard kills the group when the agent ends. */
     public void add(long pid) {
-        tell("add " + pid);
+        send("add " + pid);
     }
 
     /** Called when the leader has been reaped. Kills the rest of its group and removes the registration. */
     public void sweep(long pid) {
-        tell("sweep " + pid + "\ndel " + pid);
+        send("sweep " + pid + "\ndel " + pid);
     }
 
     /**
@@ -140,7 +140,7 @@ public final class Guard implements AutoCloseable {
      */
     public long beginRound(int round) {
         long mark = marks.of(round);
-        tell("mark " + mark);
+        send("mark " + mark);
         return mark;
     }
 
@@ -149,17 +149,17 @@ public final class Guard implements AutoCloseable {
      * unused shared-memory segments of the job.
      */
     public void endRound(long mark) {
-        tell("end " + mark);
+        send("end " + mark);
     }
 
     /** Sends a signal to a whole process group. */
     public void signalGroup(long pid, int signal) {
-        tell("group " + pid + " " + signal);
+        send("group " + pid + " " + signal);
     }
 
     /** Sends a signal to one process. */
     public void signalProcess(long pid, int signal) {
-        tell("process " + pid + " " + signal);
+        send("process " + pid + " " + signal);
     }
 
     /** The process id of the shell. */
@@ -180,7 +180,7 @@ public final class Guard implements AutoCloseable {
     public void close() {
         try {
             if (!killOnClose) {
-                tell("bye");
+                send("bye");
             }
             commands.close();
             if (!shell.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS)) {
@@ -193,7 +193,7 @@ public final class Guard implements AutoCloseable {
         }
     }
 
-    private synchronized void tell(String command) {
+    private synchronized void send(String command) {
         try {
             commands.write((command + "\n").getBytes(StandardCharsets.US_ASCII));
             commands.flush();

@@ -65,7 +65,7 @@ final class Job {
 
     /** What a job holds of the machine. */
     private record Resources(
-            ControlSocket socket, Guard guard, @Nullable MasterPort masterPort, NodeRound.Surroundings commandContext)
+            ControlSocket socket, Guard guard, @Nullable MasterPort masterPort, NodeRound.RoundContext roundContext)
             implements AutoCloseable {
         @Override
         public void close() throws IOException {
@@ -112,7 +112,7 @@ final class Job {
                 socket,
                 guard,
                 masterPort,
-                new NodeRound.Surroundings(
+                new NodeRound.RoundContext(
                         context, containers, secret, parentDeath, guard, feed, mailbox, out, notices));
         log = new AgentLog(logDir, node.host(), notices);
         socket.start(new SocketEvents());
@@ -166,7 +166,7 @@ final class Job {
 
     void handle(ControlRequest message) {
         if (message.hasPing()) {
-            launcher.heard();
+            launcher.messageReceived();
             out.send(ControlResponse.newBuilder()
                     .setPong(Pong.getDefaultInstance())
                     .build());
@@ -280,7 +280,7 @@ final class Job {
                     .asRuntimeException();
         }
         NodeRound before = round;
-        round = new NodeRound(launch, resources.commandContext());
+        round = new NodeRound(launch, resources.roundContext());
         round.startAfter(before);
     }
 

@@ -7,6 +7,7 @@ import io.grpc.stub.StreamObserver;
 import io.jrun.agent.files.LauncherFiles;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.AgentGrpc;
+import io.jrun.agent.proto.CheckpointRequest;
 import io.jrun.agent.proto.ControlRequest;
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.FileChunk;
@@ -15,7 +16,6 @@ import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.OpenJob;
-import io.jrun.agent.proto.RequestCheckpoint;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -60,7 +60,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     /** Asks the workers of all jobs for a checkpoint. */
     public void checkpointNow() {
         ControlRequest request = ControlRequest.newBuilder()
-                .setCheckpointNow(RequestCheckpoint.getDefaultInstance())
+                .setCheckpointNow(CheckpointRequest.getDefaultInstance())
                 .build();
         jobs.values().forEach(job -> job.handle(request));
     }

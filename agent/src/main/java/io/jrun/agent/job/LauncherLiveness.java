@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Notices that a launcher that used to send pings no longer does. That its host is gone the kernel notices earlier, see
  * {@code SocketTransport}; this is for a launcher that stands still, which is tolerated for a minute: its user may
  * have pressed Ctrl-Z. Time is counted in turns of this process, so that its own standstill counts for one at most.
- * {@link #heard} may be called from any thread, the rest happens on the job's.
+ * {@link #messageReceived} may be called from any thread. All other methods run on the thread of the job.
  */
 final class LauncherLiveness {
     private static final long TURN_MILLIS = 2000;
@@ -23,7 +23,7 @@ final class LauncherLiveness {
     }
 
     /** A ping came; the first one starts the watch. */
-    void heard() {
+    void messageReceived() {
         if (silentTurns.getAndSet(0) < 0) {
             mailbox.post(this::nextTurn);
         }

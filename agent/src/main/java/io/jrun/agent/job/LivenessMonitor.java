@@ -45,7 +45,7 @@ final class LivenessMonitor {
     }
 
     /** A worker gave a sign of life. The monitor watches the worker from the first sign on. */
-    void heard(int rank, Frame.Alive alive) {
+    void report(int rank, Frame.Alive alive) {
         Pulse pulse = pulses.computeIfAbsent(rank, _ -> new Pulse(alive));
         if (alive.waiting() || alive.operations() != pulse.last.operations()) {
             pulse.idleMillis = 0;
@@ -59,7 +59,7 @@ final class LivenessMonitor {
     }
 
     /** A worker has closed its connection or ended. The monitor no longer watches it. */
-    void gone(int rank) {
+    void remove(int rank) {
         pulses.remove(rank);
     }
 

@@ -23,11 +23,11 @@ public final class LocalAddress implements ServerInterceptor {
     private static final Metadata.Key<String> HEADER =
             Metadata.Key.of("jrun-address", Metadata.ASCII_STRING_MARSHALLER);
 
-    private final boolean isTold;
+    private final boolean isInHeader;
     private final String own;
 
-    private LocalAddress(boolean isTold, String own) {
-        this.isTold = isTold;
+    private LocalAddress(boolean isInHeader, String own) {
+        this.isInHeader = isInHeader;
         this.own = own;
     }
 
@@ -37,12 +37,12 @@ public final class LocalAddress implements ServerInterceptor {
     }
 
     /** The address that the launcher tells with the call, unless this machine's {@code own} is not empty. */
-    public static LocalAddress toldByLauncher(String own) {
+    public static LocalAddress fromLauncher(String own) {
         return new LocalAddress(true, own);
     }
 
     /** Tells an agent, with each call, at which numeric address the launcher sees the agent. */
-    public static ClientInterceptor tell(String address) {
+    public static ClientInterceptor header(String address) {
         Metadata headers = new Metadata();
         headers.put(HEADER, address);
         return MetadataUtils.newAttachHeadersInterceptor(headers);
@@ -51,13 +51,13 @@ public final class LocalAddress implements ServerInterceptor {
     @Override
     public <Q, R> ServerCall.Listener<Q> interceptCall(
             ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
-        String address = isTold ? told(headers) : ofConnection(call);
+        String address = isInHeader ? ofHeader(headers) : ofConnection(call);
         return address.isEmpty()
                 ? next.startCall(call, headers)
                 : Contexts.interceptCall(Context.current().withValue(ADDRESS, address), call, headers, next);
     }
 
-    private String told(Metadata headers) {
+    private String ofHeader(Metadata headers) {
         String told = headers.get(HEADER);
         return !own.isEmpty() || told == null ? own : told;
     }

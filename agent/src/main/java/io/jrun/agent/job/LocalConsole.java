@@ -37,10 +37,10 @@ final class LocalConsole {
 
     /** Starts to show what {@code feed} sends. */
     void attach() {
-        feed.attach(this::show, this::end);
+        feed.attach(this::print, this::end);
     }
 
-    private void show(LogChunk chunk) {
+    private void print(LogChunk chunk) {
         showing = true;
         console.accept(chunk);
         showing = false;

@@ -106,7 +106,7 @@ final class NodeRendezvous {
             }
         }
         peers.sort(Comparator.comparingInt(Frame.Peer::rank));
-        tellAll(new Frame.PeerTable(launch.getRound(), secret, peers));
+        sendAll(new Frame.PeerTable(launch.getRound(), secret, peers));
     }
 
     /** Forwards a frame of the launcher to a worker. */
@@ -177,10 +177,10 @@ final class NodeRendezvous {
     void abort(String cause) {
         Frame.Abort abort = new Frame.Abort(cause);
         forLatecomers.add(abort);
-        tellAll(abort);
+        sendAll(abort);
     }
 
-    void tellAll(Frame.FromAgent frame) {
+    void sendAll(Frame.FromAgent frame) {
         connectionOf.values().forEach(connection -> connection.send(frame));
     }
 

@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 /** The workers of one round on this node. Confined to the job's thread. */
 final class NodeRound {
     /** What a round finds around itself. */
-    record Surroundings(
+    record RoundContext(
             LaunchContext context,
             JobContainers containers,
             Bytes secret,
@@ -54,7 +54,7 @@ final class NodeRound {
     private static final String NO_FILES = "";
 
     private final LaunchRound launch;
-    private final Surroundings around;
+    private final RoundContext roundContext;
     private final Map<Integer, Worker> living = new TreeMap<>();
     private final Map<Integer, Long> pids = new TreeMap<>();
     private final Map<Worker, WorkerConnection> carried = new HashMap<>();
@@ -75,17 +75,21 @@ final class NodeRound {
     private boolean killed;
     private Runnable whenReaped = () -> {};
 
-    NodeRound(LaunchRound launch, Surroundings around) {
+    NodeRound(LaunchRound launch, RoundContext roundContext) {
         this.launch = launch;
-        this.around = around;
-        this.rendezvous =
-                new NodeRendezvous(launch, around.context().runId(), around.secret(), around.out(), around.notices());
-        this.liveness = new LivenessMonitor(launch, around.mailbox(), this::hung);
-        this.locations = new WorkerLocations(rendezvous, around.mailbox(), around.out());
+        this.roundContext = roundContext;
+        this.rendezvous = new NodeRendezvous(
+                launch,
+                roundContext.context().runId(),
+                roundContext.secret(),
+                roundContext.out(),
+                roundContext.notices());
+        this.liveness = new LivenessMonitor(launch, roundContext.mailbox(), this::hung);
+        this.locations = new WorkerLocations(rendezvous, roundContext.mailbox(), roundContext.out());
         this.stopping = new WorkerStopper(
                 living.values(),
                 rendezvous.parking(),
-                around.mailbox(),
+                roundContext.mailbox(),
                 launch.getProgram().hasJava());
     }
 
@@ -132,13 +136,13 @@ final class NodeRound {
         before = null;
         started = true;
         if (!killed) {
-            mark = around.guard().beginRound(launch.getRound());
+            mark = roundContext.guard().beginRound(launch.getRound());
             launch.getWorkersList().forEach(this::start);
             marked = true;
         }
         beforeStart.forEach(this::handle);
         beforeStart.clear();
-        tellIfReaped();
+        notifyIfReaped();
     }
 
     private void start(WorkerSpec spec) {
@@ -156,7 +160,7 @@ final class NodeRound {
             }
         } else {
             try {
-                living.put(spec.getRank(), Worker.start(this, launch, spec, around, mark));
+                living.put(spec.getRank(), Worker.start(this, launch, spec, roundContext, mark));
             } catch (IOException e) {
                 exited(spec.getRank(), NO_FILES, WorkerExit.notStarted(String.valueOf(e.getMessage())));
             }
@@ -174,7 +178,7 @@ final class NodeRound {
             case RANKS_LEFT -> rankLeft(message.getRanksLeft());
             case SIGNAL_WORKERS -> stopping.signal(message.getSignalWorkers());
             case STOP_WORKERS -> stopping.stop(message.getStopWorkers());
-            case CHECKPOINT_NOW -> rendezvous.tellAll(new Frame.CheckpointNow());
+            case CHECKPOINT_NOW -> rendezvous.sendAll(new Frame.CheckpointNow());
             case ABORT_ROUND -> abort(message.getAbortRound());
             case LOCATE -> locate(message.getLocate());
             case REGROUP -> regroup(message.getRegroup());
@@ -203,7 +207,8 @@ final class NodeRound {
                     .forEach(rank ->
                             statesAtAbort.put(rank, ProcessState.describe(ROOT, pids.getOrDefault(rank, NO_PROCESS))));
             rendezvous.abort(abort.getCause());
-            around.out()
+            roundContext
+                    .out()
                     .send(ControlResponse.newBuilder()
                             .setAbortReceipt(AbortReceipt.newBuilder().setRound(abort.getRound()))
                             .build());
@@ -212,7 +217,7 @@ final class NodeRound {
 
     private void regroup(RegroupRound regroup) {
         if (regroup.getRound() == launch.getRound()) {
-            rendezvous.tellAll(new Frame.Regroup(regroup.getWhy()));
+            rendezvous.sendAll(new Frame.Regroup(regroup.getWhy()));
         }
     }
 
@@ -228,14 +233,14 @@ final class NodeRound {
             case Frame.Alive(long operations, boolean waiting) ->
                 rendezvous.rank(connection).ifPresent(rank -> {
                     boolean parked = rendezvous.parking().isParked(rank);
-                    liveness.heard(rank, new Frame.Alive(operations, waiting || parked));
+                    liveness.report(rank, new Frame.Alive(operations, waiting || parked));
                 });
             default -> rendezvous.received(connection, frame, pids);
         }
     }
 
     void ended(WorkerConnection connection, String problem) {
-        rendezvous.rank(connection).ifPresent(liveness::gone);
+        rendezvous.rank(connection).ifPresent(liveness::remove);
         rendezvous.ended(connection, problem);
     }
 
@@ -245,7 +250,8 @@ final class NodeRound {
             return;
         }
         long pid = pids.getOrDefault(rank, NO_PROCESS);
-        around.out()
+        roundContext
+                .out()
                 .send(ControlResponse.newBuilder()
                         .setWorkerHung(WorkerHungReport.newBuilder()
                                 .setRank(rank)
@@ -273,7 +279,7 @@ final class NodeRound {
     /** Runs {@code action} once that is so, instead of what was to run before. */
     void whenReaped(Runnable action) {
         whenReaped = action;
-        tellIfReaped();
+        notifyIfReaped();
     }
 
     String describeLiving() {
@@ -283,12 +289,12 @@ final class NodeRound {
                 .collect(Collectors.joining(", ", "", " of round " + launch.getRound() + " not yet reaped"));
     }
 
-    private void tellIfReaped() {
+    private void notifyIfReaped() {
         if (isReaped()) {
             stopping.over();
             if (marked) {
                 marked = false;
-                around.guard().endRound(mark);
+                roundContext.guard().endRound(mark);
             }
             whenReaped.run();
         }
@@ -297,7 +303,8 @@ final class NodeRound {
     /** A worker's process runs, or one that ran before goes on here. */
     void started(Worker worker) {
         pids.put(worker.rank(), worker.pid());
-        around.out()
+        roundContext
+                .out()
                 .send(ControlResponse.newBuilder()
                         .setWorkerStarted(WorkerStartedReport.newBuilder()
                                 .setRank(worker.rank())
@@ -310,7 +317,7 @@ final class NodeRound {
     /** A worker's process is reaped, or never was. */
     void exited(int rank, String logFolder, WorkerExit end) {
         living.remove(rank);
-        liveness.gone(rank);
+        liveness.remove(rank);
         WorkerExitedReport.Builder exited = WorkerExitedReport.newBuilder()
                 .setRank(rank)
                 .setRound(launch.getRound())
@@ -328,8 +335,10 @@ final class NodeRound {
                                 : statesAtAbort.getOrDefault(rank, "its process ended before it joined"))
                 .setOomKilled(end.exitCode() == DIED_OF_SIGKILL && !end.afterStop() && oomKillsRose());
         end.error().ifPresent(exited::setError);
-        around.out().send(ControlResponse.newBuilder().setWorkerExited(exited).build());
-        tellIfReaped();
+        roundContext
+                .out()
+                .send(ControlResponse.newBuilder().setWorkerExited(exited).build());
+        notifyIfReaped();
     }
 
     private boolean oomKillsRose() {

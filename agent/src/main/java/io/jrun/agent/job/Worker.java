@@ -23,7 +23,7 @@ import java.util.Optional;
  * another rank, with the log files it began with. Confined to the job's thread, to which it carries the process's events.
  */
 final class Worker implements WorkerProcess.Listener {
-    private final NodeRound.Surroundings around;
+    private final NodeRound.RoundContext roundContext;
     private final WorkerLogs logs;
     private final WorkerProcess process;
     private final String logFolder;
@@ -32,15 +32,17 @@ final class Worker implements WorkerProcess.Listener {
     private WorkerSpec spec;
     private long pid;
 
-    private Worker(NodeRound round, WorkerSpec spec, WorkerPlan plan, NodeRound.Surroundings around, String containerId)
+    private Worker(
+            NodeRound round, WorkerSpec spec, WorkerPlan plan, NodeRound.RoundContext roundContext, String containerId)
             throws IOException {
         this.containerId = containerId;
         this.round = round;
         this.spec = spec;
-        this.around = around;
-        this.logs = new WorkerLogs(plan, around.feed()::changed, around.notices());
-        this.logFolder = around.context().runLogDir().relativize(plan.logDir()).toString();
-        this.process = new WorkerProcess(plan, logs, around.parentDeath(), around.guard(), this);
+        this.roundContext = roundContext;
+        this.logs = new WorkerLogs(plan, roundContext.feed()::changed, roundContext.notices());
+        this.logFolder =
+                roundContext.context().runLogDir().relativize(plan.logDir()).toString();
+        this.process = new WorkerProcess(plan, logs, roundContext.parentDeath(), roundContext.guard(), this);
     }
 
     /**
@@ -49,31 +51,33 @@ final class Worker implements WorkerProcess.Listener {
      * @param mark of the round's processes
      * @throws IOException if its log folder cannot be written
      */
-    static Worker start(NodeRound round, LaunchRound launch, WorkerSpec spec, NodeRound.Surroundings around, long mark)
+    static Worker start(
+            NodeRound round, LaunchRound launch, WorkerSpec spec, NodeRound.RoundContext roundContext, long mark)
             throws IOException {
-        LaunchContext context = around.context();
+        LaunchContext context = roundContext.context();
         Path logDir = context.rankLogDir(launch, spec.getRank());
         Worker worker;
         try {
             PrivateFolder.claim(context.runLogDir());
-            WorkerPlan plan = plan(launch, spec, around, mark);
-            worker = new Worker(round, spec, plan, around, containerId(launch, spec));
+            WorkerPlan plan = plan(launch, spec, roundContext, mark);
+            worker = new Worker(round, spec, plan, roundContext, containerId(launch, spec));
         } catch (ContainerException e) {
             throw new IOException(e.getMessage(), e);
         } catch (IOException e) {
             throw new IOException("its log folder " + logDir + " cannot be written: " + e.getMessage(), e);
         }
-        worker.showOnConsole(launch.getRound());
+        worker.openOnConsole(launch.getRound());
         worker.process.start();
         return worker;
     }
 
-    private static WorkerPlan plan(LaunchRound launch, WorkerSpec spec, NodeRound.Surroundings around, long mark)
+    private static WorkerPlan plan(LaunchRound launch, WorkerSpec spec, NodeRound.RoundContext roundContext, long mark)
             throws ContainerException {
-        LaunchContext context = around.context();
-        Optional<NodeContainers> containers = around.containers().containers();
+        LaunchContext context = roundContext.context();
+        Optional<NodeContainers> containers = roundContext.containers().containers();
         if (containers.isPresent()) {
-            return new ContainedWorker(containers.get(), around.containers().spec(), context)
+            return new ContainedWorker(
+                            containers.get(), roundContext.containers().spec(), context)
                     .plan(launch, spec, mark, containerId(launch, spec));
         }
         return new WorkerPlan(
@@ -95,15 +99,15 @@ final class Worker implements WorkerProcess.Listener {
     void goOnIn(NodeRound next, int number, WorkerSpec nextSpec) {
         round = next;
         spec = nextSpec;
-        showOnConsole(number);
+        openOnConsole(number);
     }
 
-    private void showOnConsole(int number) {
+    private void openOnConsole(int number) {
         if (spec.getConsoleStdout()) {
-            around.feed().add(spec.getRank(), number, false, spec.getTerminalStdout(), logs.stdout());
+            roundContext.feed().add(spec.getRank(), number, false, spec.getTerminalStdout(), logs.stdout());
         }
         if (spec.getConsoleStderr()) {
-            around.feed().add(spec.getRank(), number, true, spec.getTerminalStderr(), logs.stderr());
+            roundContext.feed().add(spec.getRank(), number, true, spec.getTerminalStderr(), logs.stderr());
         }
     }
 
@@ -135,7 +139,7 @@ final class Worker implements WorkerProcess.Listener {
 
     @Override
     public void started(long newPid) {
-        around.mailbox().post(() -> {
+        roundContext.mailbox().post(() -> {
             pid = newPid;
             round.started(this);
         });
@@ -143,8 +147,8 @@ final class Worker implements WorkerProcess.Listener {
 
     @Override
     public void ended(WorkerExit end) {
-        around.mailbox().post(() -> {
-            around.containers().ended(containerId);
+        roundContext.mailbox().post(() -> {
+            roundContext.containers().ended(containerId);
             round.exited(rank(), logFolder, end);
         });
     }

@@ -66,13 +66,13 @@ final class WorkerLocations {
         if (known == null) {
             known = new Question(subject);
             questions.put(subject, known);
-            ask(known, pid);
+            request(known, pid);
         }
         known.askers.add(locate);
-        tellIfAnswered(known);
+        sendIfAnswered(known);
     }
 
-    private void ask(Question question, long pid) {
+    private void request(Question question, long pid) {
         Subject subject = question.subject;
         if (pid == 0) {
             answer(question, "has no process: it has ended, or was not started");
@@ -113,11 +113,11 @@ final class WorkerLocations {
 
     private void answer(Question question, Bytes record) {
         question.answer = record;
-        tellIfAnswered(question);
+        sendIfAnswered(question);
         var _ = mailbox.postIn(FRESH_MILLIS, () -> questions.remove(question.subject));
     }
 
-    private void tellIfAnswered(Question question) {
+    private void sendIfAnswered(Question question) {
         Bytes answer = question.answer;
         if (answer == null) {
             return;

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ConsoleFeed implements AutoCloseable {
     private final Consumer<String> notice;
-    private final List<Source> sources = new ArrayList<>();
+    private final List<FeedSource> sources = new ArrayList<>();
     private long credit;
     private boolean changed;
     private boolean lastRound;
@@ -43,16 +43,16 @@ public final class ConsoleFeed implements AutoCloseable {
                 .setRound(round)
                 .setStderr(stderr)
                 .build();
-        Source known = source(file);
+        FeedSource known = source(file);
         if (known == null) {
-            sources.add(new Source(header, onTerminal, file));
+            sources.add(new FeedSource(header, onTerminal, file));
         } else {
             known.nextHeaders.add(header);
         }
         changed();
     }
 
-    private synchronized @Nullable Source source(LogFile file) {
+    private synchronized @Nullable FeedSource source(LogFile file) {
         return sources.stream()
                 .filter(source -> source.file.equals(file))
                 .findFirst()
@@ -102,7 +102,7 @@ public final class ConsoleFeed implements AutoCloseable {
             boolean progress = true;
             while (progress) {
                 progress = false;
-                for (Source source : openSources()) {
+                for (FeedSource source : openSources()) {
                     progress |= sendOne(source, reader);
                 }
             }
@@ -129,11 +129,11 @@ public final class ConsoleFeed implements AutoCloseable {
         closed |= lastRound && sources.isEmpty();
     }
 
-    private synchronized List<Source> openSources() {
+    private synchronized List<FeedSource> openSources() {
         return closed ? List.of() : List.copyOf(sources);
     }
 
-    private boolean sendOne(Source source, Consumer<LogChunk> reader) {
+    private boolean sendOne(FeedSource source, Consumer<LogChunk> reader) {
         if (!hasCredit()) {
             return false;
         }
@@ -149,7 +149,7 @@ public final class ConsoleFeed implements AutoCloseable {
         return true;
     }
 
-    private Optional<LogChunk> next(Source source) {
+    private Optional<LogChunk> next(FeedSource source) {
         try {
             return source.next();
         } catch (IOException e) {
@@ -159,7 +159,7 @@ public final class ConsoleFeed implements AutoCloseable {
     }
 
     private synchronized void closeSources() {
-        sources.forEach(Source::close);
+        sources.forEach(FeedSource::close);
         sources.clear();
     }
 
@@ -171,13 +171,13 @@ public final class ConsoleFeed implements AutoCloseable {
         credit -= bytes;
     }
 
-    private synchronized void remove(Source source) {
+    private synchronized void remove(FeedSource source) {
         sources.remove(source);
         source.close();
     }
 
     /** One stream of one worker. Confined to the thread of the feed after it was added. */
-    private static final class Source {
+    private static final class FeedSource {
         private final boolean onTerminal;
         private final LogFile file;
         private final Queue<LogChunk> nextHeaders = new ConcurrentLinkedQueue<>();
@@ -185,7 +185,7 @@ public final class ConsoleFeed implements AutoCloseable {
         private @Nullable LineCutter cutter;
         private boolean done;
 
-        Source(LogChunk header, boolean onTerminal, LogFile file) {
+        FeedSource(LogChunk header, boolean onTerminal, LogFile file) {
             this.header = header;
             this.onTerminal = onTerminal;
             this.file = file;

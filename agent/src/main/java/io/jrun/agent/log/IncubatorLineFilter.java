@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
  */
 public final class IncubatorLineFilter {
     /** The receiver of the bytes. */
-    public interface Sink {
+    public interface LineSink {
         /** Takes {@code length} bytes from {@code offset}. */
         void write(byte[] bytes, int offset, int length) throws IOException;
     }
@@ -18,13 +18,13 @@ public final class IncubatorLineFilter {
     private static final byte[] LINE =
             "WARNING: Using incubator modules: jdk.incubator.vector\n".getBytes(StandardCharsets.US_ASCII);
 
-    private final Sink sink;
+    private final LineSink sink;
     private int matched; // bytes of LINE seen at the start of the current line and not yet passed on; -1 inside another
     // line
     private boolean dropped;
 
     /** A filter in front of {@code sink}. */
-    public IncubatorLineFilter(Sink sink) {
+    public IncubatorLineFilter(LineSink sink) {
         this.sink = sink;
     }
 

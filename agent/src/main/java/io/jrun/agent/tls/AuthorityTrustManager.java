@@ -34,11 +34,11 @@ final class AuthorityTrustManager extends X509ExtendedTrustManager {
 
     /** A check of the JDK. */
     @FunctionalInterface
-    private interface Check {
+    private interface TrustCheck {
         void run() throws CertificateException;
     }
 
-    private static void check(Check check) throws UnknownPeerException {
+    private static void check(TrustCheck check) throws UnknownPeerException {
         try {
             check.run();
         } catch (CertificateException e) {

@@ -43,16 +43,16 @@ final class Ed25519 {
         private static final long serialVersionUID = 1;
 
         Given(byte[] bytes) {
-            super(new Bytes(bytes), null);
+            super(new FixedRandom(bytes), null);
         }
     }
 
-    private static final class Bytes extends SecureRandomSpi {
+    private static final class FixedRandom extends SecureRandomSpi {
         private static final long serialVersionUID = 1;
 
         private final byte[] bytes;
 
-        Bytes(byte[] bytes) {
+        FixedRandom(byte[] bytes) {
             this.bytes = bytes;
         }
 

@@ -7,13 +7,13 @@ import io.jrun.agent.TestJob;
 import io.jrun.agent.control.TestWorker;
 import io.jrun.agent.node.ProcessState;
 import io.jrun.agent.proto.AbortRound;
+import io.jrun.agent.proto.CheckpointRequest;
 import io.jrun.agent.proto.ControlRequest;
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.LocateWorker;
 import io.jrun.agent.proto.NodeJoinedReport;
 import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.RanksLeft;
-import io.jrun.agent.proto.RequestCheckpoint;
 import io.jrun.agent.proto.RoundPeerTable;
 import io.jrun.agent.proto.WorkerEndpoint;
 import io.jrun.comm.RankLag;
@@ -183,7 +183,7 @@ class NodeRendezvousTest {
                 TestWorker one = hello(1)) {
             joinAndWait(zero, one);
             job.send(ControlRequest.newBuilder()
-                    .setCheckpointNow(RequestCheckpoint.getDefaultInstance())
+                    .setCheckpointNow(CheckpointRequest.getDefaultInstance())
                     .build());
             job.send(ControlRequest.newBuilder()
                     .setAbortRound(AbortRound.newBuilder().setRound(1).setCause("rank 7 died"))

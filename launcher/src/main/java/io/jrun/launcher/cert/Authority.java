@@ -11,16 +11,16 @@ import java.util.List;
 import org.bouncycastle.cert.X509CertificateHolder;
 
 /** The content of the file of an authority. */
-record Authority(PrivateKey key, X509CertificateHolder certificate, Pem.Block secret) {
+record Authority(PrivateKey key, X509CertificateHolder certificate, Pem.PemBlock secret) {
     /** @throws IOException if the file is not the file of an authority */
     static Authority read(Path file) throws IOException, GeneralSecurityException {
-        List<Pem.Block> blocks;
+        List<Pem.PemBlock> blocks;
         try {
             blocks = Pem.read(file);
         } catch (NoSuchFileException e) {
             throw new IOException("there is no authority in " + file.getParent() + "; make one: jrun cert init", e);
         }
-        if (!blocks.stream().map(Pem.Block::kind).toList().equals(List.of(Pem.KEY, Pem.CERTIFICATE, Pem.SECRET))) {
+        if (!blocks.stream().map(Pem.PemBlock::kind).toList().equals(List.of(Pem.KEY, Pem.CERTIFICATE, Pem.SECRET))) {
             throw new IOException(file + " is not what 'jrun cert init' makes");
         }
         return new Authority(

@@ -75,9 +75,9 @@ public final class CertificateAuthority {
             Pem.write(
                     file,
                     List.of(
-                            Pem.Block.of(Pem.KEY, keys.getPrivate().getEncoded()),
-                            Pem.Block.of(Pem.CERTIFICATE, signed(builder, keys.getPrivate())),
-                            Pem.Block.of(Pem.SECRET, secret)));
+                            Pem.PemBlock.of(Pem.KEY, keys.getPrivate().getEncoded()),
+                            Pem.PemBlock.of(Pem.CERTIFICATE, signed(builder, keys.getPrivate())),
+                            Pem.PemBlock.of(Pem.SECRET, secret)));
             return file.toString();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -116,9 +116,9 @@ public final class CertificateAuthority {
             Pem.write(
                     file,
                     List.of(
-                            Pem.Block.of(Pem.KEY, keys.getPrivate().getEncoded()),
-                            Pem.Block.of(Pem.CERTIFICATE, signed(builder, authority.key())),
-                            Pem.Block.of(
+                            Pem.PemBlock.of(Pem.KEY, keys.getPrivate().getEncoded()),
+                            Pem.PemBlock.of(Pem.CERTIFICATE, signed(builder, authority.key())),
+                            Pem.PemBlock.of(
                                     Pem.CERTIFICATE, authority.certificate().getEncoded()),
                             authority.secret()));
             return file.toString();

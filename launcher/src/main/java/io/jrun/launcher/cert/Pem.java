@@ -35,9 +35,9 @@ final class Pem {
     private Pem() {}
 
     /** One block, in base64 without line breaks. */
-    record Block(String kind, String base64) {
-        static Block of(String kind, byte[] content) {
-            return new Block(kind, Base64.getEncoder().encodeToString(content));
+    record PemBlock(String kind, String base64) {
+        static PemBlock of(String kind, byte[] content) {
+            return new PemBlock(kind, Base64.getEncoder().encodeToString(content));
         }
 
         byte[] content() {
@@ -45,21 +45,21 @@ final class Pem {
         }
     }
 
-    static List<Block> read(Path file) throws IOException {
-        List<Block> blocks = new ArrayList<>();
+    static List<PemBlock> read(Path file) throws IOException {
+        List<PemBlock> blocks = new ArrayList<>();
         Matcher matcher = BLOCK.matcher(Files.readString(file));
         while (matcher.find()) {
-            blocks.add(new Block(matcher.group(1), matcher.group(2).replaceAll("\\s", "")));
+            blocks.add(new PemBlock(matcher.group(1), matcher.group(2).replaceAll("\\s", "")));
         }
         return blocks;
     }
 
     /** @throws IOException also if the file exists already, because a key is never replaced */
-    static void write(Path file, List<Block> blocks) throws IOException {
+    static void write(Path file, List<PemBlock> blocks) throws IOException {
         Files.createDirectories(
                 file.getParent(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         StringBuilder text = new StringBuilder();
-        for (Block block : blocks) {
+        for (PemBlock block : blocks) {
             text.append("-----BEGIN ").append(block.kind()).append("-----\n");
             text.append(block.base64().replaceAll("(.{" + LINE_CHARS + "})(?=.)", "$1\n"))
                     .append('\n');

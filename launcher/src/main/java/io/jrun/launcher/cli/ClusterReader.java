@@ -20,7 +20,7 @@ final class ClusterReader {
     private final PlacementOptions placement;
 
     /** {@code --launch}. */
-    private enum Launch {
+    private enum AgentStart {
         AUTO,
         LOCAL,
         HOSTS,
@@ -36,21 +36,21 @@ final class ClusterReader {
 
     /** The hosts, empty if none are named. */
     Optional<Cluster> read() {
-        Launch launch = launch();
+        AgentStart launch = launch();
         Optional<LaunchOption> source = source();
         if (source.isEmpty()) {
-            if ((launch == Launch.AUTO && !isOfThisNode()) || launch == Launch.SLURM) {
+            if ((launch == AgentStart.AUTO && !isOfThisNode()) || launch == AgentStart.SLURM) {
                 Optional<Cluster> allocated =
-                        new SlurmReader(settings, commandContext, placement).read(launch == Launch.SLURM);
+                        new SlurmReader(settings, commandContext, placement).read(launch == AgentStart.SLURM);
                 if (allocated.isPresent()) {
                     return allocated;
                 }
-            } else if (launch == Launch.AUTO) {
+            } else if (launch == AgentStart.AUTO) {
                 SrunPerTaskCheck.explainRendezvous(commandContext.environment()).ifPresent(words -> {
                     throw new UsageException(words);
                 });
             }
-            if (launch == Launch.HOSTS || launch == Launch.SSH) {
+            if (launch == AgentStart.HOSTS || launch == AgentStart.SSH) {
                 throw new UsageException(settings.name(LaunchOption.LAUNCH) + " "
                         + settings.text(LaunchOption.LAUNCH, "") + " needs the hosts: --hosts or --hostfile.");
             }
@@ -86,8 +86,8 @@ final class ClusterReader {
         return !meansSsh && Files.exists(SecretPath.standard(commandContext));
     }
 
-    private Launch launch() {
-        return Launch.valueOf(settings.text(LaunchOption.LAUNCH, "auto").toUpperCase(Locale.ROOT));
+    private AgentStart launch() {
+        return AgentStart.valueOf(settings.text(LaunchOption.LAUNCH, "auto").toUpperCase(Locale.ROOT));
     }
 
     private Optional<LaunchOption> source() {

@@ -39,7 +39,7 @@ final class CommandLineParser implements IParameterPreprocessor {
     }
 
     private ParsedCommand parsed(List<String> words) {
-        boolean needsWord = command.isPresent() && command.get().operand().isNeeded() && !asksForHelp();
+        boolean needsWord = command.isPresent() && command.get().operand().isNeeded() && !requestsHelp();
         if (needsWord && (words.isEmpty() || words.getFirst().isEmpty())) {
             throw missingOperand();
         }
@@ -76,7 +76,7 @@ final class CommandLineParser implements IParameterPreprocessor {
     /** Refuses {@code unmatched}, unless the line asks for help: then help is the answer. */
     private void refuseUnknown(String unmatched) {
         boolean isWhole = args.contains(unmatched);
-        if (isWhole && asksForHelp()) {
+        if (isWhole && requestsHelp()) {
             return;
         }
         String word = isWhole ? unmatched : wordWithEnd(unmatched.substring(1));
@@ -95,7 +95,7 @@ final class CommandLineParser implements IParameterPreprocessor {
         return args.stream().filter(arg -> arg.endsWith(end)).findFirst().orElse(end);
     }
 
-    private boolean asksForHelp() {
+    private boolean requestsHelp() {
         return options.containsKey(CommandOption.HELP)
                 || options.containsKey(CommandOption.BRIEF_HELP)
                 || options.containsKey(CommandOption.WHOLE_HELP);

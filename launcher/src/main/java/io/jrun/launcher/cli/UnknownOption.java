@@ -32,7 +32,7 @@ final class UnknownOption {
     private static final int HOUR = 60 * MINUTE;
 
     /** @param hosts those that are named, empty if there are none; {@code nodes} if only their number is known */
-    private record Place(List<Host> hosts, int nodes, boolean hasFile) {}
+    private record OptionPosition(List<Host> hosts, int nodes, boolean hasFile) {}
 
     private UnknownOption() {}
 
@@ -99,7 +99,7 @@ final class UnknownOption {
     }
 
     /** What {@code total} ranks in all are, where jrun counts those of each node. */
-    private static Optional<String> adviceOnTotal(int total, Place place) {
+    private static Optional<String> adviceOnTotal(int total, OptionPosition place) {
         List<Host> hosts = place.hosts;
         if (!hosts.isEmpty() && hosts.stream().allMatch(host -> host.slots().isPresent())) {
             int given = hosts.stream().mapToInt(host -> host.slots().getAsInt()).sum();
@@ -137,14 +137,14 @@ final class UnknownOption {
     }
 
     /** The hosts that the line names by an option of jrun or of another launcher. */
-    private static Place place(Map<CommandLineOption, String> line) {
+    private static OptionPosition place(Map<CommandLineOption, String> line) {
         String hosts = line.getOrDefault(LaunchOption.HOSTS, line.getOrDefault(ForeignOption.HOST_LIST, ""));
         String nodes = Stream.of(LaunchOption.NNODES, ForeignOption.NODES, ForeignOption.NODES_OR_RANKS_PER_NODE)
                 .map(option -> line.getOrDefault(option, ""))
                 .filter(value -> value.matches("[1-9][0-9]{0,5}"))
                 .findFirst()
                 .orElse("1");
-        return new Place(
+        return new OptionPosition(
                 hosts(hosts),
                 Integer.parseInt(nodes),
                 line.containsKey(LaunchOption.HOSTFILE) || line.containsKey(ForeignOption.HOST_FILE));

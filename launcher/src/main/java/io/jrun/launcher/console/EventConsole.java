@@ -16,34 +16,34 @@ import java.util.function.Consumer;
  * The publisher calls it from one thread at a time.
  */
 public final class EventConsole implements JobEventListener {
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
     private final Set<Integer> named = new HashSet<>();
 
     /**
      * A console of one job.
      *
-     * @param say takes a sentence, and does not wait
+     * @param notices takes a sentence, and does not wait
      */
-    public EventConsole(Consumer<String> say) {
-        this.say = say;
+    public EventConsole(Consumer<String> notices) {
+        this.notices = notices;
     }
 
     @Override
     public void on(long timeMillis, JobEvent event) {
         switch (event) {
-            case Notice(String text) -> say.accept(text);
+            case Notice(String text) -> notices.accept(text);
             case RoundStarted _ -> named.clear();
-            case StragglersChanged(List<Straggler> all, boolean atEnd) -> say(all, atEnd);
+            case StragglersChanged(List<Straggler> all, boolean atEnd) -> report(all, atEnd);
             default -> {} // The console does not show the other events.
         }
     }
 
-    private void say(List<Straggler> all, boolean atEnd) {
+    private void report(List<Straggler> all, boolean atEnd) {
         for (Straggler straggler : all) {
             if (atEnd) {
-                say.accept(straggler.words());
+                notices.accept(straggler.words());
             } else if (named.add(straggler.rank())) {
-                say.accept(straggler.wordsSoFar());
+                notices.accept(straggler.wordsSoFar());
             }
         }
     }

@@ -13,11 +13,11 @@ import java.util.Set;
 /**
  * Shows the workers' output. Chunks hold whole lines, so lines of different workers never mix; on a terminal also a line to
  * be painted over, see {@link ProgressLine}. Thread-safe. Whoever brings chunks waits for a terminal that stands still, and with
- * them the worker's agent; nobody waits to {@link #say} something.
+ * them the worker's agent; nobody waits to {@link #printLine}.
  */
 public final class LogMultiplexer {
     /** One output stream of one worker in one round. */
-    public record Source(int round, int rank, boolean stderr) {}
+    public record LogSource(int round, int rank, boolean stderr) {}
 
     /** Silence is counted in turns of this length: a stop of this process (Ctrl-Z) lengthens one of them and adds none. */
     private static final long TURN_MILLIS = 100;
@@ -32,8 +32,8 @@ public final class LogMultiplexer {
     private final ProgressLine live;
     private final LauncherMessages own;
     private final Object screen = new Object();
-    private final Set<Source> open = new HashSet<>();
-    private final Set<Source> cut = new HashSet<>(); // whose last chunk ended inside a line; guarded by screen
+    private final Set<LogSource> open = new HashSet<>();
+    private final Set<LogSource> cut = new HashSet<>(); // whose last chunk ended inside a line; guarded by screen
     private int writing;
     private boolean givenUp;
     private long chunks;
@@ -49,12 +49,12 @@ public final class LogMultiplexer {
     }
 
     /** Announces a stream that will end with a last chunk. */
-    public synchronized void expect(Source source) {
+    public synchronized void expect(LogSource source) {
         open.add(source);
     }
 
     /** Shows {@code data}: lines, each with its newline, or a piece of a line. {@code last}: the stream has ended. Blocks as the terminal does. */
-    public void show(Source source, String host, byte[] data, boolean last) {
+    public void print(LogSource source, String host, byte[] data, boolean last) {
         synchronized (this) {
             writing++;
         }
@@ -67,7 +67,7 @@ public final class LogMultiplexer {
         }
     }
 
-    private void put(Source source, String host, byte[] data, boolean last) {
+    private void put(LogSource source, String host, byte[] data, boolean last) {
         boolean terminal = isTerminal(source.stderr());
         boolean continued = cut.remove(source);
         if (!last && (data.length == 0 ? continued : endsInsideLine(data, terminal))) {
@@ -91,7 +91,7 @@ public final class LogMultiplexer {
     }
 
     /** A line of jrun's own, on stderr, in the order in which they are said. Does not wait for the terminal. */
-    public void say(String line) {
+    public void printLine(String line) {
         print(err, line);
     }
 
@@ -124,7 +124,7 @@ public final class LogMultiplexer {
         write(stderr ? err : out, text.toByteArray());
     }
 
-    private synchronized void chunkDone(Source source, boolean last) {
+    private synchronized void chunkDone(LogSource source, boolean last) {
         writing--;
         chunks++;
         if (last) {
@@ -148,13 +148,13 @@ public final class LogMultiplexer {
 
     /** A worker that never started has no output to wait for. */
     public synchronized void forget(int round, int rank) {
-        open.remove(new Source(round, rank, false));
-        open.remove(new Source(round, rank, true));
+        open.remove(new LogSource(round, rank, false));
+        open.remove(new LogSource(round, rank, true));
         notifyAll();
     }
 
     /** Nothing more can come of these: their node is lost. */
-    public synchronized void forget(Set<Source> sources) {
+    public synchronized void forget(Set<LogSource> sources) {
         open.removeAll(sources);
         notifyAll();
     }

@@ -1,6 +1,6 @@
 package io.jrun.launcher.console;
 
-import io.jrun.launcher.console.LogMultiplexer.Source;
+import io.jrun.launcher.console.LogMultiplexer.LogSource;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +18,7 @@ final class ProgressLine {
     private static final byte[] WRAP = bytes("\033[?7h");
 
     private final RankPrefix prefix;
-    private @Nullable Source owner;
+    private @Nullable LogSource owner;
     private byte[] text = {};
 
     ProgressLine(RankPrefix prefix) {
@@ -47,7 +47,7 @@ final class ProgressLine {
      * @param continued whether {@code data} begins inside a line
      * @param last whether it is the last of its stream
      */
-    byte[] take(Source source, String host, byte[] data, boolean continued, boolean last) {
+    byte[] take(LogSource source, String host, byte[] data, boolean continued, boolean last) {
         ByteArrayOutputStream lines = new ByteArrayOutputStream(data.length);
         int start = 0;
         for (int end = 0; end < data.length; end++) {
@@ -72,7 +72,7 @@ final class ProgressLine {
     }
 
     /** As on any terminal, a newline after a carriage return leaves what stands there. */
-    private void line(Source source, byte[] line, boolean empty, ByteArrayOutputStream lines) {
+    private void line(LogSource source, byte[] line, boolean empty, ByteArrayOutputStream lines) {
         boolean live = source.equals(owner);
         lines.writeBytes(live && empty ? text : line);
         lines.write('\n');
@@ -81,7 +81,7 @@ final class ProgressLine {
         }
     }
 
-    private byte[] labelled(Source source, String host, byte[] data, int start, int end, boolean continued) {
+    private byte[] labelled(LogSource source, String host, byte[] data, int start, int end, boolean continued) {
         ByteArrayOutputStream line = new ByteArrayOutputStream();
         line.writeBytes(prefix.label(source.rank(), host, source.stderr(), start == 0 && continued));
         line.write(data, start, end - start);

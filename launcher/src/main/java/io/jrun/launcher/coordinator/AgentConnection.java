@@ -52,7 +52,7 @@ final class AgentConnection {
     private final AtomicBoolean broken = new AtomicBoolean();
     private volatile boolean heard;
     private volatile boolean held;
-    private @Nullable LogReader logs;
+    private @Nullable LogReceiver logs;
     private long unsent;
     private boolean closed;
 
@@ -169,13 +169,13 @@ final class AgentConnection {
     /** The first reason is the one that counts. */
     private void broken(String why, boolean refused) {
         if (broken.compareAndSet(false, true)) {
-            mailbox.add(new CoordinatorMessage.NodeBroken(id, why, refused));
+            mailbox.add(new CoordinatorMessage.ControlCallEnded(id, why, refused));
         }
     }
 
     /** Starts reading the workers' output; {@code onEnd} runs when no more can come. */
     void readLogs(JobClaim job, Consumer<LogChunk> reader, Runnable onEnd) {
-        LogReader opened = new LogReader(reader, onEnd);
+        LogReceiver opened = new LogReceiver(reader, onEnd);
         logs = opened;
         StreamObserver<LogCredit> credits = opened().logs(opened);
         opened.start(credits, job);
@@ -259,7 +259,7 @@ final class AgentConnection {
                 readOn();
             } else {
                 mailbox.add(
-                        new CoordinatorMessage.FromNode(id, message),
+                        new CoordinatorMessage.AgentResponse(id, message),
                         message.getSerializedSize(),
                         () -> held = true,
                         this::readOn);
@@ -275,7 +275,7 @@ final class AgentConnection {
         public void onError(Throwable error) {
             Status status = Status.fromThrowable(error);
             if (!route.isOpenedByAgent() && !heard && !broken.get() && ErrorCauses.isDropped(status)) {
-                mailbox.add(new CoordinatorMessage.NodeDropped(id, reason(status)));
+                mailbox.add(new CoordinatorMessage.ConnectionDropped(id, reason(status)));
                 return;
             }
             boolean isLost = route.isOpenedByAgent() && status.getCode() == Status.Code.UNAVAILABLE;
@@ -289,12 +289,12 @@ final class AgentConnection {
     }
 
     /** Gives back as credit what it has shown. */
-    private static final class LogReader implements StreamObserver<LogChunk> {
+    private static final class LogReceiver implements StreamObserver<LogChunk> {
         private final Consumer<LogChunk> reader;
         private final Runnable onEnd;
         private @Nullable StreamObserver<LogCredit> credits;
 
-        LogReader(Consumer<LogChunk> reader, Runnable onEnd) {
+        LogReceiver(Consumer<LogChunk> reader, Runnable onEnd) {
             this.reader = reader;
             this.onEnd = onEnd;
         }

@@ -22,27 +22,27 @@ final class AgentConnections implements AutoCloseable {
     private final Heartbeats heartbeats = Heartbeats.start();
     private final Mailbox mailbox;
     private final IntFunction<ControlRequest> greeting;
-    private final Optional<NodeReconnectBackoff> recalls;
-    private final Redials redials;
-    private final Consumer<String> say;
+    private final Optional<NodeReconnectBackoff> reconnects;
+    private final DroppedConnectionRetries retries;
+    private final Consumer<String> notices;
 
     /**
      * @param greeting opens the job on the agent with this id
-     * @param recalls of lost agents; empty: there are none
-     * @param redials of agents that close the connection before they have said anything
-     * @param say takes sentences for the user
+     * @param reconnects of lost agents; empty: there are none
+     * @param retries of agents that close the connection before they have said anything
+     * @param notices takes sentences for the user
      */
     AgentConnections(
             Mailbox mailbox,
             IntFunction<ControlRequest> greeting,
-            Optional<NodeReconnectBackoff> recalls,
-            Redials redials,
-            Consumer<String> say) {
+            Optional<NodeReconnectBackoff> reconnects,
+            DroppedConnectionRetries retries,
+            Consumer<String> notices) {
         this.mailbox = mailbox;
         this.greeting = greeting;
-        this.recalls = recalls;
-        this.redials = redials;
-        this.say = say;
+        this.reconnects = reconnects;
+        this.retries = retries;
+        this.notices = notices;
     }
 
     /** Opens the job on an agent. */
@@ -86,7 +86,7 @@ final class AgentConnections implements AutoCloseable {
 
     /** The agent has opened the job. */
     void opened(int id) {
-        recalls.ifPresent(calls -> calls.opened(id));
+        reconnects.ifPresent(calls -> calls.opened(id));
         if (!where(id).isEmpty()) {
             heartbeats.watch(links.get(id));
         }
@@ -95,15 +95,15 @@ final class AgentConnections implements AutoCloseable {
     /** The agent is gone; it is called again if that makes sense. */
     void broken(int id) {
         if (!where(id).isEmpty() && !given.contains(id)) {
-            recalls.ifPresent(calls -> recallLater(id, calls));
+            reconnects.ifPresent(calls -> scheduleReconnect(id, calls));
         }
     }
 
-    private void recallLater(int id, NodeReconnectBackoff calls) {
+    private void scheduleReconnect(int id, NodeReconnectBackoff calls) {
         Agent agent = agents.get(id);
-        Optional<NodeReconnectBackoff.Call> call = calls.lost(id, !agent.isSeat());
+        Optional<NodeReconnectBackoff.ScheduledCall> call = calls.lost(id, !agent.isSeat());
         if (!agent.isSeat()) {
-            say.accept(call.map(next -> agent.where() + " is called again in "
+            notices.accept(call.map(next -> agent.where() + " is called again in "
                             + next.delay().toSeconds() + " s, time " + next.number() + " of "
                             + NodeReconnectBackoff.MOST)
                     .orElseGet(() -> agent.where() + " is not called again: it was lost after, or did not answer, "
@@ -115,22 +115,23 @@ final class AgentConnections implements AutoCloseable {
      * An agent has closed the connection before it said anything. False if it is not called again, for the time in which nodes
      * may join is over.
      */
-    boolean redialSoon(int id) {
-        if (!redials.areAllowed()) {
+    boolean retryDropped(int id) {
+        if (!retries.areAllowed()) {
             return false;
         }
-        if (redials.add(id)) {
-            say.accept("the agent at " + where(id) + " closed the connection before it knew who called; it does so when"
-                    + " too many connections that have proved nothing are open there. Trying again, at most for the "
-                    + redials.seconds() + " s of --join-timeout");
+        if (retries.add(id)) {
+            notices.accept(
+                    "the agent at " + where(id) + " closed the connection before it knew who called; it does so when"
+                            + " too many connections that have proved nothing are open there. Trying again, at most for the "
+                            + retries.seconds() + " s of --join-timeout");
         }
         return true;
     }
 
     /** Calls those again whose time has come. */
-    void recall() {
-        recalls.map(NodeReconnectBackoff::due).orElse(List.of()).forEach(this::callAgain);
-        redials.due().forEach(this::callAgain);
+    void reconnectDue() {
+        reconnects.map(NodeReconnectBackoff::due).orElse(List.of()).forEach(this::callAgain);
+        retries.due().forEach(this::callAgain);
     }
 
     private void callAgain(int id) {
@@ -146,8 +147,8 @@ final class AgentConnections implements AutoCloseable {
     /** Ends the job there, and does not call again. */
     void giveUp(int id, String why) {
         given.add(id);
-        recalls.ifPresent(calls -> calls.forget(id));
-        redials.forget(id);
+        reconnects.ifPresent(calls -> calls.forget(id));
+        retries.forget(id);
         links.get(id).breakOff(why);
     }
 

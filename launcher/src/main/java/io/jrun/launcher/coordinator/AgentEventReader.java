@@ -42,7 +42,7 @@ final class AgentEventReader {
     private final LogMultiplexer console;
     private final JobEventPublisher events;
     private final Map<Integer, String> hosts = new HashMap<>();
-    private final LocationQueries inquiries = new LocationQueries();
+    private final LocationQueries queries = new LocationQueries();
     private final Set<String> said = new HashSet<>();
     private final StragglerDetector late;
     private final MetricEvents metrics;
@@ -64,7 +64,7 @@ final class AgentEventReader {
         round = number;
         membership = next;
         store.startRound(number);
-        inquiries.startRound(number);
+        queries.startRound(number);
         events.publish(
                 new JobEvent.RoundStarted(number, restartCount, next.ranks().placements()));
         late.begin();
@@ -94,26 +94,27 @@ final class AgentEventReader {
     }
 
     /** Asks workers where they are. */
-    void ask(LocationQuery inquiry) {
+    void requestLocations(LocationQuery query) {
         Membership current = membership;
         if (current == null) {
-            inquiry.begin(List.of());
+            query.begin(List.of());
         } else {
-            inquiries.begin(
-                    inquiry,
+            queries.begin(
+                    query,
                     current.ranks(),
                     (nodeRank, question) -> links.send(current.ids().get(nodeRank), question));
         }
     }
 
     /** When the nodes knew of the latest failure. */
-    Optional<FailureBroadcastLatency> told() {
-        return failureBroadcast.told();
+    Optional<FailureBroadcastLatency> failureLatency() {
+        return failureBroadcast.latency();
     }
 
     /** Whether a node that is there has yet to confirm that it knows of the latest failure. */
     boolean awaitsReceipts() {
-        return told().map(FailureBroadcastLatency::silent)
+        return failureLatency()
+                .map(FailureBroadcastLatency::silent)
                 .filter(silent -> !Collections.disjoint(silent, openHosts()))
                 .isPresent();
     }
@@ -159,7 +160,7 @@ final class AgentEventReader {
             case ABORT_RECEIPT -> {
                 Membership current = membership;
                 if (current != null && current.has(id)) {
-                    failureBroadcast.heard(message.getAbortReceipt().getRound(), host(current, id));
+                    failureBroadcast.confirm(message.getAbortReceipt().getRound(), host(current, id));
                 }
             }
             default -> {} // of no interest
@@ -190,7 +191,7 @@ final class AgentEventReader {
             case Frame.Locate question -> toNodeOf(question.rank(), AgentMessages.locate(rank, ofRound, question));
             case Frame.Waits(List<GroupRecord> waits) -> {
                 if (ofRound == round) {
-                    late.heard(rank, waits);
+                    late.report(rank, waits);
                 }
             }
             case Frame.Metrics report -> metrics.publish(ofRound, rank, report);
@@ -199,7 +200,7 @@ final class AgentEventReader {
     }
 
     private void located(WorkerLocation message) {
-        if (!inquiries.take(message)) {
+        if (!queries.take(message)) {
             toNodeOf(
                     message.getAsker(),
                     AgentMessages.frame(message.getAsker(), message.getRound(), message.getFrame()));
@@ -222,7 +223,7 @@ final class AgentEventReader {
         Node node = AgentMessages.node(id, message);
         hosts.put(id, node.host());
         events.publish(new JobEvent.NodeJoined(id, node.host(), node.address(), node.cores(), node.gpus()));
-        return new CoordinatorInput.NodeCame(id, node);
+        return new CoordinatorInput.NodeOpened(id, node);
     }
 
     /** An agent is gone, or was not reached. */
@@ -233,19 +234,19 @@ final class AgentEventReader {
 
     private CoordinatorInput started(WorkerStartedReport message) {
         events.publish(new JobEvent.WorkerStarted(round, message.getRank(), message.getPid(), message.getLogFolder()));
-        return new CoordinatorInput.WorkerStarted(round, message.getRank(), message.getPid());
+        return new CoordinatorInput.WorkerProcessStarted(round, message.getRank(), message.getPid());
     }
 
     private static CoordinatorInput joined(int id, NodeJoinedReport message) {
         List<Endpoint> endpoints = message.getEndpointsList().stream()
                 .map(endpoint -> new Endpoint(endpoint.getRank(), endpoint.getTcpPort(), endpoint.getPid()))
                 .toList();
-        return new CoordinatorInput.NodeJoined(id, message.getRound(), endpoints);
+        return new CoordinatorInput.NodeWorkersJoined(id, message.getRound(), endpoints);
     }
 
     private CoordinatorInput parked(WorkerParkedReport message) {
         events.publish(new JobEvent.WorkerParked(message.getRound(), message.getRank(), message.getWhy()));
-        return new CoordinatorInput.WorkerParked(
+        return new CoordinatorInput.WorkerProcessParked(
                 message.getRound(), message.getRank(), message.getPid(), message.getWhy());
     }
 
@@ -273,6 +274,6 @@ final class AgentEventReader {
             console.forget(round, end.rank());
         }
         events.publish(end.event(round));
-        return Optional.of(new CoordinatorInput.WorkerEnded(round, end));
+        return Optional.of(new CoordinatorInput.WorkerProcessEnded(round, end));
     }
 }

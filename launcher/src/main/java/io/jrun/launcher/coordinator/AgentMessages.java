@@ -5,6 +5,7 @@ import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.proto.AbortRound;
 import io.jrun.agent.proto.BindPolicy;
+import io.jrun.agent.proto.CheckpointRequest;
 import io.jrun.agent.proto.Container;
 import io.jrun.agent.proto.ContainerMountEntry;
 import io.jrun.agent.proto.ControlRequest;
@@ -21,7 +22,6 @@ import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.Ping;
 import io.jrun.agent.proto.RanksLeft;
 import io.jrun.agent.proto.RegroupRound;
-import io.jrun.agent.proto.RequestCheckpoint;
 import io.jrun.agent.proto.RoundPeerTable;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
@@ -173,8 +173,8 @@ public final class AgentMessages {
         return WorkerSpec.newBuilder()
                 .setRank(place.rank())
                 .setLocalRank(place.localRank())
-                .setConsoleStdout(console.showsStdout(place.rank(), place.localRank()))
-                .setConsoleStderr(console.showsStderr(place.rank(), place.localRank()))
+                .setConsoleStdout(console.printsStdout(place.rank(), place.localRank()))
+                .setConsoleStderr(console.printsStderr(place.rank(), place.localRank()))
                 .setGpu(place.gpu())
                 .setKeepPid(keptPid)
                 .setTerminalStdout(console.terminals().stdout())
@@ -208,9 +208,9 @@ public final class AgentMessages {
     }
 
     /** @param peers of each node in the order of their local ranks */
-    static ControlRequest peers(int round, List<CoordinatorAction.Peer> peers) {
+    static ControlRequest peers(int round, List<CoordinatorAction.PeerAddress> peers) {
         SortedMap<Integer, PeerNode.Builder> nodes = new TreeMap<>();
-        for (CoordinatorAction.Peer peer : peers) {
+        for (CoordinatorAction.PeerAddress peer : peers) {
             nodes.computeIfAbsent(
                             peer.nodeRank(),
                             nodeRank -> PeerNode.newBuilder()
@@ -270,7 +270,7 @@ public final class AgentMessages {
 
     static ControlRequest checkpoint() {
         return ControlRequest.newBuilder()
-                .setCheckpointNow(RequestCheckpoint.getDefaultInstance())
+                .setCheckpointNow(CheckpointRequest.getDefaultInstance())
                 .build();
     }
 

@@ -43,7 +43,7 @@ public final class Coordinator {
     private final Mailbox mailbox = new Mailbox(Mailbox.MAX_BYTES);
     private final Timers timers = new Timers(nanoTime);
     private final AgentConnections links;
-    private final AgentEventReader news;
+    private final AgentEventReader responses;
     private final WorkerOutput output;
     private final RankDepartures rankDepartures;
     private volatile boolean finished;
@@ -76,9 +76,9 @@ public final class Coordinator {
                         ? Optional.of(
                                 new NodeReconnectBackoff(nanoTime, job.nodes().coolDown()))
                         : Optional.empty(),
-                new Redials(nanoTime, job.nodes().joinTimeout()),
+                new DroppedConnectionRetries(nanoTime, job.nodes().joinTimeout()),
                 events::notice);
-        this.news = new AgentEventReader(links, nanoTime, console, events);
+        this.responses = new AgentEventReader(links, nanoTime, console, events);
         this.output = new WorkerOutput(console, job.console());
         this.rankDepartures = new RankDepartures(nanoTime, links::sendAll);
     }
@@ -88,12 +88,12 @@ public final class Coordinator {
         if (finished && signal.endsJob()) {
             console.giveUp();
         }
-        mailbox.add(new CoordinatorMessage.SignalMail(signal));
+        mailbox.add(new CoordinatorMessage.LauncherSignal(signal));
     }
 
     /** Asks workers where they are; from any thread. The inquiry stays unanswered while none run. */
-    public void ask(LocationQuery inquiry) {
-        mailbox.add(new CoordinatorMessage.Asked(inquiry));
+    public void requestLocations(LocationQuery query) {
+        mailbox.add(new CoordinatorMessage.LocationRequested(query));
     }
 
     /**
@@ -104,7 +104,7 @@ public final class Coordinator {
      */
     public JobOutcome run(List<Agent> agents, List<Agent> late) throws InterruptedException {
         try (links) {
-            job.timeout().ifPresent(time -> timers.start(new CoordinatorInput.TimeIsUp(), time.toMillis()));
+            job.timeout().ifPresent(time -> timers.start(new CoordinatorInput.JobTimeout(), time.toMillis()));
             agents.forEach(links::call);
             SortedMap<Integer, String> called = links.names();
             late.forEach(links::call);
@@ -114,7 +114,7 @@ public final class Coordinator {
 
     /** Publishes what is known only at the end of the job. To be called after the run, which took so many seconds. */
     public void publishEnd(double seconds) {
-        news.publishEnd(seconds);
+        responses.publishEnd(seconds);
     }
 
     private JobOutcome run(SortedMap<Integer, String> called) throws InterruptedException {
@@ -128,7 +128,7 @@ public final class Coordinator {
                 finished = true;
                 awaitReceipts();
                 console.awaitDrained(DRAIN_IDLE);
-                return outcome.cause().isEmpty() ? outcome : outcome.withTold(news.told());
+                return outcome.cause().isEmpty() ? outcome : outcome.withBroadcastLatency(responses.failureLatency());
             }
             transition = machine.next(transition.state(), await());
         }
@@ -137,7 +137,7 @@ public final class Coordinator {
     /** The last worker may have ended before its node could say that it knows of the failure. */
     private void awaitReceipts() throws InterruptedException {
         long end = nanoTime.getAsLong() + RECEIPT_NANOS;
-        while (news.awaitsReceipts()) {
+        while (responses.awaitsReceipts()) {
             CoordinatorMessage mail = mailbox.poll(end - nanoTime.getAsLong());
             if (mail == null) {
                 return;
@@ -155,9 +155,9 @@ public final class Coordinator {
             }
             long timeoutOrder = Math.min(TICK_NANOS, Math.min(timers.nanosLeft(), rankDepartures.nanosLeft()));
             CoordinatorMessage mail = mailbox.poll(timeoutOrder);
-            rankDepartures.tell(links.count());
-            news.tick();
-            links.recall();
+            rankDepartures.sendDue(links.count());
+            responses.tick();
+            links.reconnectDue();
             Optional<CoordinatorInput> event = mail == null ? Optional.empty() : event(mail);
             if (event.isPresent()) {
                 return event.get();
@@ -167,66 +167,66 @@ public final class Coordinator {
 
     private Optional<CoordinatorInput> event(CoordinatorMessage mail) {
         return switch (mail) {
-            case CoordinatorMessage.FromNode(int id, ControlResponse message) -> {
+            case CoordinatorMessage.AgentResponse(int id, ControlResponse message) -> {
                 if (message.hasJobOpened()) {
                     AgentConnection link = links.get(id);
                     JobClaim claim = AgentMessages.claim(job, options.secret());
                     output.follow(id, link, claim, message.getJobOpened().getHost());
                     options.files().ifPresent(files -> link.sendFiles(files, claim));
                 }
-                yield news.read(id, message);
+                yield responses.read(id, message);
             }
-            case CoordinatorMessage.NodeBroken(int id, String why, boolean refused) ->
+            case CoordinatorMessage.ControlCallEnded(int id, String why, boolean refused) ->
                 Optional.of(gone(id, why, refused));
-            case CoordinatorMessage.NodeDropped(int id, String why) ->
-                links.redialSoon(id) ? Optional.empty() : Optional.of(gone(id, why, false));
-            case CoordinatorMessage.Asked(LocationQuery inquiry) -> {
-                news.ask(inquiry);
+            case CoordinatorMessage.ConnectionDropped(int id, String why) ->
+                links.retryDropped(id) ? Optional.empty() : Optional.of(gone(id, why, false));
+            case CoordinatorMessage.LocationRequested(LocationQuery query) -> {
+                responses.requestLocations(query);
                 yield Optional.empty();
             }
-            case CoordinatorMessage.SignalMail(StopSignal signal) ->
-                Optional.of(new CoordinatorInput.SignalCame(signal));
+            case CoordinatorMessage.LauncherSignal(StopSignal signal) ->
+                Optional.of(new CoordinatorInput.SignalReceived(signal));
         };
     }
 
     private CoordinatorInput gone(int id, String why, boolean refused) {
         links.broken(id);
-        news.lost(id, why);
-        return new CoordinatorInput.NodeGone(id, links.where(id), why, refused);
+        responses.lost(id, why);
+        return new CoordinatorInput.NodeUnavailable(id, links.where(id), why, refused);
     }
 
     private void perform(CoordinatorAction action) {
         switch (action) {
-            case CoordinatorAction.Launch(int round, int restartCount, Membership membership) ->
+            case CoordinatorAction.LaunchWorkers(int round, int restartCount, Membership membership) ->
                 launch(round, restartCount, membership);
-            case CoordinatorAction.SendPeers(int round, List<CoordinatorAction.Peer> peers) -> {
+            case CoordinatorAction.SendPeers(int round, List<CoordinatorAction.PeerAddress> peers) -> {
                 events.publish(new JobEvent.RoundJoined(round));
                 toAll(AgentMessages.peers(round, peers));
             }
-            case CoordinatorAction.TellRankLeft(int round, int rank, String how) -> {
+            case CoordinatorAction.ReportRankLeft(int round, int rank, String how) -> {
                 rankDepartures.add(round, rank, how);
-                rankDepartures.tell(links.count());
+                rankDepartures.sendDue(links.count());
             }
-            case CoordinatorAction.Regroup(int round, String why) -> toAll(AgentMessages.regroup(round, why));
-            case CoordinatorAction.Abort(int round, String cause) -> {
-                news.abort(round);
+            case CoordinatorAction.RequestRegroup(int round, String why) -> toAll(AgentMessages.regroup(round, why));
+            case CoordinatorAction.FailCollectives(int round, String cause) -> {
+                responses.abort(round);
                 toAll(AgentMessages.abort(round, cause));
             }
-            case CoordinatorAction.Stop(int signal, long graceMillis, boolean spareElastic) ->
+            case CoordinatorAction.StopRound(int signal, long graceMillis, boolean spareElastic) ->
                 toAll(AgentMessages.stop(signal, graceMillis, spareElastic));
-            case CoordinatorAction.Checkpoint(int signal) -> {
+            case CoordinatorAction.RequestCheckpoint(int signal) -> {
                 toAll(AgentMessages.signal(signal));
                 toAll(AgentMessages.checkpoint());
             }
-            case CoordinatorAction.After(CoordinatorInput event, long millis) -> timers.start(event, millis);
-            case CoordinatorAction.GiveUp(int id, String why) -> links.giveUp(id, why);
-            case CoordinatorAction.Rest(int id, String why) -> links.rest(id, why);
-            case CoordinatorAction.Say(String text) -> events.notice(text);
+            case CoordinatorAction.Schedule(CoordinatorInput event, long millis) -> timers.start(event, millis);
+            case CoordinatorAction.ReleaseNode(int id, String why) -> links.giveUp(id, why);
+            case CoordinatorAction.CoolDownNode(int id, String why) -> links.rest(id, why);
+            case CoordinatorAction.PrintNotice(String text) -> events.notice(text);
         }
     }
 
     private void toAll(ControlRequest message) {
-        rankDepartures.tellNow(links.count());
+        rankDepartures.sendNow(links.count());
         links.sendAll(message);
     }
 
@@ -236,7 +236,7 @@ public final class Coordinator {
             Layout.sharedDevices(membership.ranks(), job.workers().gpuVisibility())
                     .forEach(events::notice);
         }
-        news.begin(round, restartCount, membership);
+        responses.begin(round, restartCount, membership);
         for (Placement place : membership.ranks().placements()) {
             output.expect(membership.idOf(place.rank()), round, place);
         }

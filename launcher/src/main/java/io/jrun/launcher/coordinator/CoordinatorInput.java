@@ -10,7 +10,7 @@ sealed interface CoordinatorInput {
     record Endpoint(int rank, int tcpPort, long pid) {}
 
     /** A node's agent has opened the job. */
-    record NodeCame(int id, Node node) implements CoordinatorInput {}
+    record NodeOpened(int id, Node node) implements CoordinatorInput {}
 
     /**
      * A node's agent is gone, or was never there, and its workers with it.
@@ -18,14 +18,14 @@ sealed interface CoordinatorInput {
      * @param where how messages name it; empty for the agent of this process
      * @param refused by the agent's own decision
      */
-    record NodeGone(int id, String where, String why, boolean refused) implements CoordinatorInput {}
+    record NodeUnavailable(int id, String where, String why, boolean refused) implements CoordinatorInput {}
 
     /** A worker's process exists. */
-    record WorkerStarted(int round, int rank, long pid) implements CoordinatorInput {}
+    record WorkerProcessStarted(int round, int rank, long pid) implements CoordinatorInput {}
 
     /** All workers of a node have joined the round. */
-    record NodeJoined(int id, int round, List<Endpoint> endpoints) implements CoordinatorInput {
-        public NodeJoined {
+    record NodeWorkersJoined(int id, int round, List<Endpoint> endpoints) implements CoordinatorInput {
+        public NodeWorkersJoined {
             endpoints = List.copyOf(endpoints);
         }
     }
@@ -34,7 +34,7 @@ sealed interface CoordinatorInput {
     record WorkerElastic(int round, int rank) implements CoordinatorInput {}
 
     /** It has left the round and waits for another; {@code why} is empty if it was asked to. */
-    record WorkerParked(int round, int rank, long pid, String why) implements CoordinatorInput {}
+    record WorkerProcessParked(int round, int rank, long pid, String why) implements CoordinatorInput {}
 
     /** A worker takes part in no further collective; {@code how} completes "rank 3 ...". */
     record WorkerLeaving(int rank, int round, String how) implements CoordinatorInput {}
@@ -43,29 +43,29 @@ sealed interface CoordinatorInput {
     record WorkerHung(int rank, int round, long pid, String why) implements CoordinatorInput {}
 
     /** A worker's process is gone and reaped. */
-    record WorkerEnded(int round, WorkerResult end) implements CoordinatorInput {}
+    record WorkerProcessEnded(int round, WorkerResult end) implements CoordinatorInput {}
 
     /** jrun got a signal. */
-    record SignalCame(StopSignal signal) implements CoordinatorInput {}
+    record SignalReceived(StopSignal signal) implements CoordinatorInput {}
 
     /** {@code --timeout} is over. */
-    record TimeIsUp() implements CoordinatorInput {}
+    record JobTimeout() implements CoordinatorInput {}
 
     /** The agents should have ended the workers by now that they were told to with this stop. */
-    record GraceIsOver(int stop) implements CoordinatorInput {}
+    record GracePeriodEnded(int stop) implements CoordinatorInput {}
 
     /** Nodes have had time enough to come, after this round. */
-    record JoinTimeIsOver(int round) implements CoordinatorInput {}
+    record JoinTimeout(int round) implements CoordinatorInput {}
 
     /** There have been enough of them for a while. */
-    record LastCallIsOver(int round) implements CoordinatorInput {}
+    record LastCallEnded(int round) implements CoordinatorInput {}
 
     /** Whatever made this worker park should be known by now. */
-    record ParkIsUnexplained(int round, int rank, String why) implements CoordinatorInput {}
+    record ParkUnexplained(int round, int rank, String why) implements CoordinatorInput {}
 
     /** A restart was so long ago that it does not count any more. */
-    record RestartIsOld() implements CoordinatorInput {}
+    record RestartExpired() implements CoordinatorInput {}
 
     /** A failure of this node's workers was so long ago that it does not count any more. */
-    record FailureIsOld(int id) implements CoordinatorInput {}
+    record FailureExpired(int id) implements CoordinatorInput {}
 }

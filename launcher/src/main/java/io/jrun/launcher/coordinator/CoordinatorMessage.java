@@ -6,21 +6,21 @@ import io.jrun.launcher.job.StopSignal;
 /** What other threads tell the coordinator. */
 sealed interface CoordinatorMessage {
     /** A message of the agent with this id. */
-    record FromNode(int id, ControlResponse message) implements CoordinatorMessage {}
+    record AgentResponse(int id, ControlResponse message) implements CoordinatorMessage {}
 
     /**
      * An agent's control stream has ended.
      *
      * @param refused by the agent's own decision
      */
-    record NodeBroken(int id, String why, boolean refused) implements CoordinatorMessage {}
+    record ControlCallEnded(int id, String why, boolean refused) implements CoordinatorMessage {}
 
     /** An agent closed the connection before it had said anything. */
-    record NodeDropped(int id, String why) implements CoordinatorMessage {}
+    record ConnectionDropped(int id, String why) implements CoordinatorMessage {}
 
     /** jrun got a signal. */
-    record SignalMail(StopSignal signal) implements CoordinatorMessage {}
+    record LauncherSignal(StopSignal signal) implements CoordinatorMessage {}
 
     /** Somebody wants to know where workers are. */
-    record Asked(LocationQuery inquiry) implements CoordinatorMessage {}
+    record LocationRequested(LocationQuery query) implements CoordinatorMessage {}
 }

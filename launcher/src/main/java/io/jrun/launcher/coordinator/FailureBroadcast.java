@@ -34,14 +34,14 @@ final class FailureBroadcast {
     }
 
     /** A node has its receipt. */
-    void heard(int number, String host) {
+    void confirm(int number, String host) {
         if (number == round) {
             millis.putIfAbsent(host, (nanoTime.getAsLong() - startNanos) / 1_000_000);
         }
     }
 
     /** What is known of the latest abort; empty if there was none. */
-    Optional<FailureBroadcastLatency> told() {
+    Optional<FailureBroadcastLatency> latency() {
         List<String> silent = new ArrayList<>(hosts);
         silent.removeAll(millis.keySet());
         return hosts.isEmpty() ? Optional.empty() : Optional.of(new FailureBroadcastLatency(millis, silent));

@@ -26,15 +26,15 @@ final class FailureEvents {
 
     private static Optional<StopCause> cause(JobState state) {
         return switch (state) {
-            case JobState.Gathering gathering -> gathering.cause();
-            case JobState.Running _ -> Optional.empty();
+            case JobState.AwaitingNodes waiting -> waiting.cause();
+            case JobState.RoundRunning _ -> Optional.empty();
             case JobState.Stopping stopping -> stopping.cause();
             case JobState.Finished finished -> finished.outcome().cause();
         };
     }
 
     private void keepRound(JobState state) {
-        if (state instanceof JobState.Running running) {
+        if (state instanceof JobState.RoundRunning running) {
             round = running.round().number();
         }
     }

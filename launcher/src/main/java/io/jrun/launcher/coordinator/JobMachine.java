@@ -1,33 +1,33 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.launcher.coordinator.CoordinatorAction.Checkpoint;
-import io.jrun.launcher.coordinator.CoordinatorAction.Peer;
-import io.jrun.launcher.coordinator.CoordinatorAction.Regroup;
-import io.jrun.launcher.coordinator.CoordinatorAction.Say;
+import io.jrun.launcher.coordinator.CoordinatorAction.PeerAddress;
+import io.jrun.launcher.coordinator.CoordinatorAction.PrintNotice;
+import io.jrun.launcher.coordinator.CoordinatorAction.ReportRankLeft;
+import io.jrun.launcher.coordinator.CoordinatorAction.RequestCheckpoint;
+import io.jrun.launcher.coordinator.CoordinatorAction.RequestRegroup;
 import io.jrun.launcher.coordinator.CoordinatorAction.SendPeers;
-import io.jrun.launcher.coordinator.CoordinatorAction.TellRankLeft;
 import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
-import io.jrun.launcher.coordinator.CoordinatorInput.GraceIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.LastCallIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeCame;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeGone;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeJoined;
-import io.jrun.launcher.coordinator.CoordinatorInput.ParkIsUnexplained;
-import io.jrun.launcher.coordinator.CoordinatorInput.RestartIsOld;
-import io.jrun.launcher.coordinator.CoordinatorInput.SignalCame;
-import io.jrun.launcher.coordinator.CoordinatorInput.TimeIsUp;
+import io.jrun.launcher.coordinator.CoordinatorInput.GracePeriodEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.JobTimeout;
+import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeout;
+import io.jrun.launcher.coordinator.CoordinatorInput.LastCallEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeOpened;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeUnavailable;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeWorkersJoined;
+import io.jrun.launcher.coordinator.CoordinatorInput.ParkUnexplained;
+import io.jrun.launcher.coordinator.CoordinatorInput.RestartExpired;
+import io.jrun.launcher.coordinator.CoordinatorInput.SignalReceived;
 import io.jrun.launcher.coordinator.CoordinatorInput.WorkerElastic;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerEnded;
 import io.jrun.launcher.coordinator.CoordinatorInput.WorkerHung;
 import io.jrun.launcher.coordinator.CoordinatorInput.WorkerLeaving;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerParked;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerStarted;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessParked;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessStarted;
+import io.jrun.launcher.coordinator.JobState.AwaitingNodes;
 import io.jrun.launcher.coordinator.JobState.Finished;
-import io.jrun.launcher.coordinator.JobState.Gathering;
-import io.jrun.launcher.coordinator.JobState.Running;
+import io.jrun.launcher.coordinator.JobState.RoundRunning;
 import io.jrun.launcher.coordinator.JobState.Stopping;
-import io.jrun.launcher.coordinator.StopCause.NodeLost;
+import io.jrun.launcher.coordinator.StopCause.LostAgent;
 import io.jrun.launcher.coordinator.StopCause.TimedOut;
 import io.jrun.launcher.coordinator.StopCause.WorkerFailed;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
@@ -73,58 +73,62 @@ final class JobMachine {
 
     /** The state after {@code event}. Events of an earlier round, or after the end, change nothing. */
     Transition next(JobState state, CoordinatorInput event) {
-        if (event instanceof RestartIsOld && !(state instanceof Finished)) {
+        if (event instanceof RestartExpired && !(state instanceof Finished)) {
             return Transition.to(state.with(state.jobProgress().withoutOldestRestart()));
         }
-        if (event instanceof CoordinatorInput.FailureIsOld(int id) && !(state instanceof Finished)) {
+        if (event instanceof CoordinatorInput.FailureExpired(int id) && !(state instanceof Finished)) {
             return Transition.to(state.with(state.jobProgress().withoutOldestFailure(id)));
         }
         return switch (state) {
-            case Gathering gathering -> roundStart.next(gathering, event, ending);
-            case Running running -> running(running, event);
+            case AwaitingNodes waiting -> roundStart.next(waiting, event, ending);
+            case RoundRunning running -> running(running, event);
             case Stopping stopping -> ending.next(stopping, event);
             case Finished finished -> Transition.to(finished);
         };
     }
 
-    private Transition running(Running state, CoordinatorInput event) {
+    private Transition running(RoundRunning state, CoordinatorInput event) {
         Round round = state.round();
         Transition same = Transition.to(state);
         return switch (event) {
-            case NodeCame(int id, Node node) -> came(state, id, node);
-            case NodeGone(int id, String where, String why, boolean _) -> gone(state, id, where, why);
-            case WorkerStarted(int number, int rank, long pid) ->
+            case NodeOpened(int id, Node node) -> came(state, id, node);
+            case NodeUnavailable(int id, String where, String why, boolean _) -> gone(state, id, where, why);
+            case WorkerProcessStarted(int number, int rank, long pid) ->
                 number == round.number() ? Transition.to(state.with(round.withPid(rank, pid))) : same;
-            case NodeJoined(int id, int number, List<Endpoint> endpoints) ->
+            case NodeWorkersJoined(int id, int number, List<Endpoint> endpoints) ->
                 number == round.number() && round.membership().has(id) ? joined(state, id, endpoints) : same;
             case WorkerElastic(int number, int rank) ->
                 number == round.number() ? grow(state.with(round.withElastic(rank))) : same;
-            case WorkerParked(int number, int rank, long pid, String why) ->
+            case WorkerProcessParked(int number, int rank, long pid, String why) ->
                 number == round.number() ? parked(state.with(round.withParked(rank, pid)), rank, why) : same;
             case WorkerLeaving(int rank, int number, String how) ->
                 number == round.number() ? left(state, rank, how) : same;
-            case WorkerEnded(int number, WorkerResult end) ->
+            case WorkerProcessEnded(int number, WorkerResult end) ->
                 number == round.number() && !round.hasEnded(end.rank()) ? ended(state, end) : same;
             case WorkerHung(int rank, int number, long pid, String why) ->
                 number == round.number() ? hung(state, rank, pid, why) : same;
-            case SignalCame(StopSignal signal) -> signalled(state, signal);
-            case TimeIsUp() -> ending.stop(state, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
-            case ParkIsUnexplained(int number, int rank, String why) ->
+            case SignalReceived(StopSignal signal) -> signalled(state, signal);
+            case JobTimeout() -> ending.stop(state, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
+            case ParkUnexplained(int number, int rank, String why) ->
                 number == round.number() && round.parked().has(rank) ? scattered(state, rank, why) : same;
-            case GraceIsOver _, JoinTimeIsOver _, LastCallIsOver _, RestartIsOld _, CoordinatorInput.FailureIsOld _ ->
-                same;
+            case GracePeriodEnded _,
+                    JoinTimeout _,
+                    LastCallEnded _,
+                    RestartExpired _,
+                    CoordinatorInput.FailureExpired _ -> same;
         };
     }
 
-    private Transition came(Running state, int id, Node node) {
+    private Transition came(RoundRunning state, int id, Node node) {
         return roundStart
                 .admit(state, id, node)
                 .map(this::grow)
-                .orElseGet(() -> Transition.to(state, new CoordinatorAction.GiveUp(id, "the job has no use for it")));
+                .orElseGet(
+                        () -> Transition.to(state, new CoordinatorAction.ReleaseNode(id, "the job has no use for it")));
     }
 
     /** Where there is room for more nodes, the workers are asked to let them in, if all of them can. */
-    private Transition grow(Running state) {
+    private Transition grow(RoundRunning state) {
         Round round = state.round();
         if (round.regrouping() || !round.isElastic() || !rankAssignment.canGrow(state.jobProgress(), round)) {
             return Transition.to(state);
@@ -132,16 +136,16 @@ final class JobMachine {
         String why = "more nodes have joined";
         return Transition.to(
                 state.with(round.asRegrouping()),
-                new Say(why + ": the workers go on together at their next commit"),
-                new Regroup(round.number(), why));
+                new PrintNotice(why + ": the workers go on together at their next commit"),
+                new RequestRegroup(round.number(), why));
     }
 
-    private Transition gone(Running state, int id, String where, String why) {
-        Running without = state.with(state.jobProgress().without(id));
+    private Transition gone(RoundRunning state, int id, String where, String why) {
+        RoundRunning without = state.with(state.jobProgress().without(id));
         Round round = state.round();
         if (!round.membership().has(id)) {
             return state.jobProgress().present().containsKey(id)
-                    ? Transition.to(without, new Say("lost the agent at " + where + ", which stood by: " + why))
+                    ? Transition.to(without, new PrintNotice("lost the agent at " + where + ", which stood by: " + why))
                     : Transition.to(without);
         }
         String host = round.membership()
@@ -152,11 +156,11 @@ final class JobMachine {
         return lost(without.with(round.withNodeEnded(id)), host, why);
     }
 
-    private Transition lost(Running state, String host, String why) {
-        return ending.stop(state, new NodeLost(host, why), SIGTERM, "the agent of " + host + " was lost: " + why);
+    private Transition lost(RoundRunning state, String host, String why) {
+        return ending.stop(state, new LostAgent(host, why), SIGTERM, "the agent of " + host + " was lost: " + why);
     }
 
-    private static Transition joined(Running state, int id, List<Endpoint> endpoints) {
+    private static Transition joined(RoundRunning state, int id, List<Endpoint> endpoints) {
         Round round = state.round();
         Round next = round.withJoined(id, endpoints);
         if (round.joined().has(id)
@@ -166,14 +170,14 @@ final class JobMachine {
         return Transition.to(state.with(next), new SendPeers(round.number(), peers(next)));
     }
 
-    private static List<Peer> peers(Round round) {
+    private static List<PeerAddress> peers(Round round) {
         RankMap ranks = round.membership().ranks();
-        List<Peer> peers = new ArrayList<>();
+        List<PeerAddress> peers = new ArrayList<>();
         for (List<Endpoint> endpoints : round.joined().values()) {
             for (Endpoint endpoint : endpoints) {
                 Placement place = ranks.placement(endpoint.rank());
                 Node node = ranks.nodes().get(place.nodeRank());
-                peers.add(new Peer(
+                peers.add(new PeerAddress(
                         place.rank(),
                         place.nodeRank(),
                         place.localRank(),
@@ -183,11 +187,11 @@ final class JobMachine {
                         endpoint.pid()));
             }
         }
-        peers.sort(Comparator.comparingInt(Peer::rank));
+        peers.sort(Comparator.comparingInt(PeerAddress::rank));
         return peers;
     }
 
-    private Transition parked(Running state, int rank, String why) {
+    private Transition parked(RoundRunning state, int rank, String why) {
         Round round = state.round();
         if (round.regrouping()) {
             return ending.regroup(state);
@@ -196,11 +200,11 @@ final class JobMachine {
             return scattered(state, rank, why);
         }
         return Transition.to(
-                state, new CoordinatorAction.After(new ParkIsUnexplained(round.number(), rank, why), PARK_MILLIS));
+                state, new CoordinatorAction.Schedule(new ParkUnexplained(round.number(), rank, why), PARK_MILLIS));
     }
 
     /** Workers have lost each other, and nothing else is wrong. */
-    private Transition scattered(Running state, int rank, String why) {
+    private Transition scattered(RoundRunning state, int rank, String why) {
         String host = state.round().membership().ranks().placement(rank).host();
         return ending.stop(
                 state,
@@ -209,16 +213,16 @@ final class JobMachine {
                 "rank " + rank + " on " + host + " has lost the others: " + why);
     }
 
-    private static Transition left(Running state, int rank, String how) {
+    private static Transition left(RoundRunning state, int rank, String how) {
         Round round = state.round();
         return round.left().has(rank)
                 ? Transition.to(state)
-                : Transition.to(state.with(round.withLeft(rank)), new TellRankLeft(round.number(), rank, how));
+                : Transition.to(state.with(round.withLeft(rank)), new ReportRankLeft(round.number(), rank, how));
     }
 
-    private Transition ended(Running state, WorkerResult end) {
+    private Transition ended(RoundRunning state, WorkerResult end) {
         Round next = state.round().withEnd(end);
-        Running with = state.with(next);
+        RoundRunning with = state.with(next);
         if (!end.isSuccess() && end.afterStop()) { // nobody here has told it to stop
             int id = next.membership().idOf(end.rank());
             return lost(
@@ -233,15 +237,15 @@ final class JobMachine {
         return left(with, end.rank(), "exited with code 0");
     }
 
-    private Transition hung(Running state, int rank, long pid, String why) {
+    private Transition hung(RoundRunning state, int rank, long pid, String why) {
         String host = state.round().membership().ranks().placement(rank).host();
-        StopCause cause = new StopCause.WorkerHung(rank, host, pid, why);
+        StopCause cause = new StopCause.HungWorker(rank, host, pid, why);
         return ending.stop(state, cause, SIGTERM, RoundEnd.words(cause));
     }
 
-    private Transition signalled(Running state, StopSignal signal) {
+    private Transition signalled(RoundRunning state, StopSignal signal) {
         return signal.endsJob()
                 ? ending.stopAsAsked(state, signal)
-                : Transition.to(state, new Checkpoint(signal.number()));
+                : Transition.to(state, new RequestCheckpoint(signal.number()));
     }
 }

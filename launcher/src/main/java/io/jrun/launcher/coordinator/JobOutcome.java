@@ -11,10 +11,13 @@ import java.util.Optional;
  * @param cause why it stopped early, empty if all workers succeeded
  * @param ends how the workers of the last round ended, in the order in which they did
  * @param restarts how often the workers were started again
- * @param told when the nodes knew of the cause
+ * @param broadcastLatency when the nodes knew of the cause
  */
 public record JobOutcome(
-        Optional<StopCause> cause, List<WorkerResult> ends, int restarts, Optional<FailureBroadcastLatency> told) {
+        Optional<StopCause> cause,
+        List<WorkerResult> ends,
+        int restarts,
+        Optional<FailureBroadcastLatency> broadcastLatency) {
     public JobOutcome {
         ends = List.copyOf(ends);
     }
@@ -24,7 +27,7 @@ public record JobOutcome(
         this(cause, ends, restarts, Optional.empty());
     }
 
-    JobOutcome withTold(Optional<FailureBroadcastLatency> when) {
+    JobOutcome withBroadcastLatency(Optional<FailureBroadcastLatency> when) {
         return new JobOutcome(cause, ends, restarts, when);
     }
 
@@ -40,7 +43,7 @@ public record JobOutcome(
                 restarts,
                 seconds,
                 cause.map(StopCause::failure),
-                told.map(FailureBroadcastLatency::secondsByHost).orElse(Map.of()),
+                broadcastLatency.map(FailureBroadcastLatency::secondsByHost).orElse(Map.of()),
                 report);
     }
 

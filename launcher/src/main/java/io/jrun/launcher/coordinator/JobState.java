@@ -17,11 +17,11 @@ sealed interface JobState {
      * @param cause why it has ended
      * @param lastCall there are enough, and it will not be waited much longer for the rest
      */
-    record Gathering(JobProgress jobProgress, Optional<Round> before, Optional<StopCause> cause, boolean lastCall)
+    record AwaitingNodes(JobProgress jobProgress, Optional<Round> before, Optional<StopCause> cause, boolean lastCall)
             implements JobState {
         @Override
-        public Gathering with(JobProgress other) {
-            return new Gathering(other, before, cause, lastCall);
+        public AwaitingNodes with(JobProgress other) {
+            return new AwaitingNodes(other, before, cause, lastCall);
         }
 
         /** Of the last round; 0 before the first. */
@@ -31,14 +31,14 @@ sealed interface JobState {
     }
 
     /** Workers run. */
-    record Running(JobProgress jobProgress, Round round) implements JobState {
+    record RoundRunning(JobProgress jobProgress, Round round) implements JobState {
         @Override
-        public Running with(JobProgress other) {
-            return new Running(other, round);
+        public RoundRunning with(JobProgress other) {
+            return new RoundRunning(other, round);
         }
 
-        Running with(Round other) {
-            return new Running(jobProgress, other);
+        RoundRunning with(Round other) {
+            return new RoundRunning(jobProgress, other);
         }
     }
 

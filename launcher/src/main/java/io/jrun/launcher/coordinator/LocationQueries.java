@@ -27,10 +27,10 @@ final class LocationQueries {
     }
 
     /** @param send sends a message to the agent of a node rank */
-    void begin(LocationQuery inquiry, RankMap ranks, BiConsumer<Integer, ControlRequest> send) {
+    void begin(LocationQuery query, RankMap ranks, BiConsumer<Integer, ControlRequest> send) {
         long id = byId.size() + 1L;
-        byId.put(id, inquiry);
-        for (Placement worker : inquiry.begin(ranks.placements())) {
+        byId.put(id, query);
+        for (Placement worker : query.begin(ranks.placements())) {
             send.accept(
                     worker.nodeRank(),
                     // The sequence is that of no operation. It differs each time, since agents keep answers for a
@@ -47,10 +47,9 @@ final class LocationQueries {
         }
         try {
             Frame.Location location = AgentMessages.location(message.getFrame());
-            LocationQuery inquiry = byId.get(location.id());
-            if (inquiry != null && message.getRound() == round) {
-                inquiry.answered(
-                        RankRecord.of(location.rank(), location.record().toArray()));
+            LocationQuery query = byId.get(location.id());
+            if (query != null && message.getRound() == round) {
+                query.answered(RankRecord.of(location.rank(), location.record().toArray()));
             }
         } catch (IOException e) {
             throw new UncheckedIOException("the agent of this version encodes locations in another way", e);

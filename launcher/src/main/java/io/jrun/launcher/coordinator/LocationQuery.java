@@ -11,14 +11,14 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 
-/** A question to workers where they are, see {@link Coordinator#ask}. Thread-safe. */
+/** A request for the locations of workers, see {@link Coordinator#requestLocations}. Thread-safe. */
 public final class LocationQuery {
     /** The group whose operations say where a rank is. */
     public static final String GROUP = "world";
 
     private final Optional<Set<Integer>> ranks;
     private final Map<Integer, Placement> asked = new TreeMap<>();
-    private final Map<Integer, Answer> answers = new TreeMap<>();
+    private final Map<Integer, RankLocation> answers = new TreeMap<>();
     private boolean begun;
 
     /** A question about {@code ranks}, or about all. */
@@ -31,7 +31,7 @@ public final class LocationQuery {
      *
      * @param host the host on which the launcher has placed the rank
      */
-    public record Answer(String host, RankRecord record) {}
+    public record RankLocation(String host, RankRecord record) {}
 
     /** Takes all workers of the job; returns the workers to ask. */
     synchronized List<Placement> begin(List<Placement> workers) {
@@ -46,22 +46,22 @@ public final class LocationQuery {
     synchronized void answered(RankRecord record) {
         Placement worker = asked.get(record.rank());
         if (worker != null) {
-            answers.put(worker.rank(), new Answer(worker.host(), record));
+            answers.put(worker.rank(), new RankLocation(worker.host(), record));
             notifyAll();
         }
     }
 
     /** The answers by rank. For a rank that does not answer within {@code timeout}, a record that says so. */
-    public synchronized List<Answer> await(Duration timeout) throws InterruptedException {
+    public synchronized List<RankLocation> await(Duration timeout) throws InterruptedException {
         long deadline = System.nanoTime() + timeout.toNanos();
         for (long left = timeout.toNanos(); !isComplete() && left > 0; left = deadline - System.nanoTime()) {
             TimeUnit.NANOSECONDS.timedWait(this, left);
         }
-        List<Answer> all = new ArrayList<>();
+        List<RankLocation> all = new ArrayList<>();
         for (Placement worker : asked.values()) {
             all.add(answers.getOrDefault(
                     worker.rank(),
-                    new Answer(
+                    new RankLocation(
                             worker.host(),
                             RankRecord.unknown(
                                     worker.rank(),

@@ -15,10 +15,10 @@ final class Mailbox {
     /** An eighth of the launcher's heap of 256 MiB. A message is counted as it was on the wire; as objects it takes several times as much. */
     static final long MAX_BYTES = 32 << 20;
 
-    private record Item(CoordinatorMessage mail, int bytes) {}
+    private record QueuedMessage(CoordinatorMessage mail, int bytes) {}
 
     private final long maxBytes;
-    private final BlockingQueue<Item> queue = new LinkedBlockingQueue<>();
+    private final BlockingQueue<QueuedMessage> queue = new LinkedBlockingQueue<>();
     private final List<Runnable> held = new ArrayList<>();
     private long bytes;
 
@@ -29,7 +29,7 @@ final class Mailbox {
 
     /** Adds mail of this process, which has no limit. */
     void add(CoordinatorMessage mail) {
-        queue.add(new Item(mail, 0));
+        queue.add(new QueuedMessage(mail, 0));
     }
 
     /**
@@ -47,7 +47,7 @@ final class Mailbox {
                 onHold.run();
                 held.add(readOn);
             }
-            queue.add(new Item(mail, size));
+            queue.add(new QueuedMessage(mail, size));
         }
         if (hasRoom) {
             readOn.run();
@@ -57,7 +57,7 @@ final class Mailbox {
     /** The oldest mail; null if none comes in time. */
     @Nullable
     CoordinatorMessage poll(long nanos) throws InterruptedException {
-        Item item = queue.poll(nanos, TimeUnit.NANOSECONDS);
+        QueuedMessage item = queue.poll(nanos, TimeUnit.NANOSECONDS);
         if (item == null) {
             return null;
         }

@@ -18,13 +18,13 @@ final class NodeReconnectBackoff {
 
     private final LongSupplier nanoTime;
     private final long coolDownNanos;
-    private final Map<Integer, Host> hosts = new HashMap<>();
+    private final Map<Integer, HostHistory> hosts = new HashMap<>();
 
     /** One to come, counted from 1. */
-    record Call(int number, Duration delay) {}
+    record ScheduledCall(int number, Duration delay) {}
 
     /** What is known of one host. */
-    private static final class Host {
+    private static final class HostHistory {
         private int calls;
         private long openedNanos;
         private boolean open;
@@ -39,7 +39,7 @@ final class NodeReconnectBackoff {
 
     /** The host's agent has opened the job. */
     void opened(int id) {
-        Host host = host(id);
+        HostHistory host = host(id);
         host.open = true;
         host.openedNanos = nanoTime.getAsLong();
     }
@@ -50,8 +50,8 @@ final class NodeReconnectBackoff {
      * @param bounded after {@link #MOST} calls there is no other
      * @return the call that will come; empty if none will
      */
-    Optional<Call> lost(int id, boolean bounded) {
-        Host host = host(id);
+    Optional<ScheduledCall> lost(int id, boolean bounded) {
+        HostHistory host = host(id);
         long now = nanoTime.getAsLong();
         if (!bounded || (host.open && now - host.openedNanos >= longestNanos())) {
             host.calls = 0;
@@ -63,7 +63,7 @@ final class NodeReconnectBackoff {
         Duration delay = Duration.ofNanos(coolDownNanos << host.calls);
         host.dueNanos = now + delay.toNanos();
         host.waiting = true;
-        return Optional.of(new Call(++host.calls, delay));
+        return Optional.of(new ScheduledCall(++host.calls, delay));
     }
 
     private long longestNanos() {
@@ -88,7 +88,7 @@ final class NodeReconnectBackoff {
         host(id).waiting = false;
     }
 
-    private Host host(int id) {
-        return hosts.computeIfAbsent(id, _ -> new Host());
+    private HostHistory host(int id) {
+        return hosts.computeIfAbsent(id, _ -> new HostHistory());
     }
 }

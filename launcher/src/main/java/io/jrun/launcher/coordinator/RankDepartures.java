@@ -39,20 +39,20 @@ final class RankDepartures {
         ranksByHow.computeIfAbsent(how, _ -> new ArrayList<>()).add(rank);
     }
 
-    /** Time until {@link #tell} does something; very long if nothing is to be told. */
+    /** Time until {@link #sendDue} does something; very long if nothing is to be told. */
     long nanosLeft() {
         return ranksByHow.isEmpty() ? Long.MAX_VALUE : Math.max(0, nextNanos - nanoTime.getAsLong());
     }
 
     /** Tells what is to be told, if its time has come. */
-    void tell(int nodes) {
+    void sendDue(int nodes) {
         if (nanosLeft() == 0) {
-            tellNow(nodes);
+            sendNow(nodes);
         }
     }
 
     /** Tells what is to be told, as before all that is said to all nodes later. */
-    void tellNow(int nodes) {
+    void sendNow(int nodes) {
         if (!ranksByHow.isEmpty()) {
             ranksByHow.forEach((how, ranks) -> toAll.accept(AgentMessages.rankLeft(round, ranks, how)));
             ranksByHow.clear();

@@ -1,31 +1,31 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.launcher.coordinator.CoordinatorAction.Abort;
-import io.jrun.launcher.coordinator.CoordinatorAction.After;
-import io.jrun.launcher.coordinator.CoordinatorAction.GiveUp;
-import io.jrun.launcher.coordinator.CoordinatorAction.Rest;
-import io.jrun.launcher.coordinator.CoordinatorAction.Say;
-import io.jrun.launcher.coordinator.CoordinatorAction.Stop;
-import io.jrun.launcher.coordinator.CoordinatorInput.GraceIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.LastCallIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeCame;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeGone;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeJoined;
-import io.jrun.launcher.coordinator.CoordinatorInput.ParkIsUnexplained;
-import io.jrun.launcher.coordinator.CoordinatorInput.RestartIsOld;
-import io.jrun.launcher.coordinator.CoordinatorInput.SignalCame;
-import io.jrun.launcher.coordinator.CoordinatorInput.TimeIsUp;
+import io.jrun.launcher.coordinator.CoordinatorAction.CoolDownNode;
+import io.jrun.launcher.coordinator.CoordinatorAction.FailCollectives;
+import io.jrun.launcher.coordinator.CoordinatorAction.PrintNotice;
+import io.jrun.launcher.coordinator.CoordinatorAction.ReleaseNode;
+import io.jrun.launcher.coordinator.CoordinatorAction.Schedule;
+import io.jrun.launcher.coordinator.CoordinatorAction.StopRound;
+import io.jrun.launcher.coordinator.CoordinatorInput.GracePeriodEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.JobTimeout;
+import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeout;
+import io.jrun.launcher.coordinator.CoordinatorInput.LastCallEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeOpened;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeUnavailable;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeWorkersJoined;
+import io.jrun.launcher.coordinator.CoordinatorInput.ParkUnexplained;
+import io.jrun.launcher.coordinator.CoordinatorInput.RestartExpired;
+import io.jrun.launcher.coordinator.CoordinatorInput.SignalReceived;
 import io.jrun.launcher.coordinator.CoordinatorInput.WorkerElastic;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerEnded;
 import io.jrun.launcher.coordinator.CoordinatorInput.WorkerLeaving;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerParked;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerStarted;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessParked;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessStarted;
+import io.jrun.launcher.coordinator.JobState.AwaitingNodes;
 import io.jrun.launcher.coordinator.JobState.Finished;
-import io.jrun.launcher.coordinator.JobState.Gathering;
-import io.jrun.launcher.coordinator.JobState.Running;
+import io.jrun.launcher.coordinator.JobState.RoundRunning;
 import io.jrun.launcher.coordinator.JobState.Stopping;
-import io.jrun.launcher.coordinator.StopCause.NodeLost;
+import io.jrun.launcher.coordinator.StopCause.LostAgent;
 import io.jrun.launcher.coordinator.StopCause.NotOpened;
 import io.jrun.launcher.coordinator.StopCause.PeersLost;
 import io.jrun.launcher.coordinator.StopCause.Signalled;
@@ -58,26 +58,26 @@ final class RoundEnd {
     }
 
     /** Ends the round for {@code cause}; {@code why} is what the workers are told. */
-    Transition stop(Running state, StopCause cause, int signal, String why) {
+    Transition stop(RoundRunning state, StopCause cause, int signal, String why) {
         boolean again = restarts(state.jobProgress(), cause);
         boolean asked = cause instanceof Signalled;
         return begin(new Stopping(state.jobProgress(), state.round(), Optional.of(cause), again, asked), signal, why);
     }
 
     /** Ends the round since the user wants it. The user hears what is waited for, and how long. */
-    Transition stopAsAsked(Running state, StopSignal signal) {
+    Transition stopAsAsked(RoundRunning state, StopSignal signal) {
         Transition stop = stop(state, new Signalled(signal), signal.number(), "jrun got SIG" + signal.name());
         String most = policy.gracePeriod().toMillis() % 1000 == 0
                 ? policy.gracePeriod().toSeconds() + " s"
                 : policy.gracePeriod().toMillis() + " ms";
         return stop.state() instanceof Stopping
-                ? stop.after(new Say("SIG" + signal.name() + ": waiting up to " + most
+                ? stop.after(new PrintNotice("SIG" + signal.name() + ": waiting up to " + most
                         + " for the workers to end; another signal kills them at once"))
                 : stop;
     }
 
     /** Ends the round without anything being wrong: the nodes change. */
-    Transition regroup(Running state) {
+    Transition regroup(RoundRunning state) {
         return begin(
                 new Stopping(state.jobProgress(), state.round(), Optional.empty(), true, false),
                 JobMachine.SIGTERM,
@@ -89,15 +89,16 @@ final class RoundEnd {
         if (isOver(state)) {
             return over(state);
         }
-        return tellToStop(state, signal, policy.gracePeriod().toMillis()).after(new Abort(round.number(), why));
+        return stopWorkers(state, signal, policy.gracePeriod().toMillis())
+                .after(new FailCollectives(round.number(), why));
     }
 
-    private static Transition tellToStop(Stopping state, int signal, long grace) {
+    private static Transition stopWorkers(Stopping state, int signal, long grace) {
         JobProgress jobProgress = state.jobProgress().withStop();
         return Transition.to(
                 state.with(jobProgress),
-                new Stop(signal, grace, state.again()),
-                new After(new GraceIsOver(jobProgress.stops()), grace + REPORT_MILLIS));
+                new StopRound(signal, grace, state.again()),
+                new Schedule(new GracePeriodEnded(jobProgress.stops()), grace + REPORT_MILLIS));
     }
 
     private static boolean isOver(Stopping state) {
@@ -107,7 +108,7 @@ final class RoundEnd {
     private boolean restarts(JobProgress jobProgress, StopCause cause) {
         boolean again = switch (cause) {
             case WorkerFailed(WorkerResult end) -> end.exitCode() != NO_RESTART;
-            case StopCause.WorkerHung _, PeersLost _, NodeLost _ -> true;
+            case StopCause.HungWorker _, PeersLost _, LostAgent _ -> true;
             case Signalled _, TimedOut _, NotOpened _ -> false;
         };
         return again && roundStart.mayRestart(jobProgress);
@@ -117,30 +118,30 @@ final class RoundEnd {
         Round round = state.round();
         Transition same = Transition.to(state);
         return switch (event) {
-            case NodeCame(int id, Node node) ->
+            case NodeOpened(int id, Node node) ->
                 roundStart
                         .admit(state, id, node)
                         .map(Transition::to)
-                        .orElseGet(() -> Transition.to(state, new GiveUp(id, "the job has no use for it")));
-            case NodeGone(int id, String _, String why, boolean _) -> gone(state, id, why);
-            case WorkerStarted(int number, int rank, long pid) ->
+                        .orElseGet(() -> Transition.to(state, new ReleaseNode(id, "the job has no use for it")));
+            case NodeUnavailable(int id, String _, String why, boolean _) -> gone(state, id, why);
+            case WorkerProcessStarted(int number, int rank, long pid) ->
                 number == round.number() ? Transition.to(state.with(round.withPid(rank, pid))) : same;
-            case WorkerParked(int number, int rank, long pid, String _) ->
+            case WorkerProcessParked(int number, int rank, long pid, String _) ->
                 number == round.number() ? soFar(state.with(round.withParked(rank, pid))) : same;
-            case WorkerEnded(int number, WorkerResult end) ->
+            case WorkerProcessEnded(int number, WorkerResult end) ->
                 number == round.number() && !round.hasEnded(end.rank()) ? ended(state, end) : same;
-            case TimeIsUp() -> state.again() ? forGood(state.because(new TimedOut()), JobMachine.SIGTERM) : same;
-            case SignalCame(StopSignal signal) -> signal.endsJob() ? asked(state, signal) : same;
-            case GraceIsOver(int stop) -> stop == state.jobProgress().stops() ? silent(state) : same;
-            case NodeJoined _,
+            case JobTimeout() -> state.again() ? forGood(state.because(new TimedOut()), JobMachine.SIGTERM) : same;
+            case SignalReceived(StopSignal signal) -> signal.endsJob() ? asked(state, signal) : same;
+            case GracePeriodEnded(int stop) -> stop == state.jobProgress().stops() ? silent(state) : same;
+            case NodeWorkersJoined _,
                     WorkerElastic _,
                     WorkerLeaving _,
                     CoordinatorInput.WorkerHung _,
-                    ParkIsUnexplained _,
-                    JoinTimeIsOver _,
-                    LastCallIsOver _,
-                    RestartIsOld _,
-                    CoordinatorInput.FailureIsOld _ -> same;
+                    ParkUnexplained _,
+                    JoinTimeout _,
+                    LastCallEnded _,
+                    RestartExpired _,
+                    CoordinatorInput.FailureExpired _ -> same;
         };
     }
 
@@ -165,7 +166,7 @@ final class RoundEnd {
         if (!state.again()) {
             return soFar(next);
         }
-        StopCause lost = new NodeLost(
+        StopCause lost = new LostAgent(
                 round.membership()
                         .ranks()
                         .nodes()
@@ -185,18 +186,19 @@ final class RoundEnd {
         Stopping last = state.forGood();
         return isOver(last)
                 ? over(last)
-                : tellToStop(last, signal, policy.gracePeriod().toMillis());
+                : stopWorkers(last, signal, policy.gracePeriod().toMillis());
     }
 
     /** Workers have their grace when the user asks for the first time, whatever they were being stopped for. */
     private Transition asked(Stopping state, StopSignal signal) {
         Stopping next = state.because(state.cause().orElseGet(() -> new Signalled(signal)));
         if (state.asked()) { // who asks again does not want to wait
-            return tellToStop(next.forGood(), SIGKILL, 0).after(new Say("killing the workers at once"));
+            return stopWorkers(next.forGood(), SIGKILL, 0).after(new PrintNotice("killing the workers at once"));
         }
         String what = state.again() ? "they are not started again" : "they have been told to";
         return (state.again() ? forGood(next.asAsked(), signal.number()) : Transition.to(next.asAsked()))
-                .after(new Say("waiting for the workers to end: " + what + "; another signal kills them at once"));
+                .after(new PrintNotice(
+                        "waiting for the workers to end: " + what + "; another signal kills them at once"));
     }
 
     /** No agent takes this long after SIGKILL unless it is gone or its workers cannot be killed. */
@@ -212,10 +214,10 @@ final class RoundEnd {
             if (owes) {
                 round = without;
                 jobProgress = jobProgress.without(id);
-                actions.add(new GiveUp(id, "it did not report its workers' ends in time"));
+                actions.add(new ReleaseNode(id, "it did not report its workers' ends in time"));
             }
         }
-        actions.add(new Say("some workers' ends were not reported in time; they may still be running"));
+        actions.add(new PrintNotice("some workers' ends were not reported in time; they may still be running"));
         Transition after = over(state.with(jobProgress).with(round));
         return after.after(actions.toArray(CoordinatorAction[]::new));
     }
@@ -236,7 +238,7 @@ final class RoundEnd {
         if (state.again() && restarts(jobProgress, cause)) {
             JobProgress next = jobProgress.withRestart();
             String what = words(cause) + "; restart " + next.restarts() + " of " + policy.maxRestarts();
-            List<CoordinatorAction> first = new ArrayList<>(List.of(new Say(what)));
+            List<CoordinatorAction> first = new ArrayList<>(List.of(new PrintNotice(what)));
             first.addAll(roundStart.forgettingRestart());
             OptionalInt blamed = blamed(round, cause);
             return blamed.isPresent()
@@ -251,9 +253,9 @@ final class RoundEnd {
         return switch (cause) {
             case WorkerFailed(WorkerResult end) ->
                 OptionalInt.of(round.membership().idOf(end.rank()));
-            case StopCause.WorkerHung(int rank, String _, long _, String _) ->
+            case StopCause.HungWorker(int rank, String _, long _, String _) ->
                 OptionalInt.of(round.membership().idOf(rank));
-            case PeersLost _, NodeLost _, Signalled _, TimedOut _, NotOpened _ -> OptionalInt.empty();
+            case PeersLost _, LostAgent _, Signalled _, TimedOut _, NotOpened _ -> OptionalInt.empty();
         };
     }
 
@@ -271,15 +273,15 @@ final class RoundEnd {
                 .get(round.membership().nodeRank(id))
                 .host();
         String why = "its workers were the first to fail " + next.failures(id) + " times";
-        first.add(new Say("going on without " + host + " for now: " + why));
-        first.add(new Rest(id, why));
+        first.add(new PrintNotice("going on without " + host + " for now: " + why));
+        first.add(new CoolDownNode(id, why));
         return roundStart
                 .again(next.without(id), round.withNodeEnded(id), Optional.of(cause))
                 .after(first.toArray(CoordinatorAction[]::new));
     }
 
     /** Ends a job that waits for nodes; workers that are parked are ended first. */
-    Transition giveUp(Gathering state, StopCause cause) {
+    Transition giveUp(AwaitingNodes state, StopCause cause) {
         Optional<Round> before = state.before();
         if (before.isEmpty() || before.get().isReaped()) {
             return finish(
@@ -309,11 +311,11 @@ final class RoundEnd {
     static String words(StopCause cause) {
         return switch (cause) {
             case WorkerFailed(WorkerResult end) -> words(end);
-            case StopCause.WorkerHung(int rank, String host, long _, String why) ->
+            case StopCause.HungWorker(int rank, String host, long _, String why) ->
                 "rank " + rank + " on " + host + " " + why;
             case PeersLost(int rank, String host, String why) ->
                 "rank " + rank + " on " + host + " has lost the others: " + why;
-            case NodeLost(String host, String why) -> "the agent of " + host + " was lost: " + why;
+            case LostAgent(String host, String why) -> "the agent of " + host + " was lost: " + why;
             case Signalled(StopSignal signal) -> "jrun got SIG" + signal.name();
             case TimedOut() -> "the job's time (--timeout) is over";
             case NotOpened(String why, boolean _) -> why;

@@ -1,18 +1,18 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.launcher.coordinator.CoordinatorAction.After;
-import io.jrun.launcher.coordinator.CoordinatorAction.GiveUp;
-import io.jrun.launcher.coordinator.CoordinatorAction.Launch;
-import io.jrun.launcher.coordinator.CoordinatorAction.Say;
-import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.LastCallIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeCame;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeGone;
-import io.jrun.launcher.coordinator.CoordinatorInput.SignalCame;
-import io.jrun.launcher.coordinator.CoordinatorInput.TimeIsUp;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerEnded;
-import io.jrun.launcher.coordinator.JobState.Gathering;
-import io.jrun.launcher.coordinator.JobState.Running;
+import io.jrun.launcher.coordinator.CoordinatorAction.LaunchWorkers;
+import io.jrun.launcher.coordinator.CoordinatorAction.PrintNotice;
+import io.jrun.launcher.coordinator.CoordinatorAction.ReleaseNode;
+import io.jrun.launcher.coordinator.CoordinatorAction.Schedule;
+import io.jrun.launcher.coordinator.CoordinatorInput.JobTimeout;
+import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeout;
+import io.jrun.launcher.coordinator.CoordinatorInput.LastCallEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeOpened;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeUnavailable;
+import io.jrun.launcher.coordinator.CoordinatorInput.SignalReceived;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessEnded;
+import io.jrun.launcher.coordinator.JobState.AwaitingNodes;
+import io.jrun.launcher.coordinator.JobState.RoundRunning;
 import io.jrun.launcher.coordinator.StopCause.NotOpened;
 import io.jrun.launcher.coordinator.StopCause.Signalled;
 import io.jrun.launcher.coordinator.StopCause.TimedOut;
@@ -44,42 +44,42 @@ final class RoundStart {
 
     Transition start(SortedMap<Integer, String> called) {
         return Transition.to(
-                new Gathering(JobProgress.awaiting(called), Optional.empty(), Optional.empty(), false),
-                new After(new JoinTimeIsOver(0), nodes.joinTimeout().toMillis()));
+                new AwaitingNodes(JobProgress.awaiting(called), Optional.empty(), Optional.empty(), false),
+                new Schedule(new JoinTimeout(0), nodes.joinTimeout().toMillis()));
     }
 
-    Transition next(Gathering state, CoordinatorInput event, RoundEnd ending) {
+    Transition next(AwaitingNodes state, CoordinatorInput event, RoundEnd ending) {
         return switch (event) {
-            case NodeCame(int id, Node node) ->
+            case NodeOpened(int id, Node node) ->
                 admit(state, id, node)
                         .map(this::beginIfComplete)
-                        .orElseGet(() -> Transition.to(state, new GiveUp(id, "the job has no use for it")));
-            case NodeGone(int id, String where, String why, boolean refused) ->
+                        .orElseGet(() -> Transition.to(state, new ReleaseNode(id, "the job has no use for it")));
+            case NodeUnavailable(int id, String where, String why, boolean refused) ->
                 gone(state, id, where, why, refused, ending);
-            case WorkerEnded(int number, WorkerResult end) ->
+            case WorkerProcessEnded(int number, WorkerResult end) ->
                 number == state.round() ? Transition.to(withEnd(state, end)) : Transition.to(state);
-            case SignalCame(StopSignal signal) ->
+            case SignalReceived(StopSignal signal) ->
                 signal.endsJob() ? ending.giveUp(state, new Signalled(signal)) : Transition.to(state);
-            case TimeIsUp() -> ending.giveUp(state, new TimedOut());
-            case JoinTimeIsOver(int number) ->
+            case JobTimeout() -> ending.giveUp(state, new TimedOut());
+            case JoinTimeout(int number) ->
                 number == state.round() ? joinTimeIsOver(state, ending) : Transition.to(state);
-            case LastCallIsOver(int number) -> number == state.round() ? lastCallIsOver(state) : Transition.to(state);
-            case CoordinatorInput.WorkerStarted _,
+            case LastCallEnded(int number) -> number == state.round() ? lastCallIsOver(state) : Transition.to(state);
+            case CoordinatorInput.WorkerProcessStarted _,
                     CoordinatorInput.WorkerElastic _,
-                    CoordinatorInput.WorkerParked _,
+                    CoordinatorInput.WorkerProcessParked _,
                     CoordinatorInput.WorkerLeaving _,
                     CoordinatorInput.WorkerHung _,
-                    CoordinatorInput.NodeJoined _,
-                    CoordinatorInput.GraceIsOver _,
-                    CoordinatorInput.ParkIsUnexplained _,
-                    CoordinatorInput.RestartIsOld _,
-                    CoordinatorInput.FailureIsOld _ -> Transition.to(state);
+                    CoordinatorInput.NodeWorkersJoined _,
+                    CoordinatorInput.GracePeriodEnded _,
+                    CoordinatorInput.ParkUnexplained _,
+                    CoordinatorInput.RestartExpired _,
+                    CoordinatorInput.FailureExpired _ -> Transition.to(state);
         };
     }
 
     /** A worker that was parked has ended. */
-    private static Gathering withEnd(Gathering state, WorkerResult end) {
-        return new Gathering(
+    private static AwaitingNodes withEnd(AwaitingNodes state, WorkerResult end) {
+        return new AwaitingNodes(
                 state.jobProgress(), state.before().map(round -> round.withEnd(end)), state.cause(), state.lastCall());
     }
 
@@ -87,7 +87,7 @@ final class RoundStart {
     <S extends JobState> Optional<S> admit(S state, int id, Node node) {
         JobProgress jobProgress = state.jobProgress();
         boolean begins =
-                state instanceof Gathering gathering && gathering.before().isEmpty();
+                state instanceof AwaitingNodes waiting && waiting.before().isEmpty();
         if (!jobProgress.awaited().containsKey(id) && jobProgress.present().size() >= nodes.max() + nodes.spares()) {
             return Optional.empty();
         }
@@ -110,14 +110,14 @@ final class RoundStart {
         }
     }
 
-    private Transition gone(Gathering state, int id, String where, String why, boolean refused, RoundEnd ending) {
+    private Transition gone(AwaitingNodes state, int id, String where, String why, boolean refused, RoundEnd ending) {
         if (!state.jobProgress().present().containsKey(id)
                 && !state.jobProgress().awaited().containsKey(id)) {
             return Transition.to(state);
         }
-        Gathering without = state.with(state.jobProgress().without(id));
+        AwaitingNodes without = state.with(state.jobProgress().without(id));
         if (state.before().isPresent()) {
-            Gathering reaped = new Gathering(
+            AwaitingNodes reaped = new AwaitingNodes(
                     without.jobProgress(),
                     state.before().map(round -> round.membership().has(id) ? round.withNodeEnded(id) : round),
                     state.cause(),
@@ -130,24 +130,25 @@ final class RoundStart {
         JobProgress jobProgress = without.jobProgress();
         return jobProgress.present().size() + jobProgress.awaited().size() < nodes.min()
                 ? tooFew(without, text, refused, ending)
-                : beginIfComplete(without).after(new Say("going on without " + text));
+                : beginIfComplete(without).after(new PrintNotice("going on without " + text));
     }
 
     /** The first reason is the job's; it waits a moment for others to be told with it. */
-    private static Transition tooFew(Gathering state, String text, boolean refused, RoundEnd ending) {
+    private static Transition tooFew(AwaitingNodes state, String text, boolean refused, RoundEnd ending) {
         StopCause cause = state.cause().orElseGet(() -> new NotOpened(text, refused));
         CoordinatorAction[] told =
-                state.cause().isPresent() ? new CoordinatorAction[] {new Say(text)} : new CoordinatorAction[0];
+                state.cause().isPresent() ? new CoordinatorAction[] {new PrintNotice(text)} : new CoordinatorAction[0];
         if (state.jobProgress().awaited().isEmpty()) {
             return ending.giveUp(state, cause).after(told);
         }
-        Gathering waiting = new Gathering(state.jobProgress(), state.before(), Optional.of(cause), state.lastCall());
+        AwaitingNodes waiting =
+                new AwaitingNodes(state.jobProgress(), state.before(), Optional.of(cause), state.lastCall());
         return state.cause().isPresent()
                 ? Transition.to(waiting, told)
-                : Transition.to(waiting, new After(new JoinTimeIsOver(waiting.round()), OTHERS_MILLIS));
+                : Transition.to(waiting, new Schedule(new JoinTimeout(waiting.round()), OTHERS_MILLIS));
     }
 
-    private Transition joinTimeIsOver(Gathering state, RoundEnd ending) {
+    private Transition joinTimeIsOver(AwaitingNodes state, RoundEnd ending) {
         if (rankAssignment.isEnough(state.jobProgress())) {
             return begin(state);
         }
@@ -155,10 +156,10 @@ final class RoundStart {
     }
 
     /** Nodes may have left during the last call. When enough nodes have joined again, a new last call begins. */
-    private Transition lastCallIsOver(Gathering state) {
+    private Transition lastCallIsOver(AwaitingNodes state) {
         return rankAssignment.isEnough(state.jobProgress())
                 ? begin(state)
-                : Transition.to(new Gathering(state.jobProgress(), state.before(), state.cause(), false));
+                : Transition.to(new AwaitingNodes(state.jobProgress(), state.before(), state.cause(), false));
     }
 
     private StopCause silent(JobProgress jobProgress) {
@@ -172,7 +173,7 @@ final class RoundStart {
     }
 
     /** Begins at once if nobody is awaited; if there are enough, there is a last call for the others. */
-    Transition beginIfComplete(Gathering state) {
+    Transition beginIfComplete(AwaitingNodes state) {
         if (!rankAssignment.isEnough(state.jobProgress())) {
             return Transition.to(state);
         }
@@ -182,31 +183,32 @@ final class RoundStart {
         return state.lastCall()
                 ? Transition.to(state)
                 : Transition.to(
-                        new Gathering(state.jobProgress(), state.before(), state.cause(), true),
-                        new After(new LastCallIsOver(state.round()), NodePolicy.LAST_CALL.toMillis()));
+                        new AwaitingNodes(state.jobProgress(), state.before(), state.cause(), true),
+                        new Schedule(new LastCallEnded(state.round()), NodePolicy.LAST_CALL.toMillis()));
     }
 
     /** @throws LayoutException if the nodes cannot hold what was asked for */
-    private Transition begin(Gathering state) {
+    private Transition begin(AwaitingNodes state) {
         Membership membership = rankAssignment.next(state.jobProgress(), state.before());
         Round round = Round.start(state.round() + 1, membership);
-        Launch launch = new Launch(round.number(), state.jobProgress().restarts(), membership);
-        return Transition.to(new Running(state.jobProgress(), round), launch);
+        LaunchWorkers launch =
+                new LaunchWorkers(round.number(), state.jobProgress().restarts(), membership);
+        return Transition.to(new RoundRunning(state.jobProgress(), round), launch);
     }
 
     /** The next round after {@code before}, now or when there are enough nodes. */
     Transition again(JobProgress jobProgress, Round before, Optional<StopCause> cause) {
-        Gathering state = new Gathering(jobProgress, Optional.of(before), cause, false);
+        AwaitingNodes state = new AwaitingNodes(jobProgress, Optional.of(before), cause, false);
         if (rankAssignment.isEnough(jobProgress)) {
             return begin(state);
         }
         String time = nodes.joinTimeout().toSeconds() + " s";
         return Transition.to(
                 state,
-                new Say("waiting up to " + time + " for nodes: "
+                new PrintNotice("waiting up to " + time + " for nodes: "
                         + jobProgress.present().size() + " of at least " + nodes.min() + " are there"),
-                new After(
-                        new JoinTimeIsOver(before.number()), nodes.joinTimeout().toMillis()));
+                new Schedule(
+                        new JoinTimeout(before.number()), nodes.joinTimeout().toMillis()));
     }
 
     /** Whether there are enough nodes for another round, or may be soon. */
@@ -227,15 +229,15 @@ final class RoundStart {
     }
 
     /** What a failure of a node's workers adds to the timers. */
-    After forgettingFailure(int id) {
-        return new After(
-                new CoordinatorInput.FailureIsOld(id), nodes.failureWindow().toMillis());
+    Schedule forgettingFailure(int id) {
+        return new Schedule(
+                new CoordinatorInput.FailureExpired(id), nodes.failureWindow().toMillis());
     }
 
     /** What a restart adds to the log and to the timers. */
-    List<After> forgettingRestart() {
+    List<Schedule> forgettingRestart() {
         return nodes.restartWindow()
-                .map(window -> List.of(new After(new CoordinatorInput.RestartIsOld(), window.toMillis())))
+                .map(window -> List.of(new Schedule(new CoordinatorInput.RestartExpired(), window.toMillis())))
                 .orElse(List.of());
     }
 }

@@ -11,7 +11,7 @@ public sealed interface StopCause {
     record WorkerFailed(WorkerResult end) implements StopCause {}
 
     /** A worker hung; {@code why} completes "rank 3 ...". */
-    record WorkerHung(int rank, String host, long pid, String why) implements StopCause {}
+    record HungWorker(int rank, String host, long pid, String why) implements StopCause {}
 
     /** Workers that can go on have lost each other, though none has ended; {@code why} is what the first of them noticed. */
     record PeersLost(int rank, String host, String why) implements StopCause {}
@@ -30,7 +30,7 @@ public sealed interface StopCause {
     record NotOpened(String why, boolean refused) implements StopCause {}
 
     /** A node's agent is gone. */
-    record NodeLost(String host, String why) implements StopCause {}
+    record LostAgent(String host, String why) implements StopCause {}
 
     /** The cause as events name it. */
     default JobFailure failure() {
@@ -41,7 +41,7 @@ public sealed interface StopCause {
                         OptionalInt.of(end.rank()),
                         end.host(),
                         end.startError().isEmpty() ? end.how() : end.startError());
-            case WorkerHung(int rank, String host, long _, String why) ->
+            case HungWorker(int rank, String host, long _, String why) ->
                 new JobFailure("workerHung", OptionalInt.of(rank), host, why);
             case PeersLost(int rank, String host, String why) ->
                 new JobFailure("peersLost", OptionalInt.of(rank), host, why);
@@ -49,7 +49,7 @@ public sealed interface StopCause {
                 new JobFailure("signal", OptionalInt.empty(), "", "SIG" + signal.name());
             case TimedOut() -> new JobFailure("timeout", OptionalInt.empty(), "", "");
             case NotOpened(String why, boolean _) -> new JobFailure("notStarted", OptionalInt.empty(), "", why);
-            case NodeLost(String host, String why) -> new JobFailure("agentLost", OptionalInt.empty(), host, why);
+            case LostAgent(String host, String why) -> new JobFailure("agentLost", OptionalInt.empty(), host, why);
         };
     }
 
@@ -57,11 +57,11 @@ public sealed interface StopCause {
     default int exitCode() {
         return switch (this) {
             case WorkerFailed(WorkerResult end) -> end.exitCode() == 0 ? 1 : end.exitCode() & 0xff;
-            case WorkerHung _, PeersLost _ -> ExitCode.STALLED;
+            case HungWorker _, PeersLost _ -> ExitCode.STALLED;
             case Signalled(StopSignal signal) -> ExitCode.of(signal);
             case TimedOut() -> ExitCode.TIMED_OUT;
             case NotOpened(String _, boolean refused) -> refused ? ExitCode.USAGE : ExitCode.LOST;
-            case NodeLost _ -> ExitCode.LOST;
+            case LostAgent _ -> ExitCode.LOST;
         };
     }
 }

@@ -59,7 +59,7 @@ final class StragglerDetector {
     }
 
     /** What a rank has waited until now. */
-    void heard(int rank, List<GroupRecord> all) {
+    void report(int rank, List<GroupRecord> all) {
         waits.put(rank, all);
         reports.merge(rank, 1, Integer::sum);
         changed = true;

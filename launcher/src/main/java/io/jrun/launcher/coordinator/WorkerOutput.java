@@ -3,7 +3,7 @@ package io.jrun.launcher.coordinator;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.launcher.console.LogMultiplexer;
-import io.jrun.launcher.console.LogMultiplexer.Source;
+import io.jrun.launcher.console.LogMultiplexer.LogSource;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.layout.Placement;
 import java.util.Map;
@@ -14,7 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 final class WorkerOutput {
     private final LogMultiplexer console;
     private final ConsoleSettings settings;
-    private final Map<Integer, Set<Source>> expected = new ConcurrentHashMap<>();
+    private final Map<Integer, Set<LogSource>> expected = new ConcurrentHashMap<>();
 
     WorkerOutput(LogMultiplexer console, ConsoleSettings settings) {
         this.console = console;
@@ -23,29 +23,29 @@ final class WorkerOutput {
 
     /** Reads what comes from the node with this id, to its end. */
     void follow(int id, AgentConnection link, JobClaim job, String host) {
-        link.readLogs(job, chunk -> show(chunk, host), () -> console.forget(sources(id)));
+        link.readLogs(job, chunk -> print(chunk, host), () -> console.forget(sources(id)));
     }
 
-    private Set<Source> sources(int id) {
+    private Set<LogSource> sources(int id) {
         return expected.computeIfAbsent(id, _ -> ConcurrentHashMap.newKeySet());
     }
 
-    private void show(LogChunk chunk, String host) {
-        Source source = new Source(chunk.getRound(), chunk.getRank(), chunk.getStderr());
-        console.show(source, host, chunk.getData().toByteArray(), chunk.getLast());
+    private void print(LogChunk chunk, String host) {
+        LogSource source = new LogSource(chunk.getRound(), chunk.getRank(), chunk.getStderr());
+        console.print(source, host, chunk.getData().toByteArray(), chunk.getLast());
     }
 
     /** A worker starts on the node with this id. */
     void expect(int id, int round, Placement place) {
-        if (settings.showsStdout(place.rank(), place.localRank())) {
-            expect(id, new Source(round, place.rank(), false));
+        if (settings.printsStdout(place.rank(), place.localRank())) {
+            expect(id, new LogSource(round, place.rank(), false));
         }
-        if (settings.showsStderr(place.rank(), place.localRank())) {
-            expect(id, new Source(round, place.rank(), true));
+        if (settings.printsStderr(place.rank(), place.localRank())) {
+            expect(id, new LogSource(round, place.rank(), true));
         }
     }
 
-    private void expect(int id, Source source) {
+    private void expect(int id, LogSource source) {
         sources(id).add(source);
         console.expect(source);
     }

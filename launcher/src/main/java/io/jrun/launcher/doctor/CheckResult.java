@@ -12,13 +12,13 @@ import java.util.Map;
  * @param text what exists, or what is missing and what to do
  * @param values the values in the text, for programs: texts, numbers and lists by name
  */
-public record CheckResult(String what, State state, String text, Map<String, Object> values) {
+public record CheckResult(String what, CheckState state, String text, Map<String, Object> values) {
     public CheckResult {
         values = Collections.unmodifiableMap(new LinkedHashMap<>(values));
     }
 
     /** The state of the checked thing. */
-    public enum State {
+    public enum CheckState {
         /** Jobs can use the thing. */
         OK,
         /** The thing is missing. Jobs that do not request it run without it. */
@@ -33,15 +33,15 @@ public record CheckResult(String what, State state, String text, Map<String, Obj
     }
 
     static CheckResult ok(String what, String text) {
-        return new CheckResult(what, State.OK, text, Map.of());
+        return new CheckResult(what, CheckState.OK, text, Map.of());
     }
 
     static CheckResult absent(String what, String text) {
-        return new CheckResult(what, State.ABSENT, text, Map.of());
+        return new CheckResult(what, CheckState.ABSENT, text, Map.of());
     }
 
     static CheckResult problem(String what, String text) {
-        return new CheckResult(what, State.PROBLEM, text, Map.of());
+        return new CheckResult(what, CheckState.PROBLEM, text, Map.of());
     }
 
     /** The same result with one more value. */

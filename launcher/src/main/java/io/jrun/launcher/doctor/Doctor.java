@@ -45,7 +45,7 @@ public final class Doctor {
 
     /** 0, or 1 if there is a problem. */
     public int exitCode() {
-        return findings.stream().anyMatch(finding -> finding.state() == CheckResult.State.PROBLEM) ? 1 : 0;
+        return findings.stream().anyMatch(finding -> finding.state() == CheckResult.CheckState.PROBLEM) ? 1 : 0;
     }
 
     /** One line for each result. */

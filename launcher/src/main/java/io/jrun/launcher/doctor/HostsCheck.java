@@ -70,12 +70,12 @@ public final class HostsCheck implements Check {
     }
 
     /** An agent that has answered and listens for the other agents. */
-    private record Answer(DoctorBlockingStub agent, Examination facts, int port) {}
+    private record HostReport(DoctorBlockingStub agent, Examination facts, int port) {}
 
     @Override
     public List<CheckResult> run() throws InterruptedException {
         List<CheckResult> found = new ArrayList<>();
-        Map<Integer, Answer> answers = new TreeMap<>();
+        Map<Integer, HostReport> answers = new TreeMap<>();
         Context.CancellableContext listening = Context.current().withCancellation();
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
             List<Future<List<CheckResult>>> examinations = new ArrayList<>();
@@ -104,7 +104,7 @@ public final class HostsCheck implements Check {
         return found;
     }
 
-    private List<CheckResult> examine(int number, Map<Integer, Answer> answers, Context listening)
+    private List<CheckResult> examine(int number, Map<Integer, HostReport> answers, Context listening)
             throws InterruptedException {
         String host = hosts.get(number);
         try {
@@ -115,7 +115,7 @@ public final class HostsCheck implements Check {
             Clock clock = clock(agent);
             int port = listening.wrap(() -> listen(channel)).call();
             synchronized (answers) {
-                answers.put(number, new Answer(agent, facts, port));
+                answers.put(number, new HostReport(agent, facts, port));
             }
             return findings.of(host, facts, clock);
         } catch (StatusRuntimeException e) {
@@ -180,8 +180,8 @@ public final class HostsCheck implements Check {
      * Measures a connection as workers use it: to the address at which jrun reaches the host, and to a port that the
      * kernel has chosen.
      */
-    private HostAssessment.HostConnection connection(int from, int to, Map<Integer, Answer> answers) {
-        Answer other = Objects.requireNonNull(answers.get(to));
+    private HostAssessment.HostConnection connection(int from, int to, Map<Integer, HostReport> answers) {
+        HostReport other = Objects.requireNonNull(answers.get(to));
         LinkMeasurement measured;
         try {
             measured = within(Objects.requireNonNull(answers.get(from)).agent())

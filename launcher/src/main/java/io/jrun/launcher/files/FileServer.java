@@ -8,7 +8,7 @@ import io.jrun.agent.files.Sha256;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
 import io.jrun.agent.proto.JobClaim;
-import io.jrun.launcher.files.JobFiles.Entry;
+import io.jrun.launcher.files.JobFiles.ListedFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -38,22 +38,22 @@ public final class FileServer {
     private static final int SLOTS = 64;
 
     private final JobFiles files;
-    private final List<Entry> byNumber;
+    private final List<ListedFile> byNumber;
     private final Map<Integer, Hashed> hashes = new ConcurrentHashMap<>();
     private final StagingProgress progress;
     private final SendSlots slots;
 
     /** Serves the {@code files} of a job. {@code say} receives progress messages of long transfers. */
-    public FileServer(JobFiles files, Consumer<String> say) {
-        this(files, say, new SendSlots(SLOTS));
+    public FileServer(JobFiles files, Consumer<String> notices) {
+        this(files, notices, new SendSlots(SLOTS));
     }
 
     /** @param slots slots for the pieces of all agents */
-    FileServer(JobFiles files, Consumer<String> say, SendSlots slots) {
+    FileServer(JobFiles files, Consumer<String> notices, SendSlots slots) {
         this.slots = slots;
         this.files = files;
         this.byNumber = files.files();
-        this.progress = new StagingProgress(say, System::nanoTime);
+        this.progress = new StagingProgress(notices, System::nanoTime);
     }
 
     /** The files of the job. */
@@ -74,7 +74,7 @@ public final class FileServer {
     private static final class Hashed {
         private @Nullable ByteString hash;
 
-        synchronized ByteString get(Entry entry) throws IOException {
+        synchronized ByteString get(ListedFile entry) throws IOException {
             if (hash == null) {
                 hash = ByteString.copyFrom(Sha256.of(entry.path()));
             }
@@ -200,7 +200,7 @@ public final class FileServer {
         }
 
         private ByteString piece(int number, long offset, int bytes) throws IOException {
-            Entry entry = byNumber.get(number);
+            ListedFile entry = byNumber.get(number);
             if (bytes < 0 || bytes > MAX_PIECE_BYTES || offset < 0 || offset + bytes > entry.size()) {
                 throw new IOException("no " + bytes + " bytes at " + offset + " of " + entry.size());
             }

@@ -35,14 +35,14 @@ public record JobFiles(List<Tree> trees) {
      *
      * @param place the path below the working directory of the workers; empty if the workers use the absolute path
      */
-    public record Tree(Path path, String place, List<Entry> entries) {
+    public record Tree(Path path, String place, List<ListedFile> entries) {
         public Tree {
             entries = List.copyOf(entries);
         }
 
         /** The size of all files of the tree. */
         public long bytes() {
-            return entries.stream().mapToLong(Entry::size).sum();
+            return entries.stream().mapToLong(ListedFile::size).sum();
         }
     }
 
@@ -51,10 +51,11 @@ public record JobFiles(List<Tree> trees) {
      *
      * @param name path below the tree, empty if the tree is the file
      */
-    public record Entry(Path path, String name, long size, long modifiedMillis, boolean executable) {
-        static Entry of(Path path, String name) throws IOException {
+    public record ListedFile(Path path, String name, long size, long modifiedMillis, boolean executable) {
+        static ListedFile of(Path path, String name) throws IOException {
             BasicFileAttributes found = Files.readAttributes(path, BasicFileAttributes.class);
-            return new Entry(path, name, found.size(), found.lastModifiedTime().toMillis(), Files.isExecutable(path));
+            return new ListedFile(
+                    path, name, found.size(), found.lastModifiedTime().toMillis(), Files.isExecutable(path));
         }
 
         /** Whether the file has the same state as when the job began. */
@@ -106,7 +107,7 @@ public record JobFiles(List<Tree> trees) {
     }
 
     /** All files, by number. */
-    public List<Entry> files() {
+    public List<ListedFile> files() {
         return trees.stream().flatMap(tree -> tree.entries().stream()).toList();
     }
 
@@ -118,14 +119,14 @@ public record JobFiles(List<Tree> trees) {
 
     private static void add(List<Tree> trees, Path path, String place, boolean jarsOnly) throws IOException {
         if (Files.isRegularFile(path)) {
-            trees.add(new Tree(path, place, List.of(Entry.of(path, ""))));
+            trees.add(new Tree(path, place, List.of(ListedFile.of(path, ""))));
         } else if (Files.isDirectory(path)) {
             trees.add(new Tree(path, place, entries(path, jarsOnly)));
         } // else the file does not exist; a manifest may name missing jars
     }
 
-    private static List<Entry> entries(Path folder, boolean jarsOnly) throws IOException {
-        List<Entry> entries = new ArrayList<>();
+    private static List<ListedFile> entries(Path folder, boolean jarsOnly) throws IOException {
+        List<ListedFile> entries = new ArrayList<>();
         try (Stream<Path> found = Files.walk(folder, jarsOnly ? 1 : Integer.MAX_VALUE, FileVisitOption.FOLLOW_LINKS)) {
             for (Path file : (Iterable<Path>) found.sorted()::iterator) {
                 boolean wanted = Files.isRegularFile(file)
@@ -133,7 +134,7 @@ public record JobFiles(List<Tree> trees) {
                                 || file.toString().endsWith(".jar")
                                 || file.toString().endsWith(".JAR"));
                 if (wanted) {
-                    entries.add(Entry.of(file, folder.relativize(file).toString()));
+                    entries.add(ListedFile.of(file, folder.relativize(file).toString()));
                 }
                 if (entries.size() > MAX_FILES) {
                     throw new IOException(folder + " holds more than " + MAX_FILES

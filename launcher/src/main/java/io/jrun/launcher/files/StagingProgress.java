@@ -9,7 +9,7 @@ final class StagingProgress {
     private static final long REPORT_INTERVAL_NANOS = 5_000_000_000L;
     private static final double MEGABYTE = 1e6;
 
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
     private final LongSupplier nanoTime;
     private int nodes;
     private int nodesDone;
@@ -19,8 +19,8 @@ final class StagingProgress {
     private long saidAt;
     private boolean said;
 
-    StagingProgress(Consumer<String> say, LongSupplier nanoTime) {
-        this.say = say;
+    StagingProgress(Consumer<String> notices, LongSupplier nanoTime) {
+        this.notices = notices;
         this.nanoTime = nanoTime;
     }
 
@@ -40,7 +40,7 @@ final class StagingProgress {
         if (now - saidAt >= REPORT_INTERVAL_NANOS) {
             saidAt = now;
             said = true;
-            say.accept("sending files to " + nodes() + ": " + megabytes(sent) + " of " + megabytes(total)
+            notices.accept("sending files to " + nodes() + ": " + megabytes(sent) + " of " + megabytes(total)
                     + " MB requested so far");
         }
     }
@@ -50,7 +50,7 @@ final class StagingProgress {
         nodesDone++;
         if (said && nodesDone == nodes) {
             said = false;
-            say.accept("sent " + megabytes(sent) + " MB of files to " + nodes() + " in "
+            notices.accept("sent " + megabytes(sent) + " MB of files to " + nodes() + " in "
                     + (nanoTime.getAsLong() - beganAt) / 1_000_000_000L + " s");
         }
     }

@@ -77,7 +77,7 @@ public final class FlightReport {
         String format = "%4s  %-" + hostWidth + "s  %-9s  %8s  %s";
         List<String> lines = new ArrayList<>();
         lines.add(format.formatted("RANK", "HOST", "STATE", "SECONDS", "OPERATION"));
-        for (Mismatch.Place place : finding.places()) {
+        for (Mismatch.RankPlace place : finding.places()) {
             lines.add(format.formatted(
                             place.rank(),
                             place.host().isEmpty() ? "-" : place.host(),
@@ -89,7 +89,7 @@ public final class FlightReport {
         return lines;
     }
 
-    private static String state(Mismatch.Place place) {
+    private static String state(Mismatch.RankPlace place) {
         String none = place.host().isEmpty() ? "no dump" : "-";
         return place.operation().map(FlightReport::state).orElse(none);
     }
@@ -119,7 +119,7 @@ public final class FlightReport {
         return json;
     }
 
-    private static Map<String, Object> json(Mismatch.Place place) {
+    private static Map<String, Object> json(Mismatch.RankPlace place) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("rank", place.rank());
         json.put("place", place.words());

@@ -14,7 +14,8 @@ import java.util.TreeSet;
  * @param text the finding in words
  * @param places where every rank of the group is
  */
-record Mismatch(Kind kind, String group, long sequence, NavigableSet<Integer> guilty, String text, List<Place> places) {
+record Mismatch(
+        Kind kind, String group, long sequence, NavigableSet<Integer> guilty, String text, List<RankPlace> places) {
     /** What is wrong. */
     enum Kind {
         /** The ranks made different calls with the same number. */
@@ -37,5 +38,5 @@ record Mismatch(Kind kind, String group, long sequence, NavigableSet<Integer> gu
      * @param operation the group's operation in which the rank was, or its last one; empty if the dump has none
      * @param words completes "rank 3 ..."
      */
-    record Place(int rank, String host, Optional<OperationRecord> operation, String words) {}
+    record RankPlace(int rank, String host, Optional<OperationRecord> operation, String words) {}
 }

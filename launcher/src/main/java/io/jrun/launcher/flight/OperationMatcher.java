@@ -3,7 +3,7 @@ package io.jrun.launcher.flight;
 import io.jrun.comm.record.OperationRecord;
 import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.flight.Mismatch.Kind;
-import io.jrun.launcher.flight.Mismatch.Place;
+import io.jrun.launcher.flight.Mismatch.RankPlace;
 import io.jrun.launcher.report.FailureReport;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -103,7 +103,7 @@ final class OperationMatcher {
                 inside.add(rank);
             }
         }
-        List<Place> places = places(group, ranks, sequence);
+        List<RankPlace> places = places(group, ranks, sequence);
         String waits = FailureReport.ranks(inside) + " waited in " + last.call();
         if (late.isEmpty()) {
             String text = waits
@@ -118,14 +118,14 @@ final class OperationMatcher {
         return new Mismatch(Kind.LATE, group, sequence, late, text.append('.').toString(), places);
     }
 
-    private List<Place> places(String group, List<Integer> ranks, long sequence) {
+    private List<RankPlace> places(String group, List<Integer> ranks, long sequence) {
         return ranks.stream().map(rank -> place(rank, group, sequence)).toList();
     }
 
-    private Place place(int rank, String group, long sequence) {
+    private RankPlace place(int rank, String group, long sequence) {
         RankRecord dump = record(byRank, rank);
         long at = Math.min(sequence, dump.started(group) - 1);
-        return new Place(rank, dump.host(), dump.collective(group, at), dump.place(group));
+        return new RankPlace(rank, dump.host(), dump.collective(group, at), dump.place(group));
     }
 
     /** The dump of a rank, or a record that says why there is none. */

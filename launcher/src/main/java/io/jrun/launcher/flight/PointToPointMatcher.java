@@ -4,7 +4,7 @@ import io.jrun.comm.record.OperationRecord;
 import io.jrun.comm.record.OperationState;
 import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.flight.Mismatch.Kind;
-import io.jrun.launcher.flight.Mismatch.Place;
+import io.jrun.launcher.flight.Mismatch.RankPlace;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -49,7 +49,7 @@ final class PointToPointMatcher {
         Optional<OperationRecord> answer = answer(mine, message, theirs);
         if (answer.isEmpty()) {
             String words = theirs.place(group);
-            return Optional.of(late(mine, message, new Place(other, theirs.host(), Optional.empty(), words)));
+            return Optional.of(late(mine, message, new RankPlace(other, theirs.host(), Optional.empty(), words)));
         }
         return both(mine, message, theirs, answer.get());
     }
@@ -64,7 +64,7 @@ final class PointToPointMatcher {
                 List.of(here(mine, message)));
     }
 
-    private Mismatch late(RankRecord mine, OperationRecord message, Place there) {
+    private Mismatch late(RankRecord mine, OperationRecord message, RankPlace there) {
         return new Mismatch(
                 Kind.LATE,
                 group,
@@ -85,7 +85,7 @@ final class PointToPointMatcher {
         }
         String text = said(mine, message, theirs.rank()) + ", which called " + answer.call()
                 + (differs ? ". Both must name the same type and count." : "; neither got to its end.");
-        Place there = new Place(theirs.rank(), theirs.host(), Optional.of(answer), "called " + answer.call());
+        RankPlace there = new RankPlace(theirs.rank(), theirs.host(), Optional.of(answer), "called " + answer.call());
         return Optional.of(new Mismatch(
                 differs ? Kind.MISMATCH : Kind.STUCK,
                 group,
@@ -99,8 +99,8 @@ final class PointToPointMatcher {
         return "rank " + mine.rank() + " was in " + message.call() + " with rank " + other;
     }
 
-    private static Place here(RankRecord mine, OperationRecord message) {
-        return new Place(mine.rank(), mine.host(), Optional.of(message), "was in " + message.call());
+    private static RankPlace here(RankRecord mine, OperationRecord message) {
+        return new RankPlace(mine.rank(), mine.host(), Optional.of(message), "was in " + message.call());
     }
 
     /**

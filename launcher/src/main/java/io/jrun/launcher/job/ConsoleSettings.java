@@ -21,12 +21,12 @@ public record ConsoleSettings(
         boolean prefixed,
         TerminalStreams terminals) {
     /** Whether the console shows the stdout of this worker. */
-    public boolean showsStdout(int rank, int localRank) {
+    public boolean printsStdout(int rank, int localRank) {
         return selects(rank, localRank) && (tee.hasStdout(localRank) || !redirects.hasStdout(localRank));
     }
 
     /** Whether the console shows the stderr of this worker. */
-    public boolean showsStderr(int rank, int localRank) {
+    public boolean printsStderr(int rank, int localRank) {
         return selects(rank, localRank) && (tee.hasStderr(localRank) || !redirects.hasStderr(localRank));
     }
 

@@ -7,7 +7,7 @@ import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.record.JobControlRequest;
 import io.jrun.launcher.record.JobIndex;
-import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecordReader;
 import io.jrun.launcher.record.LatestMetrics;
@@ -35,18 +35,18 @@ public final class JobCommands {
 
     private final CommandContext commandContext;
     private final OutputStream out;
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
 
     /**
      * Runs commands of a user.
      *
      * @param out receives the result
-     * @param say receives notices for the user
+     * @param notices receives notices for the user
      */
-    public JobCommands(CommandContext commandContext, OutputStream out, Consumer<String> say) {
+    public JobCommands(CommandContext commandContext, OutputStream out, Consumer<String> notices) {
         this.commandContext = commandContext;
         this.out = out;
-        this.say = say;
+        this.notices = notices;
     }
 
     /**
@@ -67,7 +67,7 @@ public final class JobCommands {
     }
 
     private int list(JobsRequest request) throws IOException {
-        List<Entry> jobs = index().stream()
+        List<IndexedJob> jobs = index().stream()
                 .flatMap(index -> index.all().stream())
                 .filter(entry ->
                         request.has(CommandOption.ALL) || !entry.record().isOver())
@@ -79,12 +79,12 @@ public final class JobCommands {
         return 0;
     }
 
-    private int describe(Entry job, boolean json) throws IOException {
+    private int describe(IndexedJob job, boolean json) throws IOException {
         print(json ? List.of(JobsJson.describe(job, LatestMetrics.read(job.logs()))) : JobDescription.lines(job));
         return 0;
     }
 
-    private int logs(Entry job, JobsRequest request) throws IOException, InterruptedException {
+    private int logs(IndexedJob job, JobsRequest request) throws IOException, InterruptedException {
         TreeSet<Integer> known = new TreeSet<>();
         job.record().workers().forEach(worker -> known.add(worker.rank()));
         boolean none = request.ranks()
@@ -94,18 +94,18 @@ public final class JobCommands {
             throw new UsageException(
                     "logs: " + job.name() + " has no such rank; it has " + FailureReport.ranks(known) + ".");
         }
-        new LogReader(job, request.ranks(), out, say).read(request.has(CommandOption.FOLLOW));
+        new LogReader(job, request.ranks(), out, notices).read(request.has(CommandOption.FOLLOW));
         return 0;
     }
 
-    private int attach(Entry job) throws IOException, InterruptedException {
+    private int attach(IndexedJob job) throws IOException, InterruptedException {
         if (!job.record().job().detached()) {
             throw new UsageException(
                     "attach: " + job.name() + " was not started with --detach, its console is elsewhere;"
                             + " 'jrun logs -f " + job.name() + "' shows what its workers write.");
         }
         if (!job.record().isOver()) {
-            say.accept("attached to " + job.name() + "; Ctrl-C ends only this command, 'jrun cancel " + job.name()
+            notices.accept("attached to " + job.name() + "; Ctrl-C ends only this command, 'jrun cancel " + job.name()
                     + "' stops the job");
         }
         FileTail console = new FileTail(job.logs().resolve(RecordSchema.CONSOLE));
@@ -121,20 +121,20 @@ public final class JobCommands {
         }
     }
 
-    private int exitCode(Entry job, JobRecord record) {
+    private int exitCode(IndexedJob job, JobRecord record) {
         if (record.isLost()) {
-            say.accept(job.name() + ": " + JobDescription.LOST);
+            notices.accept(job.name() + ": " + JobDescription.LOST);
             return ExitCode.LOST;
         }
         return record.exitCode();
     }
 
-    private int cancel(Entry job, boolean now) throws IOException, InterruptedException {
+    private int cancel(IndexedJob job, boolean now) throws IOException, InterruptedException {
         if (job.record().isOver()) {
-            say.accept(job.name() + " has ended already: " + JobTable.state(job.record()));
+            notices.accept(job.name() + " has ended already: " + JobTable.state(job.record()));
             return 0;
         }
-        ask(job, now ? "kill" : "cancel");
+        request(job, now ? "kill" : "cancel");
         long timeoutMillis = job.record().job().graceMillis() + END_MILLIS;
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
         JobRecordReader reader = new JobRecordReader(job.logs());
@@ -151,7 +151,7 @@ public final class JobCommands {
         return 0;
     }
 
-    private int stack(Entry job, JobsRequest request) throws IOException {
+    private int stack(IndexedJob job, JobsRequest request) throws IOException {
         if (job.record().isOver()) {
             throw new UsageException("stack: " + job.name() + " has ended: " + JobTable.state(job.record()) + ".");
         }
@@ -159,14 +159,14 @@ public final class JobCommands {
                 .flatMap(chosen -> chosen.stream())
                 .map(rank -> " " + rank)
                 .collect(Collectors.joining());
-        List<String> answer = ask(job, "stack" + ranks);
+        List<String> answer = request(job, "stack" + ranks);
         print(answer.isEmpty() ? List.of("no such rank runs at the moment") : answer);
         return 0;
     }
 
-    private static List<String> ask(Entry job, String line) {
+    private static List<String> request(IndexedJob job, String line) {
         try {
-            return JobControlRequest.say(job.logs(), line);
+            return JobControlRequest.send(job.logs(), line);
         } catch (IOException e) {
             JobRecord record = job.record();
             throw new UsageException(job.name() + ": its launcher, process "
@@ -180,7 +180,7 @@ public final class JobCommands {
         return commandContext.stateFolder().map(JobIndex::in);
     }
 
-    private Entry find(String job) {
+    private IndexedJob find(String job) {
         if (job.contains("/")) {
             return folder(job);
         }
@@ -193,17 +193,17 @@ public final class JobCommands {
         }
     }
 
-    private Entry folder(String job) {
+    private IndexedJob folder(String job) {
         Path logs = commandContext.resolve(job);
         try {
-            return new Entry(String.valueOf(logs.getFileName()), logs, JobRecordReader.read(logs));
+            return new IndexedJob(String.valueOf(logs.getFileName()), logs, JobRecordReader.read(logs));
         } catch (IOException e) {
             throw new UsageException(job + " is no job's log folder: " + e.getMessage() + ".");
         }
     }
 
-    private static Entry beginsWith(JobIndex index, String start) {
-        List<Entry> found = index.all().stream()
+    private static IndexedJob beginsWith(JobIndex index, String start) {
+        List<IndexedJob> found = index.all().stream()
                 .filter(entry -> entry.name().startsWith(start))
                 .toList();
         if (found.size() > 1) {

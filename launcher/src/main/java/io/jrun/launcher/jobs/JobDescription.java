@@ -1,8 +1,8 @@
 package io.jrun.launcher.jobs;
 
-import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
-import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import io.jrun.launcher.report.DryRun;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,7 +13,7 @@ final class JobDescription {
 
     private JobDescription() {}
 
-    static List<String> lines(Entry job) {
+    static List<String> lines(IndexedJob job) {
         JobRecord record = job.record();
         List<String> lines = new ArrayList<>();
         line(lines, "job", job.name());
@@ -61,11 +61,11 @@ final class JobDescription {
     }
 
     private static void workers(List<String> lines, JobRecord record) {
-        List<Worker> workers = record.workers();
+        List<RecordedWorker> workers = record.workers();
         int width = workers.stream().mapToInt(worker -> worker.host().length()).reduce("HOST".length(), Math::max);
         String format = "%5s  %-" + width + "s  %10s  %8s  %-6s  %s";
         lines.add(format.formatted("RANK", "HOST", "LOCAL RANK", "PID", "DEVICE", "STATE"));
-        for (Worker worker : workers) {
+        for (RecordedWorker worker : workers) {
             lines.add(format.formatted(
                     worker.rank(),
                     worker.host(),
@@ -76,7 +76,7 @@ final class JobDescription {
         }
     }
 
-    private static String state(Worker worker, JobRecord record) {
+    private static String state(RecordedWorker worker, JobRecord record) {
         if (worker.end().isEmpty()) {
             return record.isOver() ? "unknown" : "running";
         }

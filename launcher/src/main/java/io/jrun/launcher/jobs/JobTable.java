@@ -1,9 +1,9 @@
 package io.jrun.launcher.jobs;
 
 import io.jrun.launcher.coordinator.ExitCodeDescription;
-import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
-import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import io.jrun.launcher.report.DryRun;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -19,12 +19,12 @@ final class JobTable {
 
     private JobTable() {}
 
-    static List<String> lines(List<Entry> jobs, long nowMillis) {
+    static List<String> lines(List<IndexedJob> jobs, long nowMillis) {
         int width = jobs.stream().mapToInt(job -> job.name().length()).reduce("RUN ID".length(), Math::max);
         String format = "%-" + width + "s  %-20s  %-19s  %8s  %7s  %5s  %s";
         List<String> lines = new ArrayList<>();
         lines.add(format.formatted("RUN ID", "STATE", "STARTED", "TIME", "WORKERS", "NODES", "COMMAND"));
-        for (Entry job : jobs) {
+        for (IndexedJob job : jobs) {
             JobRecord record = job.record();
             long end = record.endedMillis() == 0 ? nowMillis : record.endedMillis();
             lines.add(format.formatted(
@@ -33,7 +33,10 @@ final class JobTable {
                     time(record.startedMillis()),
                     record.isLost() ? "?" : duration(end - record.startedMillis()),
                     record.workers().size(),
-                    record.workers().stream().map(Worker::nodeRank).distinct().count(),
+                    record.workers().stream()
+                            .map(RecordedWorker::nodeRank)
+                            .distinct()
+                            .count(),
                     cut(DryRun.quoted(record.job().command()))));
         }
         return lines;
@@ -41,7 +44,7 @@ final class JobTable {
 
     /** The state in one or two words: "running", "exit 0", "SIGTERM (143)", "lost". */
     static String state(JobRecord record) {
-        return record.state() == JobRecord.State.ENDED
+        return record.state() == JobRecord.RecordedState.ENDED
                 ? ExitCodeDescription.brief(record.exitCode())
                 : record.state().name().toLowerCase(Locale.ROOT);
     }

@@ -3,9 +3,9 @@ package io.jrun.launcher.jobs;
 import io.jrun.launcher.event.EventJson;
 import io.jrun.launcher.event.JobEvent.MetricReported;
 import io.jrun.launcher.json.JsonLine;
-import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
-import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -16,12 +16,12 @@ final class JobsJson {
     private JobsJson() {}
 
     /** {@code ps --json}. */
-    static String list(List<Entry> jobs) {
+    static String list(List<IndexedJob> jobs) {
         return JsonLine.of(Map.of("jobs", jobs.stream().map(JobsJson::head).toList()));
     }
 
     /** {@code describe --json}. */
-    static String describe(Entry job, List<MetricReported> metrics) {
+    static String describe(IndexedJob job, List<MetricReported> metrics) {
         Map<String, Object> json = head(job);
         JobRecord record = job.record();
         json.put("workdir", record.job().workdir().toString());
@@ -39,12 +39,12 @@ final class JobsJson {
         return JsonLine.of(json);
     }
 
-    private static Map<String, Object> head(Entry job) {
+    private static Map<String, Object> head(IndexedJob job) {
         JobRecord record = job.record();
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("runId", job.name());
         json.put("state", record.state().name().toLowerCase(Locale.ROOT));
-        if (record.state() == JobRecord.State.ENDED) {
+        if (record.state() == JobRecord.RecordedState.ENDED) {
             json.put("exitCode", record.exitCode());
             json.put("endTime", record.endedMillis() / 1000.0);
             json.put("seconds", (record.endedMillis() - record.startedMillis()) / 1000.0);
@@ -56,7 +56,7 @@ final class JobsJson {
         return json;
     }
 
-    private static Map<String, Object> worker(Worker worker) {
+    private static Map<String, Object> worker(RecordedWorker worker) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("rank", worker.rank());
         json.put("localRank", worker.localRank());

@@ -3,9 +3,9 @@ package io.jrun.launcher.jobs;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.job.TerminalStreams;
-import io.jrun.launcher.record.JobIndex.Entry;
+import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
-import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import io.jrun.launcher.record.JobRecordReader;
 import io.jrun.launcher.report.FailureReport;
 import java.io.ByteArrayOutputStream;
@@ -26,17 +26,17 @@ import java.util.function.Consumer;
 final class LogReader {
     private static final long POLL_MILLIS = 50;
 
-    private final Entry job;
+    private final IndexedJob job;
     private final Optional<Set<Integer>> ranks;
     private final LogMultiplexer mux;
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
     private final Map<Path, Lines> files = new LinkedHashMap<>();
 
     /** @param ranks the ranks to print, empty for all; the lines of a single rank have no prefix */
-    LogReader(Entry job, Optional<Set<Integer>> ranks, OutputStream out, Consumer<String> say) {
+    LogReader(IndexedJob job, Optional<Set<Integer>> ranks, OutputStream out, Consumer<String> notices) {
         this.job = job;
         this.ranks = ranks;
-        this.say = say;
+        this.notices = notices;
         this.mux = new LogMultiplexer(
                 out,
                 out,
@@ -57,7 +57,7 @@ final class LogReader {
             boolean last = !goOn || record.isOver();
             open(record);
             for (Lines lines : files.values()) {
-                lines.show(last);
+                lines.print(last);
             }
             if (first) {
                 reportMissing(record);
@@ -71,7 +71,7 @@ final class LogReader {
     }
 
     private void open(JobRecord record) {
-        for (Worker worker : record.workers()) {
+        for (RecordedWorker worker : record.workers()) {
             if (isShown(worker)) {
                 for (String stream : new String[] {"stdout", "stderr"}) {
                     Path file = folder(worker).resolve(stream + ".log");
@@ -83,11 +83,11 @@ final class LogReader {
         }
     }
 
-    private boolean isShown(Worker worker) {
+    private boolean isShown(RecordedWorker worker) {
         return !worker.logFolder().isEmpty() && (ranks.isEmpty() || ranks.get().contains(worker.rank()));
     }
 
-    private Path folder(Worker worker) {
+    private Path folder(RecordedWorker worker) {
         return job.logs().resolve(worker.logFolder());
     }
 
@@ -98,14 +98,14 @@ final class LogReader {
     private void reportMissing(JobRecord record) {
         TreeSet<Integer> missing = new TreeSet<>();
         TreeSet<String> hosts = new TreeSet<>();
-        for (Worker worker : record.workers()) {
+        for (RecordedWorker worker : record.workers()) {
             if (isShown(worker) && !Files.exists(folder(worker))) {
                 missing.add(worker.rank());
                 hosts.add(worker.host());
             }
         }
         if (!missing.isEmpty()) {
-            say.accept("the files of " + FailureReport.ranks(missing) + " are not here but on "
+            notices.accept("the files of " + FailureReport.ranks(missing) + " are not here but on "
                     + String.join(", ", hosts) + ", in " + job.logs());
         }
     }
@@ -115,17 +115,17 @@ final class LogReader {
         private static final int LONGEST = 1 << 20;
 
         private final FileTail fileTail;
-        private final LogMultiplexer.Source source;
+        private final LogMultiplexer.LogSource source;
         private final String host;
         private final ByteArrayOutputStream pending = new ByteArrayOutputStream();
 
-        Lines(Path file, int attempt, Worker worker, boolean stderr) {
+        Lines(Path file, int attempt, RecordedWorker worker, boolean stderr) {
             this.fileTail = new FileTail(file);
-            this.source = new LogMultiplexer.Source(attempt, worker.rank(), stderr);
+            this.source = new LogMultiplexer.LogSource(attempt, worker.rank(), stderr);
             this.host = worker.host();
         }
 
-        void show(boolean last) throws IOException {
+        void print(boolean last) throws IOException {
             fileTail.copyTo(new OutputStream() {
                 @Override
                 public void write(int b) {
@@ -135,7 +135,7 @@ final class LogReader {
                 @Override
                 public void write(byte[] bytes, int offset, int length) {
                     pending.write(bytes, offset, length);
-                    showWholeLines();
+                    printWholeLines();
                 }
             });
             if (last && pending.size() > 0) {
@@ -143,7 +143,7 @@ final class LogReader {
             }
         }
 
-        private void showWholeLines() {
+        private void printWholeLines() {
             byte[] bytes = pending.toByteArray();
             int end = bytes.length;
             while (end > 0 && bytes[end - 1] != '\n') {
@@ -154,7 +154,7 @@ final class LogReader {
 
         private void put(byte[] bytes, int end) {
             if (end > 0) {
-                mux.show(source, host, Arrays.copyOf(bytes, end), false);
+                mux.print(source, host, Arrays.copyOf(bytes, end), false);
                 pending.reset();
                 pending.write(bytes, end, bytes.length - end);
             }

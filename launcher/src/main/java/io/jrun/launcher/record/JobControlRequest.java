@@ -18,7 +18,7 @@ public final class JobControlRequest {
      *
      * @throws IOException if it cannot be reached
      */
-    public static List<String> say(Path folder, String line) throws IOException {
+    public static List<String> send(Path folder, String line) throws IOException {
         try (UnixSocketPath path = UnixSocketPath.of(folder);
                 SocketChannel launcher = SocketChannel.open(path.address());
                 BufferedReader in = new BufferedReader(Channels.newReader(launcher, StandardCharsets.UTF_8))) {

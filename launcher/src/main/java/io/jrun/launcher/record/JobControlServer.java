@@ -33,19 +33,19 @@ public final class JobControlServer implements AutoCloseable {
     private final Path socket;
     private final Runnable stop;
     private final Consumer<LocationQuery> ask;
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
 
     private JobControlServer(
             ServerSocketChannel channel,
             Path socket,
             Runnable stop,
             Consumer<LocationQuery> ask,
-            Consumer<String> say) {
+            Consumer<String> notices) {
         this.channel = channel;
         this.socket = socket;
         this.stop = stop;
         this.ask = ask;
-        this.say = say;
+        this.notices = notices;
     }
 
     /**
@@ -54,16 +54,16 @@ public final class JobControlServer implements AutoCloseable {
      *
      * @param stop stops the job as a signal does. The second call stops the job at once. Called from any thread
      * @param ask requests the locations of the job's workers. Called from any thread
-     * @param say receives one message if callers cannot connect
+     * @param notices receives one message if callers cannot connect
      */
-    public static JobControlServer open(Path folder, Runnable stop, Consumer<LocationQuery> ask, Consumer<String> say)
-            throws IOException {
+    public static JobControlServer open(
+            Path folder, Runnable stop, Consumer<LocationQuery> ask, Consumer<String> notices) throws IOException {
         JobControlServer jobControlServer = new JobControlServer(
                 ServerSocketChannel.open(StandardProtocolFamily.UNIX),
                 folder.resolve(UnixSocketPath.NAME),
                 stop,
                 ask,
-                say);
+                notices);
         try (UnixSocketPath path = UnixSocketPath.of(folder)) {
             Files.deleteIfExists(jobControlServer.socket); // of a job that was killed
             jobControlServer.channel.bind(path.address());
@@ -77,7 +77,7 @@ public final class JobControlServer implements AutoCloseable {
     private void accept() {
         new Acceptor(
                         channel,
-                        problem -> say.accept(
+                        problem -> notices.accept(
                                 "'jrun cancel' and 'jrun stack' cannot reach this job at the moment: " + problem))
                 .run(caller ->
                         Thread.ofPlatform().daemon().name("jrun-control-call").start(() -> serve(caller)));
@@ -124,7 +124,7 @@ public final class JobControlServer implements AutoCloseable {
                 .toList();
     }
 
-    private static String words(LocationQuery.Answer answer) {
+    private static String words(LocationQuery.RankLocation answer) {
         RankRecord rank = answer.record();
         return "rank " + rank.rank() + "@" + answer.host() + " " + rank.place(LocationQuery.GROUP)
                 + Arrays.stream(rank.stack().split("\n", -1))

@@ -32,7 +32,7 @@ public final class JobIndex {
      *
      * @param logs its log folder
      */
-    public record Entry(String name, Path logs, JobRecord record) {}
+    public record IndexedJob(String name, Path logs, JobRecord record) {}
 
     /** From now on {@code name} leads to {@code logs}. */
     public void put(String name, Path logs) throws IOException {
@@ -47,7 +47,7 @@ public final class JobIndex {
      *
      * @throws IOException if there is, and this version of jrun cannot read its record
      */
-    public Optional<Entry> find(String name) throws IOException {
+    public Optional<IndexedJob> find(String name) throws IOException {
         Path link = folder.resolve(name);
         return Files.exists(link) ? Optional.of(entry(link)) : Optional.empty();
     }
@@ -62,8 +62,8 @@ public final class JobIndex {
     }
 
     /** All jobs, the youngest last; links that lead nowhere are removed. */
-    public List<Entry> all() {
-        List<Entry> entries = new ArrayList<>();
+    public List<IndexedJob> all() {
+        List<IndexedJob> entries = new ArrayList<>();
         try (DirectoryStream<Path> links = Files.newDirectoryStream(folder, "[!.]*")) {
             for (Path link : links) {
                 if (Files.isSymbolicLink(link) && !Files.exists(link)) {
@@ -79,7 +79,7 @@ public final class JobIndex {
         return entries;
     }
 
-    private static void addReadable(Path link, List<Entry> entries) {
+    private static void addReadable(Path link, List<IndexedJob> entries) {
         try {
             entries.add(entry(link));
         } catch (IOException e) {
@@ -87,8 +87,8 @@ public final class JobIndex {
         }
     }
 
-    private static Entry entry(Path link) throws IOException {
+    private static IndexedJob entry(Path link) throws IOException {
         Path logs = link.toRealPath();
-        return new Entry(String.valueOf(link.getFileName()), logs, JobRecordReader.read(logs));
+        return new IndexedJob(String.valueOf(link.getFileName()), logs, JobRecordReader.read(logs));
     }
 }

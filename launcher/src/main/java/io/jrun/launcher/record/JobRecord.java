@@ -16,12 +16,12 @@ import java.util.List;
  */
 public record JobRecord(
         JobStarted job,
-        State state,
+        RecordedState state,
         long startedMillis,
         long endedMillis,
         int exitCode,
         int restarts,
-        List<Worker> workers,
+        List<RecordedWorker> workers,
         List<Straggler> stragglers,
         List<String> report) {
     public JobRecord {
@@ -32,11 +32,11 @@ public record JobRecord(
 
     JobRecord lost() {
         return new JobRecord(
-                job, State.LOST, startedMillis, endedMillis, exitCode, restarts, workers, stragglers, report);
+                job, RecordedState.LOST, startedMillis, endedMillis, exitCode, restarts, workers, stragglers, report);
     }
 
     /** Where the job stands. */
-    public enum State {
+    public enum RecordedState {
         /** Its agents are being called. */
         STARTING,
         /** Its workers have been started. */
@@ -55,24 +55,24 @@ public record JobRecord(
      * @param gpu its device, empty if it has none of its own
      * @param end how it ended, empty while it runs
      */
-    public record Worker(
+    public record RecordedWorker(
             int rank, int nodeRank, int localRank, String host, long pid, String logFolder, String gpu, String end) {
-        Worker withProcess(long known, String files) {
-            return new Worker(rank, nodeRank, localRank, host, known, files, gpu, end);
+        RecordedWorker withProcess(long known, String files) {
+            return new RecordedWorker(rank, nodeRank, localRank, host, known, files, gpu, end);
         }
 
-        Worker withEnd(String how) {
-            return new Worker(rank, nodeRank, localRank, host, pid, logFolder, gpu, how);
+        RecordedWorker withEnd(String how) {
+            return new RecordedWorker(rank, nodeRank, localRank, host, pid, logFolder, gpu, how);
         }
     }
 
-    /** Whether it was {@link State#LOST}. */
+    /** Whether it was {@link RecordedState#LOST}. */
     public boolean isLost() {
-        return state == State.LOST;
+        return state == RecordedState.LOST;
     }
 
     /** Whether nothing more will happen. */
     public boolean isOver() {
-        return state == State.ENDED || isLost();
+        return state == RecordedState.ENDED || isLost();
     }
 }

@@ -11,8 +11,8 @@ import io.jrun.launcher.event.JobEvent.WorkerStarted;
 import io.jrun.launcher.event.JobEventListener;
 import io.jrun.launcher.event.Straggler;
 import io.jrun.launcher.layout.Placement;
-import io.jrun.launcher.record.JobRecord.State;
-import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.record.JobRecord.RecordedState;
+import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Makes the record of a job from its events. Confined to one thread. */
 final class JobRecordBuilder implements JobEventListener {
-    private final Map<Integer, Worker> workers = new TreeMap<>();
+    private final Map<Integer, RecordedWorker> workers = new TreeMap<>();
     private @Nullable JobStarted job;
-    private State state = State.STARTING;
+    private RecordedState state = RecordedState.STARTING;
     private long startedMillis;
     private long endedMillis;
     private int exitCode = -1;
@@ -52,7 +52,7 @@ final class JobRecordBuilder implements JobEventListener {
             }
             case StragglersChanged(List<Straggler> all, boolean _) -> stragglers = all;
             case JobEnded ended -> {
-                state = State.ENDED;
+                state = RecordedState.ENDED;
                 endedMillis = timeMillis;
                 exitCode = ended.exitCode();
                 report = ended.report();
@@ -70,14 +70,14 @@ final class JobRecordBuilder implements JobEventListener {
     }
 
     private void begin(RoundStarted started) {
-        state = State.RUNNING;
+        state = RecordedState.RUNNING;
         round = started.round();
         restarts = started.restarts();
         workers.clear();
         for (Placement place : started.workers()) {
             workers.put(
                     place.rank(),
-                    new Worker(
+                    new RecordedWorker(
                             place.rank(), place.nodeRank(), place.localRank(), place.host(), 0, "", place.gpu(), ""));
         }
     }

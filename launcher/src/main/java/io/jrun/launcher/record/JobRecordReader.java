@@ -3,7 +3,7 @@ package io.jrun.launcher.record;
 import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.launcher.event.EventJsonReader;
 import io.jrun.launcher.json.JsonLine;
-import io.jrun.launcher.record.JobRecord.State;
+import io.jrun.launcher.record.JobRecord.RecordedState;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
@@ -45,11 +45,11 @@ public final class JobRecordReader {
      */
     public JobRecord read() throws IOException {
         JobRecord record = recorded();
-        if (record.state() == State.ENDED || !isGone.test(record.job().launcher())) {
+        if (record.state() == RecordedState.ENDED || !isGone.test(record.job().launcher())) {
             return record;
         }
         JobRecord last = recorded(); // The launcher may have recorded the end before it was gone.
-        return last.state() == State.ENDED ? last : last.lost();
+        return last.state() == RecordedState.ENDED ? last : last.lost();
     }
 
     private JobRecord recorded() throws IOException {

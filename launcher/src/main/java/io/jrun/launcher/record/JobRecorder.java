@@ -30,7 +30,7 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
     private record Timed(long timeMillis, JobEvent event) {}
 
     private final Path folder;
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
     private final MetricThinning metrics = new MetricThinning();
     private final Thread writer =
             Thread.ofPlatform().daemon().name("jrun-record").unstarted(this::write);
@@ -38,18 +38,18 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
     private long dropped;
     private boolean closed;
 
-    private JobRecorder(Path folder, Consumer<String> say) {
+    private JobRecorder(Path folder, Consumer<String> notices) {
         this.folder = folder;
-        this.say = say;
+        this.notices = notices;
     }
 
     /**
      * Begins the record of a job in its log folder.
      *
-     * @param say told once if the record cannot be written; the job goes on without
+     * @param notices told once if the record cannot be written; the job goes on without
      */
-    public static JobRecorder begin(Path folder, Consumer<String> say) {
-        JobRecorder recorder = new JobRecorder(folder, say);
+    public static JobRecorder begin(Path folder, Consumer<String> notices) {
+        JobRecorder recorder = new JobRecorder(folder, notices);
         recorder.writer.start();
         return recorder;
     }
@@ -77,12 +77,12 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
                 RecordOutput metricFile = RecordOutput.at(folder.resolve(RecordSchema.METRICS))) {
             for (List<Timed> taken = take(); !taken.isEmpty(); taken = take()) {
                 write(taken, events, metricFile);
-                sayDropped();
+                reportDropped();
             }
             writeRest(metricFile);
         } catch (IOException e) {
             giveUp();
-            say.accept("the job's record cannot be written, so 'jrun ps' will not show the job: " + e.getMessage());
+            notices.accept("the job's record cannot be written, so 'jrun ps' will not show the job: " + e.getMessage());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -131,10 +131,10 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
         return taken;
     }
 
-    private void sayDropped() {
+    private void reportDropped() {
         long count = takeDropped();
         if (count > 0) {
-            say.accept(count + " events of this job are not in its record: the file system of " + folder
+            notices.accept(count + " events of this job are not in its record: the file system of " + folder
                     + " was too slow to take them");
         }
     }

@@ -1,7 +1,7 @@
 package io.jrun.launcher.registration;
 
-import io.jrun.launcher.registration.AgentLauncher.Ended;
-import io.jrun.launcher.registration.AgentLauncher.Start;
+import io.jrun.launcher.registration.AgentLauncher.LaunchCommand;
+import io.jrun.launcher.registration.AgentLauncher.LaunchExit;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -32,24 +32,24 @@ final class AgentLaunchProcesses implements AutoCloseable {
     /** An agent ends with its job in milliseconds, or when its workers cannot be killed after 10 s. */
     private static final long CLOSE_SECONDS = 15;
 
-    private final AgentLauncher bootstrap;
+    private final AgentLauncher agentLauncher;
     private final List<String> hosts;
     private final JoinToken invitation;
     private final List<AgentSlot> places;
-    private final Consumer<String> say;
+    private final Consumer<String> notices;
     private final Semaphore turns = new Semaphore(AT_A_TIME);
-    private final List<Call> calls = new ArrayList<>();
+    private final List<LaunchProcess> calls = new ArrayList<>();
     private volatile boolean closed;
 
     /** One start, and the agents that it brings. */
-    private static final class Call {
-        private final Start start;
+    private static final class LaunchProcess {
+        private final LaunchCommand start;
         private final List<AgentRegistration> awaited;
         private final CompletableFuture<Void> come;
         private final CompletableFuture<Void> ended = new CompletableFuture<>();
         private @Nullable Process process;
 
-        Call(Start start, List<AgentRegistration> awaited) {
+        LaunchProcess(LaunchCommand start, List<AgentRegistration> awaited) {
             this.start = start;
             this.awaited = awaited;
             this.come = CompletableFuture.allOf(
@@ -67,26 +67,26 @@ final class AgentLaunchProcesses implements AutoCloseable {
      *
      * @param hosts by node rank
      * @param places by node rank
-     * @param say hears what the processes write once their agents are there
+     * @param notices hears what the processes write once their agents are there
      */
     AgentLaunchProcesses(
-            AgentLauncher bootstrap,
+            AgentLauncher agentLauncher,
             List<String> hosts,
             JoinToken invitation,
             List<AgentSlot> places,
-            Consumer<String> say) {
-        this.bootstrap = bootstrap;
+            Consumer<String> notices) {
+        this.agentLauncher = agentLauncher;
         this.hosts = hosts;
         this.invitation = invitation;
         this.places = places;
-        this.say = say;
+        this.notices = notices;
     }
 
     /** Begins to start the agents of these nodes, in the background; what brought their agents before, and no other, is ended. */
     synchronized void begin(List<Integer> nodes) {
         calls.stream().filter(call -> nodes.containsAll(call.start.nodes())).forEach(AgentLaunchProcesses::giveUp);
-        for (Start start : bootstrap.plan(hosts, nodes, invitation)) {
-            Call call = new Call(
+        for (LaunchCommand start : agentLauncher.plan(hosts, nodes, invitation)) {
+            LaunchProcess call = new LaunchProcess(
                     start,
                     start.nodes().stream()
                             .map(node -> places.get(node).arrival())
@@ -102,13 +102,13 @@ final class AgentLaunchProcesses implements AutoCloseable {
         }
     }
 
-    private static void giveUp(Call call) {
+    private static void giveUp(LaunchProcess call) {
         if (call.process != null) {
             call.process.destroy();
         }
     }
 
-    private void run(Call call) {
+    private void run(LaunchProcess call) {
         CompletableFuture<Void> turnIsOver = new CompletableFuture<>();
         turns.acquireUninterruptibly();
         var _ = turnIsOver.thenRun(turns::release);
@@ -116,8 +116,8 @@ final class AgentLaunchProcesses implements AutoCloseable {
         try {
             Process process = launch(call);
             if (process != null) {
-                Ended end = attend(process, call);
-                failMissing(call, bootstrap.explain(call.start, end));
+                LaunchExit end = attend(process, call);
+                failMissing(call, agentLauncher.explain(call.start, end));
             }
         } catch (IOException e) {
             failMissing(call, "its start failed: " + e.getMessage());
@@ -127,7 +127,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
     }
 
     /** Null after the end. */
-    private synchronized @Nullable Process launch(Call call) throws IOException {
+    private synchronized @Nullable Process launch(LaunchProcess call) throws IOException {
         if (closed) {
             return null;
         }
@@ -137,7 +137,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
         return call.process;
     }
 
-    private Ended attend(Process process, Call call) throws IOException {
+    private LaunchExit attend(Process process, LaunchProcess call) throws IOException {
         try (OutputStream stdin = process.getOutputStream()) {
             stdin.write((invitation.secret() + "\n").getBytes(StandardCharsets.US_ASCII));
         } catch (IOException e) {
@@ -151,7 +151,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
                     continue;
                 }
                 if (call.come.isDone() && !closed) {
-                    say.accept(call.start.name() + ": " + text);
+                    notices.accept(call.start.name() + ": " + text);
                 }
                 last.add(text);
                 if (last.size() > LAST_LINES) {
@@ -159,10 +159,10 @@ final class AgentLaunchProcesses implements AutoCloseable {
                 }
             }
         }
-        return new Ended(process.onExit().join().exitValue(), List.copyOf(last));
+        return new LaunchExit(process.onExit().join().exitValue(), List.copyOf(last));
     }
 
-    private static void failMissing(Call call, String why) {
+    private static void failMissing(LaunchProcess call, String why) {
         call.awaited.stream().filter(arrival -> !arrival.arrived().isDone()).forEach(arrival -> arrival.fail(why));
     }
 
@@ -172,11 +172,11 @@ final class AgentLaunchProcesses implements AutoCloseable {
      */
     @Override
     public void close() {
-        List<Call> all;
+        List<LaunchProcess> all;
         synchronized (this) {
             closed = true;
             all = List.copyOf(calls);
-            all.stream().filter(Call::isVain).forEach(AgentLaunchProcesses::giveUp);
+            all.stream().filter(LaunchProcess::isVain).forEach(AgentLaunchProcesses::giveUp);
         }
         turns.release(all.size()); // who still waits for a turn need not
         try {
@@ -185,7 +185,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {
-            say.accept("not all of what started the agents has ended in " + CLOSE_SECONDS + " s; it is killed");
+            notices.accept("not all of what started the agents has ended in " + CLOSE_SECONDS + " s; it is killed");
         }
         synchronized (this) {
             all.stream().map(call -> call.process).filter(Objects::nonNull).forEach(Process::destroyForcibly);

@@ -11,10 +11,10 @@ public interface AgentLauncher {
      * @param hosts of all nodes, by node rank, as the user named them
      * @param nodes which get an agent, by node rank
      */
-    List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken invitation);
+    List<LaunchCommand> plan(List<String> hosts, List<Integer> nodes, JoinToken invitation);
 
     /** Why a start has ended before its agents came: a sentence's end, without a full stop. */
-    default String explain(Start start, Ended ended) {
+    default String explain(LaunchCommand start, LaunchExit ended) {
         String lines = ended.lastLines().isEmpty() ? "" : ": " + String.join("; ", ended.lastLines());
         return "its start ended with exit code " + ended.exitCode() + lines;
     }
@@ -27,8 +27,8 @@ public interface AgentLauncher {
      * @param nodes node ranks of the agents that it starts
      * @param command its words
      */
-    record Start(String name, List<Integer> nodes, List<String> command) {
-        public Start {
+    record LaunchCommand(String name, List<Integer> nodes, List<String> command) {
+        public LaunchCommand {
             nodes = List.copyOf(nodes);
             command = List.copyOf(command);
         }
@@ -39,8 +39,8 @@ public interface AgentLauncher {
      *
      * @param lastLines the last of what it wrote to stdout and stderr, a few at most
      */
-    record Ended(int exitCode, List<String> lastLines) {
-        public Ended {
+    record LaunchExit(int exitCode, List<String> lastLines) {
+        public LaunchExit {
             lastLines = List.copyOf(lastLines);
         }
     }

@@ -108,7 +108,7 @@ public final class AgentRegistration implements AutoCloseable {
     }
 
     /** Ends the agent, if it is there, and tells it the exit code of the job. */
-    void tell(int exitCode) {
+    void sendExitCode(int exitCode) {
         end(OptionalInt.of(exitCode));
     }
 

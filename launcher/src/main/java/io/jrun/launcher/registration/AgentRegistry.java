@@ -99,8 +99,8 @@ public final class AgentRegistry implements AutoCloseable {
     }
 
     /** Ends the agents that have come, which hear how the job has ended. */
-    public void tell(int exitCode) {
-        places.values().forEach(place -> place.arrival().tell(exitCode));
+    public void sendExitCode(int exitCode) {
+        places.values().forEach(place -> place.arrival().sendExitCode(exitCode));
     }
 
     /** Ends the agents that have come, and stops listening. */
@@ -197,11 +197,11 @@ public final class AgentRegistry implements AutoCloseable {
     }
 
     private static RuntimeException later(String node) {
-        return new ArrivingAgent.RefusedException(
+        return new ArrivingAgent.RegistrationRefusedException(
                 node + " of this job was lost, and its place is free again after --node-cooldown", true);
     }
 
     private static RuntimeException refusal(String why) {
-        return new ArrivingAgent.RefusedException(why, false);
+        return new ArrivingAgent.RegistrationRefusedException(why, false);
     }
 }

@@ -15,7 +15,7 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
     private final String where;
     private final boolean forAnybody;
     private volatile Consumer<StopSignal> onSignal = _ -> {};
-    private volatile Runnable onRecall = () -> {};
+    private volatile Runnable onReconnect = () -> {};
     private volatile AgentRegistration arrival = new AgentRegistration(this::signal);
 
     /**
@@ -45,8 +45,8 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
     }
 
     /** Sets what runs, on a thread that must not wait, when the coordinator connects again and another agent is expected. */
-    void onRecall(Runnable receiver) {
-        onRecall = receiver;
+    void onReconnect(Runnable receiver) {
+        onReconnect = receiver;
     }
 
     /** Expects another agent instead of one that has left; before the coordinator has connected. */
@@ -64,7 +64,7 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
         if (!arrival.call()) {
             renew();
             boolean _ = arrival.call();
-            onRecall.run();
+            onReconnect.run();
         }
         return arrival.channel();
     }

@@ -31,7 +31,7 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
         this.seats = seats;
     }
 
-    /** Opens the call. {@code seats} finds the place of the agent, or throws {@link RefusedException}. */
+    /** Opens the call. {@code seats} finds the place of the agent, or throws {@link RegistrationRefusedException}. */
     static void register(DialedAgent dialed, BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats) {
         var _ = RegistrationGrpc.newStub(dialed.channel()).register(new ArrivingAgent(dialed, seats));
     }
@@ -42,12 +42,12 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
     }
 
     /** Why an agent is not taken. */
-    static final class RefusedException extends RuntimeException {
+    static final class RegistrationRefusedException extends RuntimeException {
         private static final long serialVersionUID = 1L;
         private final boolean retry;
 
         /** @param retry whether the agent may come again */
-        RefusedException(String why, boolean retry) {
+        RegistrationRefusedException(String why, boolean retry) {
             super(why);
             this.retry = retry;
         }
@@ -81,7 +81,7 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
                     .setWelcome(AgentWelcome.getDefaultInstance())
                     .build());
             found.arrive(this);
-        } catch (RefusedException e) {
+        } catch (RegistrationRefusedException e) {
             send(RegistrationReply.newBuilder()
                     .setRefused(AgentRefused.newBuilder().setWhy(e.getMessage()).setRetry(e.retry))
                     .build());

@@ -29,23 +29,23 @@ public final class LaunchedAgents implements AutoCloseable {
      * @param hosts by node rank, as the user named them
      * @param random 32 bytes, for this job alone
      * @param version jrun's; agents of another one are refused
-     * @param say takes sentences for the user
+     * @param notices takes sentences for the user
      */
     public static LaunchedAgents call(
-            List<String> hosts, AgentLauncher bootstrap, byte[] random, String version, Consumer<String> say)
+            List<String> hosts, AgentLauncher agentLauncher, byte[] random, String version, Consumer<String> notices)
             throws IOException {
         JoinToken unaddressed = JoinToken.to(List.of(), random);
         AgentRegistry arrivals =
-                AgentRegistry.listen(new InetSocketAddress(0), unaddressed.agentSecret(), version, "", say);
+                AgentRegistry.listen(new InetSocketAddress(0), unaddressed.agentSecret(), version, "", notices);
         JoinToken invitation = JoinToken.to(LauncherAddresses.withPort(arrivals.port()), random);
         List<AgentSlot> places = new ArrayList<>();
         for (int node = 0; node < hosts.size(); node++) {
             places.add(arrivals.expect(JoinToken.node(node), hosts.get(node)));
         }
-        AgentLaunchProcesses starts = new AgentLaunchProcesses(bootstrap, hosts, invitation, places, say);
+        AgentLaunchProcesses starts = new AgentLaunchProcesses(agentLauncher, hosts, invitation, places, notices);
         for (int node = 0; node < hosts.size(); node++) {
             List<Integer> again = List.of(node);
-            places.get(node).onRecall(() -> starts.begin(again));
+            places.get(node).onReconnect(() -> starts.begin(again));
         }
         starts.begin(IntStream.range(0, hosts.size()).boxed().toList());
         return new LaunchedAgents(arrivals, starts, places);

@@ -51,25 +51,25 @@ public final class FailureReport {
      * console has shown.
      */
     public static List<String> ofShown(JobOutcome outcome, Path jobLogs, ConsoleSettings console) {
-        return new FailureReport(jobLogs, end -> console.showsStderr(end.rank(), end.localRank())).of(outcome);
+        return new FailureReport(jobLogs, end -> console.printsStderr(end.rank(), end.localRank())).of(outcome);
     }
 
     private List<String> of(JobOutcome outcome) {
-        outcome.cause().ifPresent(cause -> tell(cause, outcome));
+        outcome.cause().ifPresent(cause -> add(cause, outcome));
         return lines;
     }
 
-    private void tell(StopCause cause, JobOutcome outcome) {
+    private void add(StopCause cause, JobOutcome outcome) {
         switch (cause) {
             case StopCause.WorkerFailed(WorkerResult end) -> failed(end, outcome);
-            case StopCause.WorkerHung(int rank, String host, long pid, String why) ->
+            case StopCause.HungWorker(int rank, String host, long pid, String why) ->
                 stopped("first failure: rank " + rank + " on " + host + " (pid " + pid + ") " + why, outcome);
             case StopCause.PeersLost(int rank, String host, String why) ->
                 stopped("first failure: rank " + rank + " on " + host + " has lost the others: " + why, outcome);
             case StopCause.Signalled(var signal) -> stopped("stopped by SIG" + signal.name(), outcome);
             case StopCause.TimedOut() -> stopped("the job took longer than --timeout allows and was stopped", outcome);
             case StopCause.NotOpened(String why, boolean _) -> stopped("the job could not be started: " + why, outcome);
-            case StopCause.NodeLost(String host, String why) ->
+            case StopCause.LostAgent(String host, String why) ->
                 stopped("lost the agent of " + host + ": " + why, outcome);
         }
     }
@@ -86,7 +86,7 @@ public final class FailureReport {
 
     /** The report is about this failure of a worker. */
     private void failureBroadcast(JobOutcome outcome) {
-        outcome.told()
+        outcome.broadcastLatency()
                 .filter(broadcast ->
                         broadcast.millis().size() + broadcast.silent().size() > 1)
                 .ifPresent(broadcast -> lines.add("  " + broadcast.words()));

@@ -63,16 +63,16 @@ public final class SrunAgentLauncher implements AgentLauncher {
     }
 
     @Override
-    public List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken token) {
+    public List<LaunchCommand> plan(List<String> hosts, List<Integer> nodes, JoinToken token) {
         Map<Integer, List<Integer>> byGroup = new TreeMap<>();
         for (int node : nodes) {
             byGroup.computeIfAbsent(allocation.hetGroups().getOrDefault(hosts.get(node), 0), _ -> new ArrayList<>())
                     .add(node);
         }
-        List<Start> starts = new ArrayList<>();
+        List<LaunchCommand> starts = new ArrayList<>();
         byGroup.forEach((group, members) -> {
             List<String> choice = allocation.hetGroups().isEmpty() ? List.of() : List.of("--het-group=" + group);
-            starts.add(new Start("srun", members, command(choice, members, hosts, token)));
+            starts.add(new LaunchCommand("srun", members, command(choice, members, hosts, token)));
         });
         return starts;
     }

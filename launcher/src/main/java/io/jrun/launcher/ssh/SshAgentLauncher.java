@@ -41,9 +41,9 @@ public final class SshAgentLauncher implements AgentLauncher {
     }
 
     @Override
-    public List<Start> plan(List<String> hosts, List<Integer> nodes, JoinToken token) {
+    public List<LaunchCommand> plan(List<String> hosts, List<Integer> nodes, JoinToken token) {
         return nodes.stream()
-                .map(node -> new Start(
+                .map(node -> new LaunchCommand(
                         hosts.get(node), List.of(node), command(hosts.get(node), token.words(JoinToken.node(node)))))
                 .toList();
     }
@@ -77,7 +77,7 @@ public final class SshAgentLauncher implements AgentLauncher {
 
     /** Says why a {@link #login} has failed, and what to do. */
     public String explainLogin(String host, int exitCode, String lastLine) {
-        return explain(new Start(host, List.of(), List.of()), new Ended(exitCode, List.of(lastLine)));
+        return explain(new LaunchCommand(host, List.of(), List.of()), new LaunchExit(exitCode, List.of(lastLine)));
     }
 
     /** Quotes a word for every login shell: all shells know single quotes. */
@@ -86,7 +86,7 @@ public final class SshAgentLauncher implements AgentLauncher {
     }
 
     @Override
-    public String explain(Start start, Ended ended) {
+    public String explain(LaunchCommand start, LaunchExit ended) {
         String words = ended.lastLines().stream()
                 .map(line -> line.replaceFirst("^(ssh|jrun): ", "").replaceFirst("[.\r]+$", ""))
                 .collect(Collectors.joining("; "));

@@ -33,7 +33,7 @@ class CertificateAuthorityTest {
 
     private static List<X509Certificate> certificates(String file) throws Exception {
         List<X509Certificate> certificates = new ArrayList<>();
-        for (Pem.Block block : Pem.read(Path.of(file))) {
+        for (Pem.PemBlock block : Pem.read(Path.of(file))) {
             if (block.kind().equals(Pem.CERTIFICATE)) {
                 certificates.add((X509Certificate) CertificateFactory.getInstance("X.509")
                         .generateCertificate(new ByteArrayInputStream(block.content())));

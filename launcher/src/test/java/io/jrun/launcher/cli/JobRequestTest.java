@@ -148,8 +148,8 @@ class JobRequestTest {
         assertThat(job.placement().perNode()).hasToString("Exactly[count=2]");
         assertThat(job.workers().environment()).isEqualTo(Map.of("A", "1", "B", "true"));
         assertThat(((JavaProgram) job.program()).jvmOptions()).containsExactly("-Xmx1g", "-Dq=a b");
-        assertThat(job.console().showsStdout(3, 3)).isTrue();
-        assertThat(job.console().showsStdout(1, 1)).isFalse();
+        assertThat(job.console().printsStdout(3, 3)).isTrue();
+        assertThat(job.console().printsStdout(1, 1)).isFalse();
     }
 
     @Test
@@ -240,10 +240,10 @@ class JobRequestTest {
     private JobRequest bench(List<String> args) {
         List<String> line = new ArrayList<>(List.of("bench"));
         line.addAll(args);
-        return JobRequest.ofBench(ParsedCommand.of(line), benchSurroundings());
+        return JobRequest.ofBench(ParsedCommand.of(line), benchContext());
     }
 
-    private CommandContext benchSurroundings() {
+    private CommandContext benchContext() {
         try {
             Files.createDirectories(folder.resolve("home/lib/bench"));
             Files.copy(folder.resolve("train.jar"), folder.resolve("home/lib/bench/bench.jar"));

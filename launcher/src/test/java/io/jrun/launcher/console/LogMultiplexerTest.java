@@ -2,7 +2,7 @@ package io.jrun.launcher.console;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.launcher.console.LogMultiplexer.Source;
+import io.jrun.launcher.console.LogMultiplexer.LogSource;
 import io.jrun.launcher.job.TerminalStreams;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -16,8 +16,8 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(30)
 class LogMultiplexerTest {
-    private static final Source OUT = new Source(1, 3, false);
-    private static final Source ERR = new Source(1, 3, true);
+    private static final LogSource OUT = new LogSource(1, 3, false);
+    private static final LogSource ERR = new LogSource(1, 3, true);
 
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
@@ -25,8 +25,8 @@ class LogMultiplexerTest {
     @Test
     void everyLineCarriesRankAndHost() {
         LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        mux.show(OUT, "node1", bytes("a\n\nlast"), false);
-        mux.show(ERR, "node1", bytes("e\n"), false);
+        mux.print(OUT, "node1", bytes("a\n\nlast"), false);
+        mux.print(ERR, "node1", bytes("e\n"), false);
         assertThat(out).hasToString("[3@node1] a\n[3@node1] \n[3@node1] last\n");
         assertThat(err).hasToString("[3@node1] e\n");
     }
@@ -34,12 +34,12 @@ class LogMultiplexerTest {
     @Test
     void furtherPiecesOfALongLineAreMarkedAndOthersLinesComeBetween() {
         LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        mux.show(OUT, "n", bytes("aa"), false);
-        mux.show(new Source(1, 4, false), "n", bytes("other\n"), false);
-        mux.show(OUT, "n", bytes("bb"), false);
-        mux.show(OUT, "n", bytes("cc\ndd\n"), false);
-        mux.show(OUT, "n", bytes("ee"), false);
-        mux.show(OUT, "n", bytes("\nff\n"), false);
+        mux.print(OUT, "n", bytes("aa"), false);
+        mux.print(new LogSource(1, 4, false), "n", bytes("other\n"), false);
+        mux.print(OUT, "n", bytes("bb"), false);
+        mux.print(OUT, "n", bytes("cc\ndd\n"), false);
+        mux.print(OUT, "n", bytes("ee"), false);
+        mux.print(OUT, "n", bytes("\nff\n"), false);
         assertThat(out).hasToString("[3@n] aa\n[4@n] other\n[3@n+] bb\n[3@n+] cc\n[3@n] dd\n[3@n] ee\n[3@n] ff\n");
     }
 
@@ -47,15 +47,15 @@ class LogMultiplexerTest {
     void bytesThatAreNoTextPassUnchanged() {
         LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(false, false, false), TerminalStreams.NONE);
         byte[] odd = {(byte) 0xff, 0, (byte) 0xc3, '\r', '\n'};
-        mux.show(OUT, "node1", odd, false);
+        mux.print(OUT, "node1", odd, false);
         assertThat(out.toByteArray()).isEqualTo(odd);
     }
 
     @Test
     void coloursOnlyWhereAskedFor() {
         LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, true, false), TerminalStreams.NONE);
-        mux.show(OUT, "n", bytes("x\n"), false);
-        mux.show(ERR, "n", bytes("x\n"), false);
+        mux.print(OUT, "n", bytes("x\n"), false);
+        mux.print(ERR, "n", bytes("x\n"), false);
         assertThat(out.toString(StandardCharsets.UTF_8)).startsWith("\033[35m[3@n]\033[0m x");
         assertThat(err).hasToString("[3@n] x\n");
     }
@@ -66,8 +66,8 @@ class LogMultiplexerTest {
         mux.expect(OUT);
         mux.expect(ERR);
         Thread feeder = Thread.ofPlatform().start(() -> {
-            mux.show(OUT, "n", bytes("late\n"), true);
-            mux.show(ERR, "n", bytes(""), true);
+            mux.print(OUT, "n", bytes("late\n"), true);
+            mux.print(ERR, "n", bytes(""), true);
         });
         mux.awaitDrained(Duration.ofSeconds(20));
         assertThat(out).hasToString("[3@n] late\n");
@@ -103,8 +103,8 @@ class LogMultiplexerTest {
             }
         };
         LogMultiplexer mux = new LogMultiplexer(broken, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        mux.show(OUT, "n", bytes("x\n"), false);
-        mux.show(ERR, "n", bytes("y\n"), false);
+        mux.print(OUT, "n", bytes("x\n"), false);
+        mux.print(ERR, "n", bytes("y\n"), false);
         assertThat(err).hasToString("[3@n] y\n");
     }
 
@@ -113,10 +113,10 @@ class LogMultiplexerTest {
         StoppedTerminal terminal = new StoppedTerminal();
         LogMultiplexer mux =
                 new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        Thread feeder = Thread.ofPlatform().start(() -> mux.show(OUT, "n", bytes("x\n"), false));
+        Thread feeder = Thread.ofPlatform().start(() -> mux.print(OUT, "n", bytes("x\n"), false));
         terminal.stopped.await();
-        mux.say("one");
-        mux.say("two");
+        mux.printLine("one");
+        mux.printLine("two");
         terminal.goesOn.countDown();
         mux.awaitSaid();
         feeder.join();
@@ -129,11 +129,11 @@ class LogMultiplexerTest {
         LogMultiplexer mux =
                 new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
         for (int line = 0; line < 100; line++) {
-            mux.say("x".repeat(100_000));
+            mux.printLine("x".repeat(100_000));
         }
         terminal.goesOn.countDown();
         mux.awaitSaid();
-        mux.say("last");
+        mux.printLine("last");
         mux.awaitSaid();
         List<String> lines =
                 terminal.shown.toString(StandardCharsets.UTF_8).lines().toList();
@@ -150,7 +150,7 @@ class LogMultiplexerTest {
         StoppedTerminal terminal = new StoppedTerminal();
         LogMultiplexer mux =
                 new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        mux.say("x");
+        mux.printLine("x");
         mux.giveUp();
         mux.awaitSaid();
         assertThat(terminal.shown.size()).isZero();

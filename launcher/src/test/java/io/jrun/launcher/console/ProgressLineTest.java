@@ -2,7 +2,7 @@ package io.jrun.launcher.console;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.launcher.console.LogMultiplexer.Source;
+import io.jrun.launcher.console.LogMultiplexer.LogSource;
 import io.jrun.launcher.job.TerminalStreams;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 
 /** Progress bars on a terminal; {@code CLEAR} and {@code bar} are what the terminal is sent. */
 class ProgressLineTest {
-    private static final Source RANK_0 = new Source(1, 0, false);
-    private static final Source RANK_1 = new Source(1, 1, false);
+    private static final LogSource RANK_0 = new LogSource(1, 0, false);
+    private static final LogSource RANK_1 = new LogSource(1, 1, false);
     private static final String CLEAR = "\r\033[K";
 
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -29,7 +29,7 @@ class ProgressLineTest {
     void linesOfOthersComeAboveIt() throws InterruptedException {
         shown(RANK_0, "10%\r");
         assertThat(shown(RANK_1, "hello\n")).isEqualTo(CLEAR + "[1@n] hello\n" + bar("[0@n] 10%"));
-        mux.say("jrun: word");
+        mux.printLine("jrun: word");
         mux.awaitSaid();
         assertThat(err).hasToString(CLEAR + "jrun: word\n" + bar("[0@n] 10%"));
     }
@@ -52,7 +52,7 @@ class ProgressLineTest {
     void endOfItsStreamLeavesIt() {
         shown(RANK_0, "50%\r");
         out.reset();
-        mux.show(RANK_0, "n", new byte[0], true);
+        mux.print(RANK_0, "n", new byte[0], true);
         assertThat(out).hasToString(CLEAR + "[0@n] 50%\n");
     }
 
@@ -68,16 +68,16 @@ class ProgressLineTest {
     void returnsGoUnchangedWhereThereIsNoTerminal() throws InterruptedException {
         LogMultiplexer half =
                 new LogMultiplexer(out, err, new RankPrefix(true, false, false), new TerminalStreams(true, false));
-        half.show(RANK_1, "n", bytes("1%\r"), false);
-        half.show(new Source(1, 0, true), "n", bytes("10%\r20%\r\n"), false);
-        half.say("jrun: word");
+        half.print(RANK_1, "n", bytes("1%\r"), false);
+        half.print(new LogSource(1, 0, true), "n", bytes("10%\r20%\r\n"), false);
+        half.printLine("jrun: word");
         half.awaitSaid();
         assertThat(err).hasToString("[0@n] 10%\r20%\r\njrun: word\n");
     }
 
-    private String shown(Source source, String data) {
+    private String shown(LogSource source, String data) {
         out.reset();
-        mux.show(source, "n", bytes(data), false);
+        mux.print(source, "n", bytes(data), false);
         return out.toString(StandardCharsets.UTF_8);
     }
 

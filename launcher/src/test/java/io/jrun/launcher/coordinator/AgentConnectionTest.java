@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 
 /** The coordinator's line to an agent that sends more than is read, does not read, or breaks off. */
 class AgentConnectionTest {
-    private static final long PATIENCE = TimeUnit.SECONDS.toNanos(30);
+    private static final long TIMEOUT = TimeUnit.SECONDS.toNanos(30);
     private static final int MESSAGES = 5_000;
     private static final int MESSAGE_BYTES = 1_000;
     private static final int MAILBOX_BYTES = 50 * MESSAGE_BYTES;
@@ -88,7 +88,7 @@ class AgentConnectionTest {
     @Test
     void agentThatSendsMoreThanIsReadWaits() throws InterruptedException {
         AgentConnection link = AgentConnection.open(7, new DirectRoute(channel), mailbox);
-        long deadline = System.nanoTime() + PATIENCE;
+        long deadline = System.nanoTime() + TIMEOUT;
         while (!link.isHeld()) {
             assertThat(System.nanoTime() - deadline).as("nobody waits").isNegative();
             Thread.onSpinWait();
@@ -100,8 +100,8 @@ class AgentConnectionTest {
         }
         assertThat(agent.sent).hasValueLessThanOrEqualTo(MAILBOX_BYTES / MESSAGE_BYTES + 2);
         for (int number = 0; number < MESSAGES; number++) {
-            CoordinatorMessage mail = Objects.requireNonNull(mailbox.poll(PATIENCE), "message " + number);
-            assertThat(((CoordinatorMessage.FromNode) mail)
+            CoordinatorMessage mail = Objects.requireNonNull(mailbox.poll(TIMEOUT), "message " + number);
+            assertThat(((CoordinatorMessage.AgentResponse) mail)
                             .message()
                             .getNotice()
                             .getText())
@@ -124,12 +124,12 @@ class AgentConnectionTest {
             link.send(reply);
         }
         assertThat(link.isOpen()).isFalse();
-        CoordinatorMessage mail = Objects.requireNonNull(mailbox.poll(PATIENCE));
-        while (mail instanceof CoordinatorMessage.FromNode) {
-            mail = Objects.requireNonNull(mailbox.poll(PATIENCE));
+        CoordinatorMessage mail = Objects.requireNonNull(mailbox.poll(TIMEOUT));
+        while (mail instanceof CoordinatorMessage.AgentResponse) {
+            mail = Objects.requireNonNull(mailbox.poll(TIMEOUT));
         }
         assertThat(mail)
-                .isEqualTo(new CoordinatorMessage.NodeBroken(
+                .isEqualTo(new CoordinatorMessage.ControlCallEnded(
                         7, "it does not read what it is sent: more than 64 MiB wait for it", false));
     }
 
@@ -145,7 +145,7 @@ class AgentConnectionTest {
             breakOff(link, both);
             other.join();
             for (CoordinatorMessage mail = box.poll(0); mail != null; mail = box.poll(0)) {
-                if (mail instanceof CoordinatorMessage.NodeBroken(int id, String why, boolean _)) {
+                if (mail instanceof CoordinatorMessage.ControlCallEnded(int id, String why, boolean _)) {
                     reported.add(id + " " + why);
                 }
             }

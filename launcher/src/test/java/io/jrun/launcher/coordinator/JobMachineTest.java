@@ -2,33 +2,33 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.launcher.coordinator.CoordinatorAction.Abort;
-import io.jrun.launcher.coordinator.CoordinatorAction.After;
-import io.jrun.launcher.coordinator.CoordinatorAction.Checkpoint;
-import io.jrun.launcher.coordinator.CoordinatorAction.GiveUp;
-import io.jrun.launcher.coordinator.CoordinatorAction.Launch;
-import io.jrun.launcher.coordinator.CoordinatorAction.Peer;
-import io.jrun.launcher.coordinator.CoordinatorAction.Regroup;
-import io.jrun.launcher.coordinator.CoordinatorAction.Rest;
-import io.jrun.launcher.coordinator.CoordinatorAction.Say;
+import io.jrun.launcher.coordinator.CoordinatorAction.CoolDownNode;
+import io.jrun.launcher.coordinator.CoordinatorAction.FailCollectives;
+import io.jrun.launcher.coordinator.CoordinatorAction.LaunchWorkers;
+import io.jrun.launcher.coordinator.CoordinatorAction.PeerAddress;
+import io.jrun.launcher.coordinator.CoordinatorAction.PrintNotice;
+import io.jrun.launcher.coordinator.CoordinatorAction.ReleaseNode;
+import io.jrun.launcher.coordinator.CoordinatorAction.ReportRankLeft;
+import io.jrun.launcher.coordinator.CoordinatorAction.RequestCheckpoint;
+import io.jrun.launcher.coordinator.CoordinatorAction.RequestRegroup;
+import io.jrun.launcher.coordinator.CoordinatorAction.Schedule;
 import io.jrun.launcher.coordinator.CoordinatorAction.SendPeers;
-import io.jrun.launcher.coordinator.CoordinatorAction.Stop;
-import io.jrun.launcher.coordinator.CoordinatorAction.TellRankLeft;
+import io.jrun.launcher.coordinator.CoordinatorAction.StopRound;
 import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
-import io.jrun.launcher.coordinator.CoordinatorInput.GraceIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.LastCallIsOver;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeCame;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeGone;
-import io.jrun.launcher.coordinator.CoordinatorInput.NodeJoined;
-import io.jrun.launcher.coordinator.CoordinatorInput.SignalCame;
-import io.jrun.launcher.coordinator.CoordinatorInput.TimeIsUp;
+import io.jrun.launcher.coordinator.CoordinatorInput.GracePeriodEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.JobTimeout;
+import io.jrun.launcher.coordinator.CoordinatorInput.JoinTimeout;
+import io.jrun.launcher.coordinator.CoordinatorInput.LastCallEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeOpened;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeUnavailable;
+import io.jrun.launcher.coordinator.CoordinatorInput.NodeWorkersJoined;
+import io.jrun.launcher.coordinator.CoordinatorInput.SignalReceived;
 import io.jrun.launcher.coordinator.CoordinatorInput.WorkerElastic;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerEnded;
 import io.jrun.launcher.coordinator.CoordinatorInput.WorkerHung;
 import io.jrun.launcher.coordinator.CoordinatorInput.WorkerLeaving;
-import io.jrun.launcher.coordinator.CoordinatorInput.WorkerParked;
-import io.jrun.launcher.coordinator.StopCause.NodeLost;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessEnded;
+import io.jrun.launcher.coordinator.CoordinatorInput.WorkerProcessParked;
+import io.jrun.launcher.coordinator.StopCause.LostAgent;
 import io.jrun.launcher.coordinator.StopCause.Signalled;
 import io.jrun.launcher.coordinator.StopCause.TimedOut;
 import io.jrun.launcher.coordinator.StopCause.WorkerFailed;
@@ -89,21 +89,21 @@ class JobMachineTest {
         return Layout.place(seated, RULES);
     }
 
-    private static Launch launch(int round, int restartCount) {
-        return new Launch(round, restartCount, TWO);
+    private static LaunchWorkers launch(int round, int restartCount) {
+        return new LaunchWorkers(round, restartCount, TWO);
     }
 
-    private static Launch launch(int round, int restartCount, Map<Integer, Long> kept, Integer... ids) {
+    private static LaunchWorkers launch(int round, int restartCount, Map<Integer, Long> kept, Integer... ids) {
         int[] seats = Stream.of(ids).mapToInt(Integer::intValue).toArray();
-        return new Launch(round, restartCount, new Membership(List.of(ids), ranks(seats), kept));
+        return new LaunchWorkers(round, restartCount, new Membership(List.of(ids), ranks(seats), kept));
     }
 
-    private static NodeCame came(int id) {
-        return new NodeCame(id, NODES.get(id));
+    private static NodeOpened came(int id) {
+        return new NodeOpened(id, NODES.get(id));
     }
 
-    private static NodeGone gone(int id, String why) {
-        return new NodeGone(id, "node" + (id + 1) + ":29600", why, false);
+    private static NodeUnavailable gone(int id, String why) {
+        return new NodeUnavailable(id, "node" + (id + 1) + ":29600", why, false);
     }
 
     @Test
@@ -127,7 +127,7 @@ class JobMachineTest {
     void secondEndOfARankChangesNothingWhileWorkersRegroup() {
         CoordinatorInput[] grown = {came(0), came(1), elastic(0), elastic(1), elastic(2), elastic(3), came(2)};
         CoordinatorInput[] ends = {
-            new WorkerParked(1, 1, 71, ""),
+            new WorkerProcessParked(1, 1, 71, ""),
             ended(1, 0, 0),
             ended(1, 0, 7),
             ended(1, 1, 0),
@@ -135,7 +135,9 @@ class JobMachineTest {
             ended(1, 3, 0)
         };
         List<CoordinatorAction> actions = playFromStart(machine(0, 2, 3, 0, Optional.empty()), 2, concat(grown, ends));
-        assertThat(actions).as("the workers are to let the third node in").hasAtLeastOneElementOfType(Regroup.class);
+        assertThat(actions)
+                .as("the workers are to let the third node in")
+                .hasAtLeastOneElementOfType(RequestRegroup.class);
         assertThat(outcome().exitCode()).isZero();
     }
 
@@ -155,10 +157,10 @@ class JobMachineTest {
                 .containsExactly(new SendPeers(
                         1,
                         List.of(
-                                new Peer(0, 0, 0, "node1", "10.0.0.1", 5000, 70),
-                                new Peer(1, 0, 1, "node1", "10.0.0.1", 5001, 71),
-                                new Peer(2, 1, 0, "node2", "10.0.0.2", 5002, 72),
-                                new Peer(3, 1, 1, "node2", "10.0.0.2", 5003, 73))));
+                                new PeerAddress(0, 0, 0, "node1", "10.0.0.1", 5000, 70),
+                                new PeerAddress(1, 0, 1, "node1", "10.0.0.1", 5001, 71),
+                                new PeerAddress(2, 1, 0, "node2", "10.0.0.2", 5002, 72),
+                                new PeerAddress(3, 1, 1, "node2", "10.0.0.2", 5003, 73))));
     }
 
     @Test
@@ -171,7 +173,7 @@ class JobMachineTest {
                 ended(1, 0, 0));
         assertThat(actions.subList(1, actions.size()))
                 .containsExactly(
-                        new TellRankLeft(1, 2, "closed its world"), new TellRankLeft(1, 0, "exited with code 0"));
+                        new ReportRankLeft(1, 2, "closed its world"), new ReportRankLeft(1, 0, "exited with code 0"));
     }
 
     @Test
@@ -179,15 +181,15 @@ class JobMachineTest {
         List<CoordinatorAction> actions = play(
                 machine,
                 ended(1, 2, 42),
-                new WorkerEnded(1, Ends.stopped(0, 1)),
-                new WorkerEnded(1, Ends.stopped(1, 137)),
-                new WorkerEnded(1, Ends.stopped(3, 0)));
+                new WorkerProcessEnded(1, Ends.stopped(0, 1)),
+                new WorkerProcessEnded(1, Ends.stopped(1, 137)),
+                new WorkerProcessEnded(1, Ends.stopped(3, 0)));
         assertThat(actions)
                 .startsWith(
                         launch(1, 0),
-                        new Abort(1, "rank 2 on node1 exited with code 42 (pid 1002)"),
-                        new Stop(15, 30_000, false),
-                        new After(new GraceIsOver(1), 40_000));
+                        new FailCollectives(1, "rank 2 on node1 exited with code 42 (pid 1002)"),
+                        new StopRound(15, 30_000, false),
+                        new Schedule(new GracePeriodEnded(1), 40_000));
         assertThat(outcome().exitCode()).isEqualTo(42);
         assertThat(outcome().cause()).contains(new WorkerFailed(Ends.of(2, 42)));
         assertThat(outcome().ends()).hasSize(4);
@@ -199,7 +201,8 @@ class JobMachineTest {
         List<CoordinatorAction> actions =
                 play(restarting, ended(1, 0, 1), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143), ended(2, 3, 7));
         assertThat(actions)
-                .contains(new Say("rank 0 on node1 exited with code 1 (pid 1000); restart 1 of 1"), launch(2, 1));
+                .contains(
+                        new PrintNotice("rank 0 on node1 exited with code 1 (pid 1000); restart 1 of 1"), launch(2, 1));
         List<CoordinatorAction> all = play(
                 restarting,
                 ended(1, 0, 1),
@@ -210,7 +213,7 @@ class JobMachineTest {
                 ended(2, 0, 143),
                 ended(2, 1, 143),
                 ended(2, 2, 143));
-        assertThat(all.stream().filter(Launch.class::isInstance)).hasSize(2);
+        assertThat(all.stream().filter(LaunchWorkers.class::isInstance)).hasSize(2);
         assertThat(outcome().exitCode()).isEqualTo(7);
         assertThat(outcome().restarts()).isEqualTo(1);
     }
@@ -220,7 +223,7 @@ class JobMachineTest {
         List<CoordinatorAction> actions = play(
                 machine(1),
                 new WorkerHung(2, 1, 70, "has given no sign of life for 5 s"),
-                new WorkerEnded(1, Ends.stopped(2, 137)),
+                new WorkerProcessEnded(1, Ends.stopped(2, 137)),
                 ended(1, 0, 143),
                 ended(1, 1, 143),
                 ended(1, 3, 143),
@@ -232,10 +235,10 @@ class JobMachineTest {
                 ended(2, 3, 143));
         assertThat(actions)
                 .contains(
-                        new Abort(1, "rank 2 on node2 has given no sign of life for 5 s"),
-                        new Say("rank 2 on node2 has given no sign of life for 5 s; restart 1 of 1"),
-                        new Abort(2, "rank 0 on node1 hangs again"));
-        assertThat(outcome().cause()).contains(new StopCause.WorkerHung(0, "node1", 71, "hangs again"));
+                        new FailCollectives(1, "rank 2 on node2 has given no sign of life for 5 s"),
+                        new PrintNotice("rank 2 on node2 has given no sign of life for 5 s; restart 1 of 1"),
+                        new FailCollectives(2, "rank 0 on node1 hangs again"));
+        assertThat(outcome().cause()).contains(new StopCause.HungWorker(0, "node1", 71, "hangs again"));
         assertThat(outcome().exitCode()).isEqualTo(75);
     }
 
@@ -243,7 +246,7 @@ class JobMachineTest {
     void workerThatAsksNotToBeStartedAgainIsNot() {
         List<CoordinatorAction> actions =
                 play(machine(3), ended(1, 1, 65), ended(1, 0, 143), ended(1, 2, 143), ended(1, 3, 143));
-        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
+        assertThat(actions.stream().filter(LaunchWorkers.class::isInstance)).hasSize(1);
         assertThat(outcome().exitCode()).isEqualTo(65);
     }
 
@@ -262,7 +265,7 @@ class JobMachineTest {
                 new WorkerLeaving(1, 1, "left"),
                 joined(1, 0),
                 joined(1, 1),
-                new GraceIsOver(1));
+                new GracePeriodEnded(1));
         assertThat(after).isEqualTo(before);
     }
 
@@ -270,67 +273,76 @@ class JobMachineTest {
     void signalIsForwardedWithOneGracePeriodAndTheSecondKills() {
         List<CoordinatorAction> actions = play(
                 machine,
-                new SignalCame(StopSignal.INT),
-                new SignalCame(StopSignal.INT),
+                new SignalReceived(StopSignal.INT),
+                new SignalReceived(StopSignal.INT),
                 ended(1, 0, 130),
                 ended(1, 1, 0),
                 ended(1, 2, 137),
                 ended(1, 3, 137));
         assertThat(actions)
                 .containsSubsequence(
-                        new Say("SIGINT: waiting up to 30 s for the workers to end; another signal kills them at once"),
-                        new Abort(1, "jrun got SIGINT"),
-                        new Stop(2, 30_000, false),
-                        new Say("killing the workers at once"),
-                        new Stop(9, 0, false));
+                        new PrintNotice(
+                                "SIGINT: waiting up to 30 s for the workers to end; another signal kills them at once"),
+                        new FailCollectives(1, "jrun got SIGINT"),
+                        new StopRound(2, 30_000, false),
+                        new PrintNotice("killing the workers at once"),
+                        new StopRound(9, 0, false));
         assertThat(outcome().exitCode()).isEqualTo(130);
         assertThat(outcome().cause()).contains(new Signalled(StopSignal.INT));
     }
 
     @Test
     void firstSignalDuringAStopForARestartGivesWorkersTheirGraceAndTheSecondKills() {
-        CoordinatorInput[] first = {ended(1, 0, 3), new WorkerParked(1, 1, 71, ""), new SignalCame(StopSignal.INT)};
+        CoordinatorInput[] first = {
+            ended(1, 0, 3), new WorkerProcessParked(1, 1, 71, ""), new SignalReceived(StopSignal.INT)
+        };
         CoordinatorInput[] ends = {ended(1, 1, 130), ended(1, 2, 130), ended(1, 3, 130)};
         assertThat(play(machine(5), concat(first, ends)))
                 .containsSubsequence(
-                        new Stop(15, 30_000, true),
-                        new Say("waiting for the workers to end: they are not started again; another signal kills them"
-                                + " at once"),
-                        new Stop(2, 30_000, false),
-                        new After(new GraceIsOver(2), 40_000))
-                .doesNotContain(new Stop(9, 0, false));
+                        new StopRound(15, 30_000, true),
+                        new PrintNotice(
+                                "waiting for the workers to end: they are not started again; another signal kills them"
+                                        + " at once"),
+                        new StopRound(2, 30_000, false),
+                        new Schedule(new GracePeriodEnded(2), 40_000))
+                .doesNotContain(new StopRound(9, 0, false));
         assertThat(outcome().exitCode()).isEqualTo(3);
         assertThat(play(
                         machine(5),
-                        concat(first, concat(new CoordinatorInput[] {new SignalCame(StopSignal.INT)}, ends))))
+                        concat(first, concat(new CoordinatorInput[] {new SignalReceived(StopSignal.INT)}, ends))))
                 .containsSubsequence(
-                        new Stop(2, 30_000, false),
-                        new Say("killing the workers at once"),
-                        new Stop(9, 0, false),
-                        new After(new GraceIsOver(3), 10_000));
+                        new StopRound(2, 30_000, false),
+                        new PrintNotice("killing the workers at once"),
+                        new StopRound(9, 0, false),
+                        new Schedule(new GracePeriodEnded(3), 10_000));
         assertThat(outcome().exitCode()).isEqualTo(3);
     }
 
     @Test
     void firstSignalDuringTheLastStopLeavesWorkersTheirGraceAndTheSecondKills() {
-        List<CoordinatorAction> once = play(machine, ended(1, 0, 3), new SignalCame(StopSignal.INT));
-        assertThat(once.stream().filter(Stop.class::isInstance)).containsExactly(new Stop(15, 30_000, false));
+        List<CoordinatorAction> once = play(machine, ended(1, 0, 3), new SignalReceived(StopSignal.INT));
+        assertThat(once.stream().filter(StopRound.class::isInstance)).containsExactly(new StopRound(15, 30_000, false));
         assertThat(once.getLast())
-                .isEqualTo(new Say("waiting for the workers to end: they have been told to; another signal kills them"
-                        + " at once"));
-        assertThat(play(machine, ended(1, 0, 3), new SignalCame(StopSignal.INT), new SignalCame(StopSignal.TERM)))
-                .contains(new Stop(9, 0, false));
+                .isEqualTo(new PrintNotice(
+                        "waiting for the workers to end: they have been told to; another signal kills them"
+                                + " at once"));
+        assertThat(play(
+                        machine,
+                        ended(1, 0, 3),
+                        new SignalReceived(StopSignal.INT),
+                        new SignalReceived(StopSignal.TERM)))
+                .contains(new StopRound(9, 0, false));
     }
 
     @Test
     void aSecondStopHasATimeOfItsOwn() {
-        CoordinatorInput[] stopped = {ended(1, 0, 1), new TimeIsUp()};
-        assertThat(play(machine(3), concat(stopped, new GraceIsOver(1))).stream()
-                        .filter(GiveUp.class::isInstance))
+        CoordinatorInput[] stopped = {ended(1, 0, 1), new JobTimeout()};
+        assertThat(play(machine(3), concat(stopped, new GracePeriodEnded(1))).stream()
+                        .filter(ReleaseNode.class::isInstance))
                 .as("the time of the first stop is over, not that of the second")
                 .isEmpty();
-        assertThat(play(machine(3), concat(stopped, new GraceIsOver(1), new GraceIsOver(2))).stream()
-                        .filter(GiveUp.class::isInstance))
+        assertThat(play(machine(3), concat(stopped, new GracePeriodEnded(1), new GracePeriodEnded(2))).stream()
+                        .filter(ReleaseNode.class::isInstance))
                 .hasSize(2);
         assertThat(outcome().cause()).contains(new TimedOut());
     }
@@ -340,13 +352,13 @@ class JobMachineTest {
         JobMachine shrunk = machine(3, 2, 3, 0, Optional.empty());
         CoordinatorInput[] waiting = {
             ended(1, 0, 1),
-            new WorkerParked(1, 2, 72, ""),
-            new WorkerParked(1, 3, 73, ""),
+            new WorkerProcessParked(1, 2, 72, ""),
+            new WorkerProcessParked(1, 3, 73, ""),
             gone(0, "power"),
-            new SignalCame(StopSignal.TERM),
-            new GraceIsOver(1)
+            new SignalReceived(StopSignal.TERM),
+            new GracePeriodEnded(1)
         };
-        assertThat(play(shrunk, waiting).stream().filter(GiveUp.class::isInstance))
+        assertThat(play(shrunk, waiting).stream().filter(ReleaseNode.class::isInstance))
                 .isEmpty();
         play(shrunk, concat(waiting, ended(1, 2, 143), ended(1, 3, 143)));
         assertThat(outcome().cause()).contains(new Signalled(StopSignal.TERM));
@@ -354,13 +366,13 @@ class JobMachineTest {
 
     @Test
     void checkpointSignalsDoNotEndTheJob() {
-        assertThat(play(machine, new SignalCame(StopSignal.USR1), new SignalCame(StopSignal.USR2)))
-                .containsExactly(launch(1, 0), new Checkpoint(10), new Checkpoint(12));
+        assertThat(play(machine, new SignalReceived(StopSignal.USR1), new SignalReceived(StopSignal.USR2)))
+                .containsExactly(launch(1, 0), new RequestCheckpoint(10), new RequestCheckpoint(12));
     }
 
     @Test
     void timeoutEndsTheJobWith124() {
-        play(machine(3), new TimeIsUp(), ended(1, 0, 143), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
+        play(machine(3), new JobTimeout(), ended(1, 0, 143), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(outcome().exitCode()).isEqualTo(124);
         assertThat(outcome().cause()).contains(new TimedOut());
     }
@@ -369,9 +381,9 @@ class JobMachineTest {
     void lostAgentEndsTheJobOnTheOtherNodes() {
         List<CoordinatorAction> actions =
                 play(machine(3), gone(1, "connection reset"), ended(1, 0, 143), ended(1, 1, 143));
-        assertThat(actions).contains(new Stop(15, 30_000, false));
+        assertThat(actions).contains(new StopRound(15, 30_000, false));
         assertThat(outcome().exitCode()).isEqualTo(69);
-        assertThat(outcome().cause()).contains(new NodeLost("node2", "connection reset"));
+        assertThat(outcome().cause()).contains(new LostAgent("node2", "connection reset"));
         assertThat(outcome().ends()).extracting(WorkerResult::rank).containsExactlyInAnyOrder(0, 1, 2, 3);
     }
 
@@ -380,44 +392,47 @@ class JobMachineTest {
         String why = "it was stopped, and its workers with it";
         List<CoordinatorAction> actions = play(
                 machine(3),
-                new WorkerEnded(1, Ends.stopped(2, 137)),
-                new WorkerEnded(1, Ends.stopped(3, 137)),
+                new WorkerProcessEnded(1, Ends.stopped(2, 137)),
+                new WorkerProcessEnded(1, Ends.stopped(3, 137)),
                 gone(1, "the agent ended the job's control stream"),
                 ended(1, 0, 143),
                 ended(1, 1, 143));
-        assertThat(actions).contains(new Abort(1, "the agent of node1 was lost: " + why), new Stop(15, 30_000, false));
-        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
-        assertThat(outcome().cause()).contains(new NodeLost("node1", why));
+        assertThat(actions)
+                .contains(
+                        new FailCollectives(1, "the agent of node1 was lost: " + why),
+                        new StopRound(15, 30_000, false));
+        assertThat(actions.stream().filter(LaunchWorkers.class::isInstance)).hasSize(1);
+        assertThat(outcome().cause()).contains(new LostAgent("node1", why));
         assertThat(outcome().exitCode()).isEqualTo(69);
     }
 
     @Test
     void timeoutDuringAStopForARestartEndsTheJob() {
-        List<CoordinatorAction> actions =
-                play(machine(3), ended(1, 0, 1), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
-        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
+        List<CoordinatorAction> actions = play(
+                machine(3), ended(1, 0, 1), new JobTimeout(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
+        assertThat(actions.stream().filter(LaunchWorkers.class::isInstance)).hasSize(1);
         assertThat(outcome().cause()).contains(new TimedOut());
     }
 
     @Test
     void timeoutDuringTheLastStopLeavesTheFirstCause() {
-        play(machine, ended(1, 0, 7), new TimeIsUp(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
+        play(machine, ended(1, 0, 7), new JobTimeout(), ended(1, 1, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(outcome().cause()).contains(new WorkerFailed(Ends.of(0, 7)));
     }
 
     @Test
     void agentLostDuringAStopForARestartEndsTheJob() {
         List<CoordinatorAction> actions = play(machine(3), ended(1, 0, 1), gone(1, "reset"), ended(1, 1, 143));
-        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
-        assertThat(outcome().cause()).contains(new NodeLost("node2", "reset"));
+        assertThat(actions.stream().filter(LaunchWorkers.class::isInstance)).hasSize(1);
+        assertThat(outcome().cause()).contains(new LostAgent("node2", "reset"));
         assertThat(outcome().ends()).hasSize(4);
     }
 
     @Test
     void agentsThatDoNotReportDoNotHoldTheJob() {
-        List<CoordinatorAction> actions = play(machine(3), ended(1, 0, 1), new GraceIsOver(1));
+        List<CoordinatorAction> actions = play(machine(3), ended(1, 0, 1), new GracePeriodEnded(1));
         assertThat(outcome().exitCode()).isEqualTo(1);
-        assertThat(actions.stream().filter(Launch.class::isInstance)).hasSize(1);
+        assertThat(actions.stream().filter(LaunchWorkers.class::isInstance)).hasSize(1);
     }
 
     /** What the machine does from the moment when both nodes have come. */
@@ -446,7 +461,7 @@ class JobMachineTest {
     /** The ends of all workers but this one, of four, after a stop. */
     private static CoordinatorInput[] others(int round, int... ranks) {
         return Arrays.stream(ranks)
-                .mapToObj(rank -> new WorkerEnded(round, Ends.stopped(rank, 143)))
+                .mapToObj(rank -> new WorkerProcessEnded(round, Ends.stopped(rank, 143)))
                 .toArray(CoordinatorInput[]::new);
     }
 
@@ -461,7 +476,7 @@ class JobMachineTest {
         assertThat(actions)
                 .contains(
                         launch(1, 0),
-                        new Say("the agent of node1 was lost: reset; restart 1 of 1"),
+                        new PrintNotice("the agent of node1 was lost: reset; restart 1 of 1"),
                         launch(2, 1, Map.of(), 2, 1));
     }
 
@@ -487,11 +502,11 @@ class JobMachineTest {
         JobMachine elastic = machine(0, 1, 3, 0, Optional.empty());
         assertThat(playFromStart(elastic, 2, came(1), gone(0, "no such host")))
                 .endsWith(
-                        new Say("going on without the agent at node1:29600 cannot be reached: no such host"),
+                        new PrintNotice("going on without the agent at node1:29600 cannot be reached: no such host"),
                         launch(1, 0, Map.of(), 1));
-        assertThat(playFromStart(elastic, 2, came(1), new LastCallIsOver(0)))
-                .endsWith(new After(new LastCallIsOver(0), 30_000), launch(1, 0, Map.of(), 1));
-        playFromStart(elastic, 2, new JoinTimeIsOver(0));
+        assertThat(playFromStart(elastic, 2, came(1), new LastCallEnded(0)))
+                .endsWith(new Schedule(new LastCallEnded(0), 30_000), launch(1, 0, Map.of(), 1));
+        playFromStart(elastic, 2, new JoinTimeout(0));
         assertThat(outcome().cause())
                 .contains(new StopCause.NotOpened(
                         "the agent at node1:29600 and 1 more cannot be reached: no answer within 60 s", false));
@@ -503,22 +518,22 @@ class JobMachineTest {
         CoordinatorInput[] two = {came(1), gone(2, "refused"), gone(0, "no such host")};
         String others = "the agent at node1:29600 cannot be reached: no such host";
         StopCause first = new StopCause.NotOpened("the agent at node3:29600 cannot be reached: refused", false);
-        After wait = new After(new JoinTimeIsOver(0), 1_000);
-        assertThat(playFromStart(four, 4, two)).endsWith(wait, new Say(others));
-        assertThat(state).isInstanceOf(JobState.Gathering.class);
-        playFromStart(four, 4, concat(two, new JoinTimeIsOver(0))); // the fourth says nothing
+        Schedule wait = new Schedule(new JoinTimeout(0), 1_000);
+        assertThat(playFromStart(four, 4, two)).endsWith(wait, new PrintNotice(others));
+        assertThat(state).isInstanceOf(JobState.AwaitingNodes.class);
+        playFromStart(four, 4, concat(two, new JoinTimeout(0))); // the fourth says nothing
         assertThat(outcome().cause()).contains(first);
         assertThat(playFromStart(four, 4, concat(two, gone(3, "refused"))))
-                .endsWith(new Say("the agent at node4:29600 cannot be reached: refused"));
+                .endsWith(new PrintNotice("the agent at node4:29600 cannot be reached: refused"));
         assertThat(outcome().cause()).contains(first);
     }
 
     @Test
     void aLastCallThatFindsTooFewIsFollowedByAnother() {
         JobMachine elastic = machine(0, 2, 4, 0, Optional.empty());
-        After lastCall = new After(new LastCallIsOver(0), 30_000);
+        Schedule lastCall = new Schedule(new LastCallEnded(0), 30_000);
         CoordinatorInput[] events = {
-            came(0), came(1), gone(0, "reset"), new LastCallIsOver(0), came(2), new LastCallIsOver(0)
+            came(0), came(1), gone(0, "reset"), new LastCallEnded(0), came(2), new LastCallEnded(0)
         };
         assertThat(playFromStart(elastic, 4, events)).endsWith(lastCall, launch(1, 0, Map.of(), 1, 2));
     }
@@ -528,11 +543,11 @@ class JobMachineTest {
         JobMachine elastic = machine(3, 2, 3, 0, Optional.empty());
         CoordinatorInput[] events = {came(0), came(1), gone(0, "reset"), ended(1, 2, 143), ended(1, 3, 143)};
         assertThat(playFromStart(elastic, 2, concat(events, came(2))))
-                .contains(new After(new JoinTimeIsOver(1), 60_000))
+                .contains(new Schedule(new JoinTimeout(1), 60_000))
                 .endsWith(launch(2, 1, Map.of(), 2, 1));
-        playFromStart(elastic, 2, concat(events, new JoinTimeIsOver(1)));
+        playFromStart(elastic, 2, concat(events, new JoinTimeout(1)));
         JobOutcome outcome = outcome();
-        assertThat(outcome.cause()).contains(new NodeLost("node1", "reset"));
+        assertThat(outcome.cause()).contains(new LostAgent("node1", "reset"));
         assertThat(outcome.exitCode()).isEqualTo(69);
     }
 
@@ -540,27 +555,28 @@ class JobMachineTest {
     void workersThatParkGoOnUnderTheirRanks() {
         List<CoordinatorAction> actions = play(
                 machine(1),
-                new WorkerParked(1, 0, 70, "rank 3 is gone"),
+                new WorkerProcessParked(1, 0, 70, "rank 3 is gone"),
                 ended(1, 3, 137),
-                new WorkerParked(1, 1, 71, ""),
-                new WorkerParked(1, 2, 72, ""));
-        assertThat(actions).contains(new Stop(15, 30_000, true), launch(2, 1, Map.of(0, 70L, 1, 71L, 2, 72L), 0, 1));
+                new WorkerProcessParked(1, 1, 71, ""),
+                new WorkerProcessParked(1, 2, 72, ""));
+        assertThat(actions)
+                .contains(new StopRound(15, 30_000, true), launch(2, 1, Map.of(0, 70L, 1, 71L, 2, 72L), 0, 1));
     }
 
     @Test
     void workersThatAllHaveLostEachOtherAreOneFailure() {
         List<CoordinatorAction> actions = play(
                 machine(0),
-                new WorkerParked(1, 0, 70, "no route"),
-                new WorkerParked(1, 1, 71, ""),
-                new CoordinatorInput.ParkIsUnexplained(1, 0, "no route"));
-        assertThat(actions).contains(new Abort(1, "rank 0 on node1 has lost the others: no route"));
+                new WorkerProcessParked(1, 0, 70, "no route"),
+                new WorkerProcessParked(1, 1, 71, ""),
+                new CoordinatorInput.ParkUnexplained(1, 0, "no route"));
+        assertThat(actions).contains(new FailCollectives(1, "rank 0 on node1 has lost the others: no route"));
         play(
                 machine(0),
                 concat(
                         new CoordinatorInput[] {
-                            new WorkerParked(1, 0, 70, "no route"),
-                            new CoordinatorInput.ParkIsUnexplained(1, 0, "no route")
+                            new WorkerProcessParked(1, 0, 70, "no route"),
+                            new CoordinatorInput.ParkUnexplained(1, 0, "no route")
                         },
                         others(1, 0, 1, 2, 3)));
         assertThat(outcome().exitCode()).isEqualTo(75);
@@ -575,11 +591,11 @@ class JobMachineTest {
         assertThat(playFromStart(elastic, 2, concat(events, parked(3))))
                 .containsSubsequence(
                         launch(1, 0),
-                        new Regroup(1, "more nodes have joined"),
-                        new Stop(15, 30_000, true),
+                        new RequestRegroup(1, "more nodes have joined"),
+                        new StopRound(15, 30_000, true),
                         launch(2, 0, Map.of(0, 100L, 1, 101L, 2, 102L, 3, 103L), 0, 1, 2));
         // One that does not park in time is killed, and started again: no failure.
-        assertThat(playFromStart(elastic, 2, concat(events, new WorkerEnded(1, Ends.stopped(3, 137)))))
+        assertThat(playFromStart(elastic, 2, concat(events, new WorkerProcessEnded(1, Ends.stopped(3, 137)))))
                 .contains(launch(2, 0, Map.of(0, 100L, 1, 101L, 2, 102L), 0, 1, 2));
     }
 
@@ -588,7 +604,7 @@ class JobMachineTest {
     }
 
     private static CoordinatorInput parked(int rank) {
-        return new WorkerParked(1, rank, 100 + rank, "");
+        return new WorkerProcessParked(1, rank, 100 + rank, "");
     }
 
     @Test
@@ -596,12 +612,12 @@ class JobMachineTest {
         List<CoordinatorAction> actions = play(
                 machine(1),
                 ended(1, 3, 1),
-                new WorkerParked(1, 0, 70, ""),
-                new TimeIsUp(),
+                new WorkerProcessParked(1, 0, 70, ""),
+                new JobTimeout(),
                 ended(1, 0, 143),
                 ended(1, 1, 143),
                 ended(1, 2, 143));
-        assertThat(actions).containsSubsequence(new Stop(15, 30_000, true), new Stop(15, 30_000, false));
+        assertThat(actions).containsSubsequence(new StopRound(15, 30_000, true), new StopRound(15, 30_000, false));
         assertThat(outcome().cause()).contains(new TimedOut());
         assertThat(outcome().ends()).hasSize(4);
     }
@@ -611,8 +627,8 @@ class JobMachineTest {
         CoordinatorInput[] fail = concat(new CoordinatorInput[] {ended(1, 0, 1)}, others(1, 1, 2, 3));
         CoordinatorInput[] again = concat(new CoordinatorInput[] {ended(2, 0, 1)}, others(2, 1, 2, 3));
         JobMachine windowed = machine(1, 2, 2, 0, Optional.of(Duration.ofHours(1)));
-        assertThat(play(windowed, concat(concat(fail, new CoordinatorInput.RestartIsOld()), again)))
-                .contains(new After(new CoordinatorInput.RestartIsOld(), 3_600_000), launch(3, 2));
+        assertThat(play(windowed, concat(concat(fail, new CoordinatorInput.RestartExpired()), again)))
+                .contains(new Schedule(new CoordinatorInput.RestartExpired(), 3_600_000), launch(3, 2));
         play(windowed, concat(fail, again));
         assertThat(outcome().restarts()).isEqualTo(1);
     }
@@ -629,19 +645,19 @@ class JobMachineTest {
         JobMachine spared = machine(5, 2, 2, 1, Optional.empty());
         String why = "its workers were the first to fail 3 times";
         assertThat(playFromStart(spared, 3, concat(twice, failsOnTheSecond(3))))
-                .contains(new After(new CoordinatorInput.FailureIsOld(1), 300_000))
+                .contains(new Schedule(new CoordinatorInput.FailureExpired(1), 300_000))
                 .containsSubsequence(
                         launch(3, 2, Map.of(), 0, 1),
-                        new Say("going on without node2 for now: " + why),
-                        new Rest(1, why),
+                        new PrintNotice("going on without node2 for now: " + why),
+                        new CoolDownNode(1, why),
                         launch(4, 3, Map.of(), 0, 2));
-        CoordinatorInput[] seldom = concat(concat(twice, new CoordinatorInput.FailureIsOld(1)), failsOnTheSecond(3));
+        CoordinatorInput[] seldom = concat(concat(twice, new CoordinatorInput.FailureExpired(1)), failsOnTheSecond(3));
         assertThat(playFromStart(spared, 3, seldom))
-                .noneMatch(Rest.class::isInstance)
+                .noneMatch(CoolDownNode.class::isInstance)
                 .contains(launch(4, 3, Map.of(), 0, 1));
         assertThat(playFromStart(machine(5, 3, 3, 0, Optional.empty()), 3, concat(twice, failsOnTheSecond(3))))
                 .as("there is no other")
-                .noneMatch(Rest.class::isInstance);
+                .noneMatch(CoolDownNode.class::isInstance);
     }
 
     private JobOutcome outcome() {
@@ -650,12 +666,12 @@ class JobMachineTest {
     }
 
     private static CoordinatorInput ended(int round, int rank, int exitCode) {
-        return new WorkerEnded(round, Ends.of(rank, exitCode));
+        return new WorkerProcessEnded(round, Ends.of(rank, exitCode));
     }
 
     private static CoordinatorInput joined(int round, int nodeRank) {
         int first = 2 * nodeRank;
-        return new NodeJoined(
+        return new NodeWorkersJoined(
                 nodeRank,
                 round,
                 List.of(

@@ -15,7 +15,7 @@ class JobStoreTest {
     private final JobStore store = new JobStore(() -> 0);
     private final List<Frame.StoreReply> answers = new ArrayList<>();
 
-    private void ask(int round, long id, StoreCommand command) {
+    private void submit(int round, long id, StoreCommand command) {
         store.submit(round, new Frame.StoreRequest(id, command), answers::add);
     }
 
@@ -34,16 +34,16 @@ class JobStoreTest {
     @Test
     void aRequestOfAnotherRoundIsToldSo() {
         store.startRound(2);
-        ask(1, 7, new StoreCommand.Set("key", Bytes.ofUtf8("x")));
+        submit(1, 7, new StoreCommand.Set("key", Bytes.ofUtf8("x")));
         assertAnswered(over(7));
-        ask(2, 8, new StoreCommand.Get("key", 0));
+        submit(2, 8, new StoreCommand.Get("key", 0));
         assertAnswered(new Frame.StoreReply(8, Optional.empty(), "timeout: no rank has set [key]"));
     }
 
     @Test
     void whoWaitsWhenTheRoundEndsIsToldSo() {
         store.startRound(1);
-        ask(1, 7, new StoreCommand.Get("key", 60_000));
+        submit(1, 7, new StoreCommand.Get("key", 60_000));
         assertThat(answers).isEmpty();
         store.startRound(2);
         assertAnswered(over(7));

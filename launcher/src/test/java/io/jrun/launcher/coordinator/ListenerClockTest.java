@@ -32,12 +32,12 @@ class ListenerClockTest {
     @Test
     void timerIsNotDueByAStandstill() {
         Timers timers = new Timers(clock);
-        timers.start(new CoordinatorInput.TimeIsUp(), 150);
+        timers.start(new CoordinatorInput.JobTimeout(), 150);
         now.addAndGet(3_600_000 * MILLI);
         assertThat(timers.due()).isEmpty();
         now.addAndGet(100 * MILLI);
         assertThat(timers.due()).isEmpty();
         now.addAndGet(100 * MILLI);
-        assertThat(timers.due()).contains(new CoordinatorInput.TimeIsUp());
+        assertThat(timers.due()).contains(new CoordinatorInput.JobTimeout());
     }
 }

@@ -17,17 +17,17 @@ class RankDeparturesTest {
     @Test
     void firstIsToldAtOnceAndTheRestTogetherAfterAPause() {
         rankDepartures.add(1, 5, "left");
-        rankDepartures.tell(NODES);
+        rankDepartures.sendDue(NODES);
         assertThat(told).containsExactly(AgentMessages.rankLeft(1, List.of(5), "left"));
         for (int rank = 6; rank < 9; rank++) {
             rankDepartures.add(1, rank, "left");
-            rankDepartures.tell(NODES);
+            rankDepartures.sendDue(NODES);
         }
         rankDepartures.add(1, 9, "exited");
-        rankDepartures.tell(NODES);
+        rankDepartures.sendDue(NODES);
         assertThat(told).hasSize(1);
         nanos += rankDepartures.nanosLeft();
-        rankDepartures.tell(NODES);
+        rankDepartures.sendDue(NODES);
         assertThat(told)
                 .endsWith(
                         AgentMessages.rankLeft(1, List.of(6, 7, 8), "left"),
@@ -39,19 +39,19 @@ class RankDeparturesTest {
     @Test
     void whatIsSaidLaterComesLater() {
         rankDepartures.add(1, 5, "left");
-        rankDepartures.tellNow(NODES);
+        rankDepartures.sendNow(NODES);
         rankDepartures.add(1, 6, "left");
-        rankDepartures.tellNow(NODES);
+        rankDepartures.sendNow(NODES);
         assertThat(told).hasSize(2);
     }
 
     @Test
     void earlierRoundIsOfNoInterest() {
         rankDepartures.add(1, 5, "left");
-        rankDepartures.tell(NODES);
+        rankDepartures.sendDue(NODES);
         rankDepartures.add(1, 6, "left");
         rankDepartures.add(2, 7, "left");
-        rankDepartures.tellNow(NODES);
+        rankDepartures.sendNow(NODES);
         assertThat(told).endsWith(AgentMessages.rankLeft(2, List.of(7), "left")).hasSize(2);
     }
 }

@@ -67,13 +67,13 @@ final class SimulatedAgent {
         for (Placement place : here) {
             long kept = membership.kept().getOrDefault(place.rank(), 0L);
             if (kept != 0 && !living.containsKey(kept)) {
-                send(new CoordinatorInput.WorkerEnded(number, Ends.of(place.rank(), 126)));
+                send(new CoordinatorInput.WorkerProcessEnded(number, Ends.of(place.rank(), 126)));
                 continue;
             }
             living.remove(kept);
             Worker worker = new Worker(kept == 0 ? nextPid++ : kept, number, place.rank());
             living.put(worker.pid, worker);
-            send(new CoordinatorInput.WorkerStarted(number, worker.rank, worker.pid));
+            send(new CoordinatorInput.WorkerProcessStarted(number, worker.rank, worker.pid));
             act(worker, 1 + random.nextInt(3000), () -> join(worker, here));
             act(worker, 500 + random.nextInt(120_000), () -> liveOn(worker));
         }
@@ -87,7 +87,7 @@ final class SimulatedAgent {
             List<CoordinatorInput.Endpoint> endpoints = here.stream()
                     .map(place -> new CoordinatorInput.Endpoint(place.rank(), 1, 1))
                     .toList();
-            send(new CoordinatorInput.NodeJoined(id, worker.round, endpoints));
+            send(new CoordinatorInput.NodeWorkersJoined(id, worker.round, endpoints));
         }
     }
 
@@ -113,13 +113,13 @@ final class SimulatedAgent {
 
     private void park(Worker worker, String why) {
         worker.parked = true;
-        send(new CoordinatorInput.WorkerParked(worker.round, worker.rank, worker.pid, why));
+        send(new CoordinatorInput.WorkerProcessParked(worker.round, worker.rank, worker.pid, why));
     }
 
     private void exit(Worker worker, int code) {
         living.remove(worker.pid);
         WorkerResult end = worker.toldToStop ? Ends.stopped(worker.rank, code) : Ends.of(worker.rank, code);
-        send(new CoordinatorInput.WorkerEnded(worker.round, end));
+        send(new CoordinatorInput.WorkerProcessEnded(worker.round, end));
     }
 
     void stop(int signal, long graceMillis, boolean spareElastic) {

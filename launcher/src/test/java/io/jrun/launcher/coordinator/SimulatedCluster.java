@@ -100,12 +100,12 @@ final class SimulatedCluster {
         }
         if (random.nextInt(4) == 0) {
             StopSignal signal = SIGNALS.get(random.nextInt(SIGNALS.size()));
-            time.in(random.nextInt(150_000), () -> happen(new CoordinatorInput.SignalCame(signal)));
-            time.in(random.nextInt(150_000), () -> happen(new CoordinatorInput.SignalCame(signal)));
+            time.in(random.nextInt(150_000), () -> happen(new CoordinatorInput.SignalReceived(signal)));
+            time.in(random.nextInt(150_000), () -> happen(new CoordinatorInput.SignalReceived(signal)));
         }
         time.in(
                 random.nextInt(3) == 0 ? random.nextInt(150_000) : DAY_MILLIS,
-                () -> happen(new CoordinatorInput.TimeIsUp()));
+                () -> happen(new CoordinatorInput.JobTimeout()));
     }
 
     /** An agent answers the call, or does not. */
@@ -115,8 +115,8 @@ final class SimulatedCluster {
             return; // a host that never answers
         }
         if (dice == 1) {
-            happen(new CoordinatorInput.NodeGone(id, "h" + id, "no such host", false));
-            recall(id);
+            happen(new CoordinatorInput.NodeUnavailable(id, "h" + id, "no such host", false));
+            reconnect(id);
             return;
         }
         SimulatedAgent[] agent = new SimulatedAgent[1];
@@ -125,7 +125,7 @@ final class SimulatedCluster {
         arrive(
                 id,
                 agent[0],
-                new CoordinatorInput.NodeCame(id, new Node(id, "h" + id, "10.0.0." + id, 4, List.of(), 0)));
+                new CoordinatorInput.NodeOpened(id, new Node(id, "h" + id, "10.0.0." + id, 4, List.of(), 0)));
     }
 
     /** Messages of one agent keep their order; what it has sent before it was lost may come or not, but never after that. */
@@ -149,14 +149,14 @@ final class SimulatedCluster {
             time.in(random.nextInt(8000), () -> {
                 if (agents.remove(id, agent)) {
                     agent.end();
-                    happen(new CoordinatorInput.NodeGone(id, "h" + id, "cut", false));
-                    recall(id);
+                    happen(new CoordinatorInput.NodeUnavailable(id, "h" + id, "cut", false));
+                    reconnect(id);
                 }
             });
         }
     }
 
-    private void recall(int id) {
+    private void reconnect(int id) {
         if (nodes.isElastic()) {
             time.in(nodes.coolDown().toMillis(), () -> open(id));
         }
@@ -175,8 +175,9 @@ final class SimulatedCluster {
     private void checkRest(JobState before, Transition transition) {
         JobProgress after = transition.state().jobProgress();
         List<Integer> rests = transition.actions().stream()
-                .flatMap(action ->
-                        action instanceof CoordinatorAction.Rest(int id, String _) ? Stream.of(id) : Stream.of())
+                .flatMap(action -> action instanceof CoordinatorAction.CoolDownNode(int id, String _)
+                        ? Stream.of(id)
+                        : Stream.of())
                 .toList();
         Optional<Integer> first = before instanceof JobState.Stopping stopping
                         && after.restarts() > before.jobProgress().restarts()
@@ -207,7 +208,7 @@ final class SimulatedCluster {
     private static Optional<Integer> blamed(StopCause cause) {
         return switch (cause) {
             case StopCause.WorkerFailed(WorkerResult end) -> Optional.of(end.rank());
-            case StopCause.WorkerHung(int rank, String _, long _, String _) -> Optional.of(rank);
+            case StopCause.HungWorker(int rank, String _, long _, String _) -> Optional.of(rank);
             default -> Optional.empty();
         };
     }
@@ -224,38 +225,39 @@ final class SimulatedCluster {
 
     private void perform(CoordinatorAction action) {
         switch (action) {
-            case CoordinatorAction.Launch(int number, int restartCount, Membership next) ->
+            case CoordinatorAction.LaunchWorkers(int number, int restartCount, Membership next) ->
                 launch(number, restartCount, next);
-            case CoordinatorAction.Stop(int signal, long graceMillis, boolean spares) -> {
+            case CoordinatorAction.StopRound(int signal, long graceMillis, boolean spares) -> {
                 assertThat(graceMillis).isEqualTo(signal == 9 ? 0 : GRACE_MILLIS);
                 toAll(agent -> agent.stop(signal, graceMillis, spares));
             }
-            case CoordinatorAction.Regroup(int number, String _) -> {
+            case CoordinatorAction.RequestRegroup(int number, String _) -> {
                 assertThat(number).isEqualTo(round);
                 toAll(agent -> agent.regroup(number));
             }
-            case CoordinatorAction.After(CoordinatorInput event, long millis) -> time.in(millis, () -> happen(event));
-            case CoordinatorAction.GiveUp(int id, String _) -> {
+            case CoordinatorAction.Schedule(CoordinatorInput event, long millis) ->
+                time.in(millis, () -> happen(event));
+            case CoordinatorAction.ReleaseNode(int id, String _) -> {
                 SimulatedAgent agent = agents.remove(id);
                 if (agent != null) {
                     agent.end();
                 }
             }
-            case CoordinatorAction.Rest(int id, String why) -> {
+            case CoordinatorAction.CoolDownNode(int id, String why) -> {
                 SimulatedAgent agent = Objects.requireNonNull(agents.remove(id));
                 agent.end();
-                time.in(1, () -> happen(new CoordinatorInput.NodeGone(id, "h" + id, why, false)));
-                recall(id);
+                time.in(1, () -> happen(new CoordinatorInput.NodeUnavailable(id, "h" + id, why, false)));
+                reconnect(id);
             }
-            case CoordinatorAction.SendPeers(int number, List<CoordinatorAction.Peer> peers) -> {
+            case CoordinatorAction.SendPeers(int number, List<CoordinatorAction.PeerAddress> peers) -> {
                 assertThat(number).isEqualTo(round);
                 assertThat(peers).hasSize(membership().worldSize());
             }
-            case CoordinatorAction.TellRankLeft(int number, int _, String _) ->
+            case CoordinatorAction.ReportRankLeft(int number, int _, String _) ->
                 assertThat(number).isEqualTo(round);
-            case CoordinatorAction.Abort(int number, String _) ->
+            case CoordinatorAction.FailCollectives(int number, String _) ->
                 assertThat(number).isEqualTo(round);
-            case CoordinatorAction.Checkpoint _, CoordinatorAction.Say _ -> {}
+            case CoordinatorAction.RequestCheckpoint _, CoordinatorAction.PrintNotice _ -> {}
         }
     }
 

@@ -34,9 +34,9 @@ class StragglerDetectorTest {
 
     private void aSecondIn(double zero, double one, double two) {
         nowSeconds++;
-        late.heard(0, waited(zero));
-        late.heard(1, waited(one));
-        late.heard(2, waited(two));
+        late.report(0, waited(zero));
+        late.report(1, waited(one));
+        late.report(2, waited(two));
         late.tick();
         late.tick();
     }
@@ -55,7 +55,7 @@ class StragglerDetectorTest {
             nowSeconds++;
             for (int rank = 0; rank < 5; rank++) {
                 boolean hasTold = rank < 3 || second > rank;
-                late.heard(rank, waited(rank > 0 && hasTold && second > 2 ? 60 : 0));
+                late.report(rank, waited(rank > 0 && hasTold && second > 2 ? 60 : 0));
             }
             late.tick();
         }

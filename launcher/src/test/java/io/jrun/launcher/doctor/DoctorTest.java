@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import io.jrun.launcher.doctor.CheckResult.State;
+import io.jrun.launcher.doctor.CheckResult.CheckState;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -58,7 +58,7 @@ class DoctorTest {
     @Test
     void anInstallationWithoutARuntimeIsAProblem() throws IOException, InterruptedException {
         List<CheckResult> findings = new BackendsCheck(folder).run();
-        assertThat(findings.getLast().state()).isEqualTo(State.PROBLEM);
+        assertThat(findings.getLast().state()).isEqualTo(CheckState.PROBLEM);
         assertThat(findings.getLast().text()).contains("BackendCheck");
     }
 }

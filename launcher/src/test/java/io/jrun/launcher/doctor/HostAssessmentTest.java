@@ -9,7 +9,7 @@ import io.jrun.agent.proto.LinkMeasurement;
 import io.jrun.agent.proto.ResourceLimit;
 import io.jrun.agent.tls.PeerIdentity;
 import io.jrun.agent.tls.UnknownPeerException;
-import io.jrun.launcher.doctor.CheckResult.State;
+import io.jrun.launcher.doctor.CheckResult.CheckState;
 import java.net.ConnectException;
 import java.net.UnknownHostException;
 import java.security.GeneralSecurityException;
@@ -44,7 +44,7 @@ class HostAssessmentTest {
 
     private List<String> problems(Examination facts, double clockSeconds) {
         return findings.of("h1", facts, new HostAssessment.Clock(clockSeconds, 0.01)).stream()
-                .filter(finding -> finding.state() == State.PROBLEM)
+                .filter(finding -> finding.state() == CheckState.PROBLEM)
                 .map(finding -> finding.what() + ": " + finding.text())
                 .toList();
     }
@@ -133,7 +133,7 @@ class HostAssessmentTest {
                 LinkMeasurement.newBuilder().setError("No route to host").build()));
         List<CheckResult> found = HostAssessment.connections(connections);
         assertThat(found.stream().map(CheckResult::state))
-                .containsExactly(State.OK, State.OK, State.OK, State.PROBLEM, State.PROBLEM);
+                .containsExactly(CheckState.OK, CheckState.OK, CheckState.OK, CheckState.PROBLEM, CheckState.PROBLEM);
         assertThat(found.getFirst().text()).isEqualTo("0.12 ms there and back, 8.00 Gbit/s over TLS");
         assertThat(found.getLast().text())
                 .startsWith("No route to host; a firewall")

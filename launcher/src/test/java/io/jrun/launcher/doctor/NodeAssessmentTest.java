@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.agent.HostInspection;
 import io.jrun.agent.proto.Examination;
 import io.jrun.agent.proto.ResourceLimit;
-import io.jrun.launcher.doctor.CheckResult.State;
+import io.jrun.launcher.doctor.CheckResult.CheckState;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -41,7 +41,7 @@ class NodeAssessmentTest {
         "Max locked memory, locked memory, 8388608,   8388608,   OK,      at most 8192 KiB",
     })
     void aLimitThatJobsWouldHitSaysHowToRaiseIt(
-            String name, String what, String soft, String hard, State state, String text) {
+            String name, String what, String soft, String hard, CheckState state, String text) {
         CheckResult found = the(what, limited(name, soft, hard).build());
         assertThat(found.state()).as(found.text()).isEqualTo(state);
         assertThat(found.text()).contains(text);
@@ -55,13 +55,13 @@ class NodeAssessmentTest {
                 limited("Max locked memory", "8388608", "unlimited")
                         .addRdmaDevices("mlx5_0")
                         .build());
-        assertThat(found.state()).isEqualTo(State.PROBLEM);
+        assertThat(found.state()).isEqualTo(CheckState.PROBLEM);
         assertThat(found.text()).contains("at most 8192 KiB", "mlx5_0", "ulimit -l unlimited");
     }
 
     @Test
     void gpusAreAbsentOrCountedWithTheirDriver() {
-        assertThat(the("gpus", Examination.getDefaultInstance()).state()).isEqualTo(State.ABSENT);
+        assertThat(the("gpus", Examination.getDefaultInstance()).state()).isEqualTo(CheckState.ABSENT);
         assertThat(the("gpus", Examination.newBuilder().setGpuDriver("570.1").build())
                         .text())
                 .contains("driver 570.1 is there", "nvidia-smi");
@@ -79,7 +79,7 @@ class NodeAssessmentTest {
     void sharedMemoryThatCannotBeWrittenIsAProblem() {
         assertThat(the("/dev/shm", Examination.newBuilder().setShmFreeBytes(-1).build())
                         .state())
-                .isEqualTo(State.PROBLEM);
+                .isEqualTo(CheckState.PROBLEM);
     }
 
     @Test

@@ -42,7 +42,7 @@ class FileServerTest {
     @TempDir
     Path folder;
 
-    private final BlockingQueue<Asking> asking = new LinkedBlockingQueue<>();
+    private final BlockingQueue<RequestingAgent> asking = new LinkedBlockingQueue<>();
     private Server server;
     private final List<ManagedChannel> channels = new ArrayList<>();
 
@@ -50,8 +50,8 @@ class FileServerTest {
     void start() throws IOException {
         AgentImplBase agents = new AgentImplBase() {
             @Override
-            public StreamObserver<FileChunk> files(StreamObserver<FileRequest> toDesk) {
-                Asking agent = new Asking((ServerCallStreamObserver<FileRequest>) toDesk);
+            public StreamObserver<FileChunk> files(StreamObserver<FileRequest> requests) {
+                RequestingAgent agent = new RequestingAgent((ServerCallStreamObserver<FileRequest>) requests);
                 asking.add(agent);
                 return agent;
             }
@@ -70,22 +70,22 @@ class FileServerTest {
     }
 
     /** An agent. It reads as many answers as it is told to. */
-    private static final class Asking implements StreamObserver<FileChunk> {
-        private final ServerCallStreamObserver<FileRequest> toDesk;
+    private static final class RequestingAgent implements StreamObserver<FileChunk> {
+        private final ServerCallStreamObserver<FileRequest> requests;
         private final BlockingQueue<FileChunk> answers = new LinkedBlockingQueue<>();
 
-        Asking(ServerCallStreamObserver<FileRequest> toDesk) {
-            this.toDesk = toDesk;
-            toDesk.disableAutoRequest();
-            toDesk.setOnCancelHandler(() -> {});
+        RequestingAgent(ServerCallStreamObserver<FileRequest> requests) {
+            this.requests = requests;
+            requests.disableAutoRequest();
+            requests.setOnCancelHandler(() -> {});
         }
 
-        void ask(FileRequest.Builder request) {
-            toDesk.onNext(request.build());
+        void request(FileRequest.Builder request) {
+            requests.onNext(request.build());
         }
 
         FileChunk read() throws InterruptedException {
-            toDesk.request(1);
+            requests.request(1);
             return Objects.requireNonNull(answers.poll(30, TimeUnit.SECONDS), "no answer within 30 s");
         }
 
@@ -105,7 +105,7 @@ class FileServerTest {
         return new FileServer(JobFiles.of(new Requests(folder).run("--stage=words", "sh")), _ -> {}, slots);
     }
 
-    private Asking connect(FileServer fileServer) throws InterruptedException {
+    private RequestingAgent connect(FileServer fileServer) throws InterruptedException {
         ManagedChannel channel = NettyChannelBuilder.forAddress(
                         server.getListenSockets().getFirst())
                 .usePlaintext()
@@ -120,21 +120,21 @@ class FileServerTest {
     @Test
     void serverAnswersWithPiecesAndHashesOfTheJobsFilesAlone() throws Exception {
         Files.writeString(folder.resolve("words"), "0123456789");
-        Asking agent = connect(fileServer(new SendSlots(1)));
+        RequestingAgent agent = connect(fileServer(new SendSlots(1)));
         assertThat(agent.read().getJob()).isEqualTo(CLAIM);
-        agent.ask(FileRequest.newBuilder().setDigest(true));
+        agent.request(FileRequest.newBuilder().setDigest(true));
         assertThat(agent.read().getSha256()).isEqualTo(ByteString.copyFrom(Sha256.of(folder.resolve("words"))));
-        agent.ask(FileRequest.newBuilder().setOffset(3).setBytes(4));
+        agent.request(FileRequest.newBuilder().setOffset(3).setBytes(4));
         assertThat(agent.read().getData()).isEqualTo(ByteString.copyFromUtf8("3456"));
-        agent.ask(FileRequest.newBuilder().setOffset(8).setBytes(4));
+        agent.request(FileRequest.newBuilder().setOffset(8).setBytes(4));
         assertThat(agent.read().getError()).contains("no 4 bytes at 8 of 10");
-        agent.ask(FileRequest.newBuilder().setFile(1).setBytes(1));
+        agent.request(FileRequest.newBuilder().setFile(1).setBytes(1));
         assertThat(agent.read().getError()).isEqualTo("this job has no file 1");
         Files.writeString(folder.resolve("words"), "x", StandardOpenOption.APPEND);
-        agent.ask(FileRequest.newBuilder().setBytes(1));
+        agent.request(FileRequest.newBuilder().setBytes(1));
         assertThat(agent.read().getError()).contains("was changed");
         Files.delete(folder.resolve("words"));
-        agent.ask(FileRequest.newBuilder().setBytes(1));
+        agent.request(FileRequest.newBuilder().setBytes(1));
         assertThat(agent.read().getError()).contains("cannot read it");
     }
 
@@ -147,11 +147,11 @@ class FileServerTest {
         Files.write(folder.resolve("words"), words);
         SendSlots slots = new SendSlots(5);
         FileServer fileServer = fileServer(slots);
-        List<Asking> agents = new ArrayList<>();
+        List<RequestingAgent> agents = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
-            Asking agent = connect(fileServer);
+            RequestingAgent agent = connect(fileServer);
             for (int piece = 0; piece < pieces; piece++) {
-                agent.ask(FileRequest.newBuilder()
+                agent.request(FileRequest.newBuilder()
                         .setOffset((long) piece * PIECE_BYTES)
                         .setBytes(PIECE_BYTES));
             }
@@ -166,13 +166,13 @@ class FileServerTest {
         }
         assertThat(slots.taken()).as("one piece for each of five agents").isEqualTo(5);
         agents.removeFirst()
-                .toDesk
+                .requests
                 .onError(new IllegalStateException("this agent fails, and its slot must be free again"));
-        for (Asking agent : agents) {
+        for (RequestingAgent agent : agents) {
             assertThat(agent.read().getJob()).isEqualTo(CLAIM);
         }
         for (int piece = 0; piece < pieces; piece++) {
-            for (Asking agent : agents) {
+            for (RequestingAgent agent : agents) {
                 assertThat(agent.read().getData())
                         .isEqualTo(ByteString.copyFrom(words, piece * PIECE_BYTES, PIECE_BYTES));
             }

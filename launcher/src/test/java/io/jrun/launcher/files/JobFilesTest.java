@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.launcher.cli.Requests;
 import io.jrun.launcher.cli.UsageException;
-import io.jrun.launcher.files.JobFiles.Entry;
+import io.jrun.launcher.files.JobFiles.ListedFile;
 import io.jrun.launcher.files.JobFiles.Tree;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -42,8 +42,8 @@ class JobFilesTest {
     void classPathIsListedFileByFile() {
         List<Tree> trees = trees("--main-class=p.A", "--classpath=classes/*", "classes");
         assertThat(trees).extracting(Tree::path).containsExactly(folder.resolve("classes"), folder.resolve("classes"));
-        assertThat(trees.get(0).entries()).extracting(Entry::name).containsExactly("b.jar", "p/A.class");
-        assertThat(trees.get(1).entries()).extracting(Entry::name).containsExactly("b.jar");
+        assertThat(trees.get(0).entries()).extracting(ListedFile::name).containsExactly("b.jar", "p/A.class");
+        assertThat(trees.get(1).entries()).extracting(ListedFile::name).containsExactly("b.jar");
         assertThat(trees).extracting(Tree::place).containsOnly("");
     }
 

@@ -23,7 +23,7 @@ final class Archives {
     private static final Path SHARED = HOME.resolveSibling("test-archives");
 
     /** Making them takes about 5 s. */
-    private static final Duration PATIENCE = Duration.ofSeconds(100);
+    private static final Duration TIMEOUT = Duration.ofSeconds(100);
 
     private Archives() {}
 
@@ -63,7 +63,7 @@ final class Archives {
         jrun.environment().put("JRUN_HOME", HOME.toString());
         jrun.environment().put("XDG_CACHE_HOME", SHARED.toString());
         jrun.start();
-        JRun.waitFor(() -> !fresh().isEmpty(), PATIENCE, () -> "archives in " + SHARED);
+        JRun.waitFor(() -> !fresh().isEmpty(), TIMEOUT, () -> "archives in " + SHARED);
     }
 
     /** The archives made since the last change of the installation; none until the launcher's, the last, is there. */

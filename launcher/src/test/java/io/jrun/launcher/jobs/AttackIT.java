@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 
 /** What strangers, and callers who are none, can do to a standing agent and to the job that it runs: nothing. */
 class AttackIT extends RealJobs {
-    private static final int PATIENCE_MILLIS = TlsCaller.PATIENCE_MILLIS;
+    private static final int TIMEOUT_MILLIS = TlsCaller.TIMEOUT_MILLIS;
 
     private static final int CONNECTIONS = Boolean.getBoolean("jrun.soak") ? 10_000 : 500;
     private static final int HUGE = 1 << 30;
@@ -112,7 +112,7 @@ class AttackIT extends RealJobs {
 
     private Socket plain() throws IOException {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), agent.port());
-        socket.setSoTimeout(PATIENCE_MILLIS);
+        socket.setSoTimeout(TIMEOUT_MILLIS);
         return socket;
     }
 
@@ -125,7 +125,7 @@ class AttackIT extends RealJobs {
     /** The agent ends the connection, which else fails by its read timeout. */
     private static void assertRefused(Socket socket) throws IOException {
         try (socket) {
-            socket.setSoTimeout(PATIENCE_MILLIS);
+            socket.setSoTimeout(TIMEOUT_MILLIS);
             socket.getInputStream().readAllBytes();
         } catch (SSLException | SocketException _) {
             return; // an alert, or a reset, says the same

@@ -17,7 +17,7 @@ import java.util.TreeMap;
 /** Standing agents of the hosts of one testbed, for several tests, with folders and a secret of their own. */
 final class HostAgents implements AutoCloseable {
     /** As many start at once as there are hosts, on a machine that may be busy. */
-    private static final Duration PATIENCE = Duration.ofMinutes(3);
+    private static final Duration TIMEOUT = Duration.ofMinutes(3);
 
     private final TestHosts hosts;
     private final Path folder;
@@ -58,7 +58,7 @@ final class HostAgents implements AutoCloseable {
         for (String host : names) {
             JRun.waitFor(
                     () -> on(host).out().contains("jrun agent: listening on 0.0.0.0:29600\n"),
-                    PATIENCE,
+                    TIMEOUT,
                     () -> "the agent of " + host);
         }
     }

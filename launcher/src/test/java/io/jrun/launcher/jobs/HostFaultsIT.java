@@ -45,7 +45,7 @@ class HostFaultsIT extends RealJobs {
     private static final long MOST_MILLIS_TO_TELL = SOAK ? 1000 : 10_000;
 
     /** Separates working from hanging: a case takes some 15 s at most. */
-    private static final long PATIENCE_SECONDS = 300;
+    private static final long TIMEOUT_SECONDS = 300;
 
     @TempDir
     private static Path ofClass;
@@ -53,7 +53,7 @@ class HostFaultsIT extends RealJobs {
     private static TestHosts hosts;
     private static Path program;
     private static final BlockingQueue<Lane> IDLE = new ArrayBlockingQueue<>(MOST_HOSTS);
-    private static final Queue<Long> TELLINGS = new ConcurrentLinkedQueue<>();
+    private static final Queue<Long> BROADCAST_MILLIS = new ConcurrentLinkedQueue<>();
 
     /** What happens to a host or to the worker on it. */
     enum Fault {
@@ -126,7 +126,7 @@ class HostFaultsIT extends RealJobs {
             }
             hosts.close();
             LongSummaryStatistics millis =
-                    TELLINGS.stream().mapToLong(Long::longValue).summaryStatistics();
+                    BROADCAST_MILLIS.stream().mapToLong(Long::longValue).summaryStatistics();
             System.out.printf(
                     "HostFaultsIT: %d nodes were told, in the mean within %.0f ms, at most %d ms%n",
                     millis.getCount(), millis.getAverage(), millis.getMax());
@@ -137,7 +137,7 @@ class HostFaultsIT extends RealJobs {
     @MethodSource("cases")
     @Execution(ExecutionMode.CONCURRENT)
     void faultIsNamedAndNothingIsLeft(Case each) throws Exception {
-        Lane lane = Objects.requireNonNull(IDLE.poll(PATIENCE_SECONDS, TimeUnit.SECONDS), "a lane");
+        Lane lane = Objects.requireNonNull(IDLE.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS), "a lane");
         try {
             lane.agents().start(lane.names());
             check(each, lane);
@@ -207,7 +207,7 @@ class HostFaultsIT extends RealJobs {
         for (String host : expected) {
             assertThat(told.path(host).isNumber()).as(result.out()).isTrue();
             long millis = Math.round(told.path(host).asDouble() * 1000);
-            TELLINGS.add(millis);
+            BROADCAST_MILLIS.add(millis);
             assertThat(millis).as(result.out()).isLessThan(MOST_MILLIS_TO_TELL);
             assertThat(jrun.logs().resolve("agent-" + host + ".log")).content().contains(" round 1 is aborted: ");
         }

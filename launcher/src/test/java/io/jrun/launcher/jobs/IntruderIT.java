@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 
 /** Strangers call the data plane of a job that runs: they are turned away, told of once, and the job ends well. */
 class IntruderIT extends RealJobs {
-    private static final int PATIENCE_MILLIS = 30_000;
+    private static final int TIMEOUT_MILLIS = 30_000;
     private static final String LISTENS = "0A";
 
     @Test
@@ -78,7 +78,7 @@ class IntruderIT extends RealJobs {
         byte[] noise = new byte[500];
         new Random(seed).nextBytes(noise);
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-            socket.setSoTimeout(PATIENCE_MILLIS);
+            socket.setSoTimeout(TIMEOUT_MILLIS);
             socket.getOutputStream().write(noise);
             assertThat(socket.getInputStream().read()).isEqualTo(-1);
         } catch (SocketException _) {

@@ -23,7 +23,7 @@ final class JRun {
     private static final long DEADLINE_SECONDS = 120;
 
     /** Separates working from hanging as well, for parts of a job. */
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
     /** How the names of all jobs of this test JVM begin. */
     static final String RUN_ID_START = "it-" + Leftovers.OWNER + "-";
@@ -216,7 +216,7 @@ final class JRun {
     }
 
     static void waitFor(BooleanSupplier condition, String what) {
-        waitFor(condition, PATIENCE, () -> what);
+        waitFor(condition, TIMEOUT, () -> what);
     }
 
     /** Polls, since another process is waited for. */

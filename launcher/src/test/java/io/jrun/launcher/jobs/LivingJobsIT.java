@@ -31,7 +31,7 @@ class LivingJobsIT extends RealJobs {
         }
     }
 
-    private Result ask(String... words) {
+    private Result jrun(String... words) {
         return jrun.run(words);
     }
 
@@ -52,9 +52,9 @@ class LivingJobsIT extends RealJobs {
                 + " while [ ! -e said ]; do sleep 0.05; done; exit $((RANK * 3))";
         String id = detach("--detach", "--nproc-per-node=2", "--env=TOKEN=hunter2", "sh", "-c", script);
 
-        Result listed = ask("ps");
+        Result listed = jrun("ps");
         assertThat(listed.out()).contains("RUN ID", id, " running ", "sh -c 'echo ");
-        Result described = ask("describe", id);
+        Result described = jrun("describe", id);
         assertThat(described.out())
                 .contains("variables  TOKEN (values are not recorded)", "detached")
                 .containsPattern("typed +jrun .*--env=TOKEN=\\.\\.\\. sh -c ")
@@ -75,15 +75,15 @@ class LivingJobsIT extends RealJobs {
         assertThat(followed.exitCode()).isZero();
         assertThat(followed.out()).isEqualTo("begun 1\nit's over 1\n");
 
-        assertThat(ask("ps").out()).doesNotContain(id);
-        assertThat(ask("ps", "-a").out()).containsPattern(id + " +exit 3 ");
-        assertThat(ask("describe", id).out()).contains("first failure: rank 1 on ", "exit 3");
-        assertThat(ask("describe", "--json", id).out())
+        assertThat(jrun("ps").out()).doesNotContain(id);
+        assertThat(jrun("ps", "-a").out()).containsPattern(id + " +exit 3 ");
+        assertThat(jrun("describe", id).out()).contains("first failure: rank 1 on ", "exit 3");
+        assertThat(jrun("describe", "--json", id).out())
                 .contains("\"exitCode\":3", "\"state\":\"ended\"")
                 .doesNotContain("hunter2");
-        assertThat(ask("attach", id.substring(0, id.length() - 2)).exitCode()).isEqualTo(3);
-        assertThat(ask("logs", id).sortedOut()).hasSize(4).first().asString().endsWith("begun 0");
-        Result absent = ask("logs", "--rank=7", id);
+        assertThat(jrun("attach", id.substring(0, id.length() - 2)).exitCode()).isEqualTo(3);
+        assertThat(jrun("logs", id).sortedOut()).hasSize(4).first().asString().endsWith("begun 0");
+        Result absent = jrun("logs", "--rank=7", id);
         assertThat(absent.exitCode()).isEqualTo(2);
         assertThat(absent.err()).isEqualTo("jrun: logs: " + id + " has no such rank; it has 2 ranks (0-1).\n");
         assertPrivate(folder.resolve("logs").resolve(id));
@@ -109,14 +109,14 @@ class LivingJobsIT extends RealJobs {
     void cancelStopsAJobAsCtrlCDoes() {
         String id = detach("--detach", "sh", "-c", "trap 'echo bye; exit 0' TERM; echo on; " + UNTIL_GO);
         jrun.start("logs", "-f", id).awaitOutput("on").abandon();
-        Result cancelled = ask("cancel", id);
+        Result cancelled = jrun("cancel", id);
         assertThat(cancelled.exitCode()).as(cancelled.err()).isZero();
         assertThat(cancelled.out()).isEqualTo(id + ": SIGTERM (143)\n");
-        assertThat(ask("logs", id).out()).contains("] bye\n");
-        Result again = ask("cancel", id);
+        assertThat(jrun("logs", id).out()).contains("] bye\n");
+        Result again = jrun("cancel", id);
         assertThat(again.exitCode()).isZero();
         assertThat(again.err()).isEqualTo("jrun: " + id + " has ended already: SIGTERM (143)\n");
-        Result attached = ask("attach", id);
+        Result attached = jrun("attach", id);
         assertThat(attached.exitCode()).isEqualTo(143);
         assertThat(attached.out()).contains("jrun: stopped by SIGTERM (exit code 143)");
     }
@@ -156,23 +156,23 @@ class LivingJobsIT extends RealJobs {
         awaitStacks(id, "is joining its job");
         Files.writeString(folder.resolve("join"), "");
         awaitStacks(id, " in barrier #1", "Job.elsewhere(");
-        Result one = ask("stack", "--rank=1", id);
+        Result one = jrun("stack", "--rank=1", id);
         assertThat(one.out())
                 .startsWith("rank 1@")
                 .contains("has completed barrier #0")
                 .doesNotContain("rank 0@");
-        assertThat(ask("attach", id).err()).contains("was not started with --detach", "jrun logs -f " + id);
-        Result killed = ask("cancel", "--now", id);
+        assertThat(jrun("attach", id).err()).contains("was not started with --detach", "jrun logs -f " + id);
+        Result killed = jrun("cancel", "--now", id);
         assertThat(killed.exitCode()).as(killed.err()).isZero();
         assertThat(job.await().exitCode()).isEqualTo(143);
-        assertThat(ask("stack", id).err()).isEqualTo("jrun: stack: " + id + " has ended: SIGTERM (143).\n");
+        assertThat(jrun("stack", id).err()).isEqualTo("jrun: stack: " + id + " has ended: SIGTERM (143).\n");
     }
 
     private void awaitStacks(String id, String... texts) {
         String[] last = {""};
         JRun.waitFor(
                 () -> {
-                    last[0] = ask("stack", id).out();
+                    last[0] = jrun("stack", id).out();
                     return Stream.of(texts).allMatch(last[0]::contains);
                 },
                 Duration.ofSeconds(90),
@@ -181,7 +181,7 @@ class LivingJobsIT extends RealJobs {
 
     @Test
     void aJobThatCannotStartSaysSoWhereItWasAskedFor() {
-        Result unknown = ask("--detach", "no-such-program");
+        Result unknown = jrun("--detach", "no-such-program");
         assertThat(unknown.exitCode()).isEqualTo(2);
         assertThat(unknown.err()).contains("no-such-program");
         Result failed = jrun.start(
@@ -194,7 +194,7 @@ class LivingJobsIT extends RealJobs {
                 .awaitExit();
         assertThat(failed.exitCode()).as(failed.err()).isEqualTo(69);
         assertThat(failed.err()).contains("the agent at 127.0.0.1:1 cannot be reached");
-        assertThat(ask("describe", "no-such-job").err())
+        assertThat(jrun("describe", "no-such-job").err())
                 .isEqualTo("jrun: no job is called 'no-such-job'; 'jrun ps -a' shows all.\n");
     }
 
@@ -210,11 +210,11 @@ class LivingJobsIT extends RealJobs {
     @Test
     void aKilledLaunchersJobIsLost() {
         Running job = jrun.start("sh", "-c", "echo on; " + UNTIL_GO).awaitOutput("on");
-        JRun.waitFor(() -> ask("ps").out().contains(job.runId()), "its record");
+        JRun.waitFor(() -> jrun("ps").out().contains(job.runId()), "its record");
         job.signal("KILL");
         job.awaitNothingLeft();
-        assertThat(ask("ps").out()).doesNotContain(job.runId());
-        assertThat(ask("ps", "-a").out()).containsPattern(job.runId() + " +lost ");
-        assertThat(ask("describe", job.runId()).out()).contains("its launcher has ended");
+        assertThat(jrun("ps").out()).doesNotContain(job.runId());
+        assertThat(jrun("ps", "-a").out()).containsPattern(job.runId() + " +lost ");
+        assertThat(jrun("describe", job.runId()).out()).contains("its launcher has ended");
     }
 }

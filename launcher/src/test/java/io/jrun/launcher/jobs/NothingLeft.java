@@ -11,7 +11,7 @@ final class NothingLeft implements BeforeAllCallback, AfterAllCallback {
     private static final Namespace NAMESPACE = Namespace.create(NothingLeft.class);
 
     /** The guard of a killed agent looks twice, a second apart; the rest is for a busy machine. */
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     @Override
     public void beforeAll(ExtensionContext context) {
@@ -22,7 +22,7 @@ final class NothingLeft implements BeforeAllCallback, AfterAllCallback {
     public void afterAll(ExtensionContext context) {
         Leftovers leftovers = context.getStore(NAMESPACE).get(context.getUniqueId(), Leftovers.class);
         try {
-            check(leftovers, PATIENCE);
+            check(leftovers, TIMEOUT);
         } finally {
             Leftovers.endProcesses(); // or the next class fails as well
         }

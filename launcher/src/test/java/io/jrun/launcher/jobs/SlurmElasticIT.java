@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 /** Elastic jobs in an allocation of a real Slurm cluster, of which an agent or a node is lost. */
 class SlurmElasticIT extends SlurmJobs {
     /** Slurm notices a dead node after 10 s, jrun after 8; the rest is for a busy machine. */
-    private static final Duration PATIENCE = Duration.ofMinutes(3);
+    private static final Duration TIMEOUT = Duration.ofMinutes(3);
 
     private static final String ELASTIC = JRUN + " --nnodes=1:2 --nproc-per-node=1 --max-restarts=1 --node-cooldown=1 ";
 
@@ -43,7 +43,7 @@ class SlurmElasticIT extends SlurmJobs {
             JRun.waitFor(
                     () -> cluster.slurm("sinfo", "--noheader", "--nodes=n2", "--format=%T")
                             .startsWith("down"),
-                    PATIENCE,
+                    TIMEOUT,
                     () -> "Slurm to notice that n2 is down");
             assertThat(cluster.field(job, "JobState")).isEqualTo("RUNNING");
             program.finish();
@@ -55,7 +55,7 @@ class SlurmElasticIT extends SlurmJobs {
             JRun.waitFor(
                     () -> cluster.slurm("sinfo", "--noheader", "--nodes=n2", "--format=%T")
                             .equals("idle"),
-                    PATIENCE,
+                    TIMEOUT,
                     () -> "n2 to be back");
         }
     }
@@ -63,7 +63,7 @@ class SlurmElasticIT extends SlurmJobs {
     private void awaitRanks(String job, int worldSize, int count) {
         JRun.waitFor(
                 () -> Beginning.count(TestCluster.output(folder, job), worldSize) >= count,
-                PATIENCE,
+                TIMEOUT,
                 () -> count + " ranks in worlds of " + worldSize + "; output of job " + job + ":\n"
                         + TestCluster.output(folder, job));
     }

@@ -232,7 +232,7 @@ class SlurmIT extends SlurmJobs {
     }
 
     @Test
-    void startedOncePerTaskItExplainsItself() {
+    void eachTaskOfSrunPrintsTheError() {
         Result result = jrun.startUnder(cluster.with("srun", "--quiet", "--nodes=2", "--ntasks=8"), "true")
                 .await();
         assertThat(result.exitCode()).isEqualTo(2);

@@ -22,7 +22,7 @@ final class TestCluster implements AutoCloseable {
     private static final String ID = "it" + Leftovers.OWNER;
 
     /** Slurm itself takes seconds to start a job again; the rest is for a busy machine. */
-    private static final Duration PATIENCE = Duration.ofSeconds(100);
+    private static final Duration TIMEOUT = Duration.ofSeconds(100);
 
     /** Far above the cluster's SIGTERM to SIGKILL of 20 s: a test must not depend on it. */
     private static final long COMMAND_SECONDS = 90;
@@ -126,7 +126,7 @@ final class TestCluster implements AutoCloseable {
     static void awaitOutput(Path folder, String job, String text) {
         JRun.waitFor(
                 () -> output(folder, job).contains(text),
-                PATIENCE,
+                TIMEOUT,
                 () -> "output '" + text + "' of job " + job + "; it is:\n" + output(folder, job));
     }
 
@@ -134,7 +134,7 @@ final class TestCluster implements AutoCloseable {
     String awaitEnd(Path folder, String job) {
         JRun.waitFor(
                 () -> slurm("squeue", "--noheader", "--jobs", job).isEmpty(),
-                PATIENCE,
+                TIMEOUT,
                 () -> "end of job " + job + "; its output:\n" + output(folder, job));
         return field(job, "JobState");
     }

@@ -16,7 +16,7 @@ import javax.net.ssl.TrustManager;
 /** A TLS client of an agent on this machine, with whatever key. */
 final class TlsCaller {
     /** Separates working from hanging; an agent gives a silent caller up after 10 s. */
-    static final int PATIENCE_MILLIS = 90_000;
+    static final int TIMEOUT_MILLIS = 90_000;
 
     private TlsCaller() {}
 
@@ -26,7 +26,7 @@ final class TlsCaller {
         SSLContext context = SSLContext.getInstance("TLSv1.3");
         context.init(own, new TrustManager[] {agent.trustManager()}, null);
         SSLSocket socket = (SSLSocket) context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), port);
-        socket.setSoTimeout(PATIENCE_MILLIS);
+        socket.setSoTimeout(TIMEOUT_MILLIS);
         SSLParameters parameters = socket.getSSLParameters();
         parameters.setApplicationProtocols(new String[] {"h2"});
         socket.setSSLParameters(parameters);

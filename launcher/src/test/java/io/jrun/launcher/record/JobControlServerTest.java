@@ -22,18 +22,18 @@ class JobControlServerTest {
         for (Path place : new Path[] {folder, deep}) {
             stops.set(0);
             try (JobControlServer _ = JobControlServer.open(place, stops::incrementAndGet, _ -> {}, _ -> {})) {
-                assertThat(JobControlRequest.say(place, "cancel")).isEmpty();
+                assertThat(JobControlRequest.send(place, "cancel")).isEmpty();
                 assertThat(stops).hasValue(1);
-                assertThat(JobControlRequest.say(place, "kill")).isEmpty();
+                assertThat(JobControlRequest.send(place, "kill")).isEmpty();
                 assertThat(stops).hasValue(3);
-                assertThat(JobControlRequest.say(place, "dance"))
+                assertThat(JobControlRequest.send(place, "dance"))
                         .hasSize(1)
                         .first()
                         .asString()
                         .contains("dance");
             }
             assertThat(place.resolve("control.sock")).doesNotExist();
-            assertThatThrownBy(() -> JobControlRequest.say(place, "cancel")).isInstanceOf(IOException.class);
+            assertThatThrownBy(() -> JobControlRequest.send(place, "cancel")).isInstanceOf(IOException.class);
         }
         try (var left = Files.list(Path.of("/tmp"))) {
             assertThat(left.map(file -> file.getFileName().toString()))
@@ -43,10 +43,10 @@ class JobControlServerTest {
     }
 
     @Test
-    void theDeskOfAKilledLauncherIsReplaced() throws IOException {
+    void theSocketOfAKilledLauncherIsReplaced() throws IOException {
         Files.createFile(folder.resolve("control.sock"));
         try (JobControlServer _ = JobControlServer.open(folder, stops::incrementAndGet, _ -> {}, _ -> {})) {
-            JobControlRequest.say(folder, "cancel");
+            JobControlRequest.send(folder, "cancel");
             assertThat(stops).hasValue(1);
         }
     }

@@ -8,8 +8,8 @@ import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEvent.MetricReported;
 import io.jrun.launcher.event.Straggler;
 import io.jrun.launcher.layout.Placement;
-import io.jrun.launcher.record.JobRecord.State;
-import io.jrun.launcher.record.JobRecord.Worker;
+import io.jrun.launcher.record.JobRecord.RecordedState;
+import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -90,14 +90,14 @@ class JobRecordTest {
         assertThat(JobRecordReader.read(folder))
                 .isEqualTo(new JobRecord(
                         started,
-                        State.ENDED,
+                        RecordedState.ENDED,
                         1_000,
                         1_009,
                         42,
                         1,
                         List.of(
-                                new Worker(0, 0, 0, "h1", 7, "attempt-1/rank-0000", "", "exit 42"),
-                                new Worker(1, 1, 0, "h2", 0, "", "3", "")),
+                                new RecordedWorker(0, 0, 0, "h1", 7, "attempt-1/rank-0000", "", "exit 42"),
+                                new RecordedWorker(1, 1, 0, "h2", 0, "", "3", "")),
                         List.of(LATE),
                         ENDED.report()));
         assertThat(folder).isDirectoryContaining(file -> file.endsWith("events.jsonl"));
@@ -109,12 +109,12 @@ class JobRecordTest {
     void aReaderReadsOnlyWhatIsNew() throws IOException {
         write(folder, started(ProcessIdentity.current()));
         JobRecordReader reader = new JobRecordReader(folder);
-        assertThat(reader.read().state()).isEqualTo(State.STARTING);
+        assertThat(reader.read().state()).isEqualTo(RecordedState.STARTING);
         String all = Files.readString(file());
         write(folder, started(ProcessIdentity.current()), round(1, 0), ENDED);
         String more = Files.readString(file()).substring(all.length());
         Files.writeString(file(), "x".repeat(all.length()) + more);
-        assertThat(reader.read().state()).isEqualTo(State.ENDED);
+        assertThat(reader.read().state()).isEqualTo(RecordedState.ENDED);
     }
 
     /** The launcher may be killed while it writes; a disk may be full. */
@@ -125,19 +125,19 @@ class JobRecordTest {
         int second = Files.readAllLines(file()).get(0).length() + 1;
         for (int length = second + 1; length < whole.length; length += 37) {
             Files.write(file(), Arrays.copyOf(whole, length));
-            State state;
+            RecordedState state;
             try {
                 state = JobRecordReader.read(folder).state();
             } catch (IOException e) {
                 assertThat(e).hasMessageEndingWith("has no event yet");
                 continue;
             }
-            assertThat(state).isIn(State.STARTING, State.RUNNING);
+            assertThat(state).isIn(RecordedState.STARTING, RecordedState.RUNNING);
         }
         Files.write(file(), Arrays.copyOf(whole, whole.length - 1));
         Files.writeString(file(), "\0\0\0\n", StandardOpenOption.APPEND);
         append(Files.readAllLines(file()).get(3).replace("\0", ""));
-        assertThat(JobRecordReader.read(folder).state()).isEqualTo(State.RUNNING);
+        assertThat(JobRecordReader.read(folder).state()).isEqualTo(RecordedState.RUNNING);
     }
 
     @Test
@@ -171,15 +171,15 @@ class JobRecordTest {
     @Test
     void aJobWhoseLauncherIsGoneIsLost() throws IOException {
         ProcessIdentity here = ProcessIdentity.current();
-        assertThat(stateOf(here)).isEqualTo(State.RUNNING);
+        assertThat(stateOf(here)).isEqualTo(RecordedState.RUNNING);
         assertThat(stateOf(new ProcessIdentity(here.host(), here.pid(), here.boot(), here.startTicks() - 1)))
-                .isEqualTo(State.LOST);
+                .isEqualTo(RecordedState.LOST);
         assertThat(stateOf(new ProcessIdentity(here.host() + "x", here.pid(), "other", 1)))
                 .as("this machine cannot tell")
-                .isEqualTo(State.RUNNING);
+                .isEqualTo(RecordedState.RUNNING);
     }
 
-    private State stateOf(ProcessIdentity launcher) throws IOException {
+    private RecordedState stateOf(ProcessIdentity launcher) throws IOException {
         write(folder, started(launcher), round(1, 0));
         return JobRecordReader.read(folder).state();
     }
@@ -193,7 +193,7 @@ class JobRecordTest {
             append(end); // The launcher records the end, and is gone.
             return true;
         });
-        assertThat(reader.read().state()).isEqualTo(State.ENDED);
+        assertThat(reader.read().state()).isEqualTo(RecordedState.ENDED);
     }
 
     private void append(String line) {
@@ -245,10 +245,10 @@ class JobRecordTest {
             index.put(name, logs);
             index.put(name, logs);
         }
-        assertThat(index.all()).extracting(JobIndex.Entry::name).containsExactlyInAnyOrder("first", "second");
+        assertThat(index.all()).extracting(JobIndex.IndexedJob::name).containsExactlyInAnyOrder("first", "second");
         Files.delete(folder.resolve("logs/first/events.jsonl"));
         Files.delete(folder.resolve("logs/first"));
-        assertThat(index.all()).extracting(JobIndex.Entry::name).containsExactly("second");
+        assertThat(index.all()).extracting(JobIndex.IndexedJob::name).containsExactly("second");
         assertThat(folder.resolve("state/jobs/first")).doesNotExist();
         assertThat(index.find("second")).isPresent();
         assertThat(index.find("first")).isEmpty();

@@ -29,7 +29,7 @@ class AgentRegistryTest {
             JoinToken invitation = JoinToken.to(LauncherAddresses.withPort(arrivals.port()), RANDOM);
             assertThat(come("2", invitation).get(60, TimeUnit.SECONDS))
                     .isInstanceOfSatisfying(
-                            OutboundAgent.End.Refused.class,
+                            OutboundAgent.End.RefusedByLauncher.class,
                             refused -> assertThat(refused.why()).contains("launcher is jrun 1", "agent is jrun 2"));
             assertThat(place.arrival().isPresent()).isFalse();
             CompletableFuture<OutboundAgent.End> stays = come("1", invitation);
@@ -37,7 +37,7 @@ class AgentRegistryTest {
             assertThat(place.connect())
                     .as("the coordinator hears nothing of the refusal")
                     .succeedsWithin(Duration.ofSeconds(60));
-            arrivals.tell(0);
+            arrivals.sendExitCode(0);
             assertThat(stays.get(60, TimeUnit.SECONDS)).isInstanceOf(OutboundAgent.End.Served.class);
         }
     }

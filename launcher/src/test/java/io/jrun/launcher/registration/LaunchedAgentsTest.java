@@ -46,13 +46,13 @@ class LaunchedAgentsTest {
     private final CompletableFuture<JoinToken> invited = new CompletableFuture<>();
     private final BlockingQueue<String> said = new LinkedBlockingQueue<>();
     private final BlockingQueue<Object> heard = new LinkedBlockingQueue<>();
-    private @Nullable LaunchedAgents gathering;
+    private @Nullable LaunchedAgents launched;
 
     /** Ends the starts, as their agents' ends would. */
     @AfterEach
     void close() throws IOException {
         Files.writeString(folder.resolve("end"), "");
-        Objects.requireNonNull(gathering).close();
+        Objects.requireNonNull(launched).close();
     }
 
     /** The agents of these tests run in this JVM; this start is there until the test's end. */
@@ -62,15 +62,19 @@ class LaunchedAgentsTest {
 
     /** Each host's start is this shell script. */
     private void callBy(String script, String... hosts) throws IOException {
-        AgentLauncher bootstrap = (names, nodes, invitation) -> {
+        AgentLauncher agentLauncher = (names, nodes, invitation) -> {
             invited.complete(invitation);
             return nodes.stream()
-                    .map(node -> new AgentLauncher.Start(
+                    .map(node -> new AgentLauncher.LaunchCommand(
                             names.get(node), List.of(node), List.of("sh", "-c", script, "start", names.get(node))))
                     .toList();
         };
-        gathering = LaunchedAgents.call(
-                List.of(hosts), bootstrap, "0123456789abcdef".getBytes(StandardCharsets.US_ASCII), VERSION, said::add);
+        launched = LaunchedAgents.call(
+                List.of(hosts),
+                agentLauncher,
+                "0123456789abcdef".getBytes(StandardCharsets.US_ASCII),
+                VERSION,
+                said::add);
     }
 
     private CompletableFuture<OutboundAgent.End> arrive(String version, AgentSecret secret, String node) {
@@ -83,7 +87,7 @@ class LaunchedAgentsTest {
 
     private CompletableFuture<AgentGrpc.AgentStub> connect(int node) {
         CompletableFuture<Channel> agent =
-                Objects.requireNonNull(gathering).agents().get(node).route().connect();
+                Objects.requireNonNull(launched).agents().get(node).route().connect();
         return agent.whenComplete((_, problem) -> {
                     if (problem != null) {
                         heard.add(Status.fromThrowable(problem));
@@ -120,7 +124,7 @@ class LaunchedAgentsTest {
         StreamObserver<ControlRequest> orders = agent.control(this.<ControlResponse>listener());
         orders.onNext(ControlRequest.newBuilder()
                 .setOpenJob(job.setJrunVersion(VERSION)
-                        .setRunId("gathering-" + node)
+                        .setRunId("launched-" + node)
                         .setLogDir(folder.toString())
                         .setJobSecret(SECRET))
                 .build());
@@ -186,7 +190,7 @@ class LaunchedAgentsTest {
         assertThat(((ControlResponse) next()).hasJobOpened()).isTrue();
         StreamObserver<FileChunk> files = agent.join().files(this.<FileRequest>listener());
         files.onNext(FileChunk.newBuilder()
-                .setJob(JobClaim.newBuilder().setRunId("gathering-0").setJobSecret(SECRET))
+                .setJob(JobClaim.newBuilder().setRunId("launched-0").setJobSecret(SECRET))
                 .build());
         assertThat(((FileRequest) next()).getDigest()).isTrue();
         files.onNext(FileChunk.newBuilder()
@@ -198,7 +202,7 @@ class LaunchedAgentsTest {
     }
 
     @Test
-    void theEndOfTheGatheringEndsItsAgents() throws Exception {
+    void closingEndsTheLaunchedAgents() throws Exception {
         call("a");
         CompletableFuture<OutboundAgent.End> end = arrive("0");
         var _ = open(0);
@@ -239,7 +243,7 @@ class LaunchedAgentsTest {
         CompletableFuture<OutboundAgent.End> end = arrive("2", invited.join().agentSecret(), "0");
         assertThat(ended(end))
                 .isInstanceOfSatisfying(
-                        OutboundAgent.End.Refused.class,
+                        OutboundAgent.End.RefusedByLauncher.class,
                         refused -> assertThat(refused.why()).contains("launcher is jrun 1", "agent is jrun 2"));
         assertThat(next())
                 .isInstanceOfSatisfying(
@@ -256,14 +260,14 @@ class LaunchedAgentsTest {
         assertThat(said.poll(DEADLINE_SECONDS, TimeUnit.SECONDS)).contains("refused a caller");
         assertThat(ended(arrive("7")))
                 .isInstanceOfSatisfying(
-                        OutboundAgent.End.Refused.class,
+                        OutboundAgent.End.RefusedByLauncher.class,
                         refused -> assertThat(refused.why()).isEqualTo("this job has no node '7'"));
         CompletableFuture<OutboundAgent.End> first = arrive("0");
         var _ = open(0);
         assertThat(((ControlResponse) next()).hasJobOpened()).isTrue();
         assertThat(ended(arrive("0")))
                 .isInstanceOfSatisfying(
-                        OutboundAgent.End.Refused.class,
+                        OutboundAgent.End.RefusedByLauncher.class,
                         refused -> assertThat(refused.why()).startsWith("another agent has arrived for node '0'"));
         close();
         assertThat(ended(first)).isInstanceOf(OutboundAgent.End.Served.class);

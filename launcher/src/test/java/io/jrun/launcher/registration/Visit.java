@@ -16,7 +16,8 @@ final class Visit {
     /** How its visit will have ended. */
     static CompletableFuture<OutboundAgent.End> begin(
             JoinToken invitation, AgentSecret secret, String version, String job, String node) {
-        OutboundAgent.Call call = new OutboundAgent.Call(invitation.homes(), job, node, "", "", Duration.ZERO);
+        OutboundAgent.DialSettings call =
+                new OutboundAgent.DialSettings(invitation.homes(), job, node, "", "", Duration.ZERO);
         AgentOptions options = new AgentOptions(version, List.of(), Optional.empty());
         CompletableFuture<OutboundAgent.End> end = new CompletableFuture<>();
         Thread.ofPlatform().daemon().start(() -> {

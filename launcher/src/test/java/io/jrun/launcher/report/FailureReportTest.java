@@ -88,15 +88,15 @@ class FailureReportTest {
     void nodesOfAJobAreSaidToHaveBeenTold() {
         WorkerResult first = Ends.of(0, 42);
         JobOutcome outcome = new JobOutcome(Optional.of(new StopCause.WorkerFailed(first)), List.of(first), 0);
-        assertThat(FailureReport.of(withTold(outcome, Map.of("h1", 3L, "h2", 12L)), LOGS))
+        assertThat(FailureReport.of(withBroadcastLatency(outcome, Map.of("h1", 3L, "h2", 12L)), LOGS))
                 .contains("  all 2 nodes were told within 12 ms");
-        assertThat(FailureReport.of(withTold(outcome, Map.of("h1", 3L), "h3", "h2"), LOGS))
+        assertThat(FailureReport.of(withBroadcastLatency(outcome, Map.of("h1", 3L), "h3", "h2"), LOGS))
                 .contains("  1 nodes were told within 3 ms, and h2, h3 did not confirm it");
-        assertThat(FailureReport.of(withTold(outcome, Map.of("h1", 3L)), LOGS))
+        assertThat(FailureReport.of(withBroadcastLatency(outcome, Map.of("h1", 3L)), LOGS))
                 .noneMatch(line -> line.contains("told within"));
     }
 
-    private static JobOutcome withTold(JobOutcome outcome, Map<String, Long> millis, String... silent) {
+    private static JobOutcome withBroadcastLatency(JobOutcome outcome, Map<String, Long> millis, String... silent) {
         return new JobOutcome(
                 outcome.cause(),
                 outcome.ends(),
@@ -117,7 +117,7 @@ class FailureReportTest {
 
     @Test
     void hungWorkerIsTheFirstFailure() {
-        StopCause cause = new StopCause.WorkerHung(1, "node2", 7, "has given no sign of life for 5 s");
+        StopCause cause = new StopCause.HungWorker(1, "node2", 7, "has given no sign of life for 5 s");
         assertThat(report(Optional.of(cause), Ends.stopped(1, 137)))
                 .containsExactly(
                         "jrun: first failure: rank 1 on node2 (pid 7) has given no sign of life for 5 s (exit code 75)",
@@ -215,7 +215,7 @@ class FailureReportTest {
                         "  logs: /logs/run/attempt-0");
         assertThat(report(Optional.of(new StopCause.TimedOut()), Ends.stopped(0, 143)))
                 .startsWith("jrun: the job took longer than --timeout allows and was stopped (exit code 124)");
-        assertThat(report(Optional.of(new StopCause.NodeLost("node2", "reset"))))
+        assertThat(report(Optional.of(new StopCause.LostAgent("node2", "reset"))))
                 .containsExactly("jrun: lost the agent of node2: reset (exit code 69)");
         assertThat(report(Optional.of(new StopCause.NotOpened("--master-port 1 is taken", true))))
                 .containsExactly("jrun: the job could not be started: --master-port 1 is taken (exit code 2)");

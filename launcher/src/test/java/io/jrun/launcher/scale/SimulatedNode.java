@@ -115,7 +115,7 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
                 timeline.ready(round);
             }
             case ABORT_ROUND -> {
-                timeline.heard();
+                timeline.abortConfirmed();
                 send(ControlResponse.newBuilder()
                         .setAbortReceipt(AbortReceipt.newBuilder().setRound(round)));
             }

@@ -37,7 +37,7 @@ public final class SimulatedNodes {
     /** Nodes that knock at the same time: each would have a processor of its own for its part of the handshake. */
     private static final int KNOCKING = 64;
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
     private static final Pattern HOMES = Pattern.compile("--home=([^\" ]+)");
     private static final Pattern NODES = Pattern.compile("--ntasks=(\\d+)");
 
@@ -56,7 +56,7 @@ public final class SimulatedNodes {
         serve(
                 timeline,
                 nodes,
-                node -> new OutboundAgent.Call(homes, "", Integer.toString(node), ip(node), "", PATIENCE),
+                node -> new OutboundAgent.DialSettings(homes, "", Integer.toString(node), ip(node), "", TIMEOUT),
                 agentSecret);
         Files.writeString(Path.of(variable(RESULT_VARIABLE)), timeline.json() + "\n");
         System.exit(0);
@@ -64,7 +64,7 @@ public final class SimulatedNodes {
 
     /** Where a node dials. */
     private interface Calls {
-        OutboundAgent.Call of(int node);
+        OutboundAgent.DialSettings of(int node);
     }
 
     private static void serve(Timeline timeline, int nodes, Calls calls, AgentSecret secret)

@@ -76,7 +76,7 @@ final class Timeline {
     }
 
     /** A node has heard of the failure. */
-    synchronized void heard() {
+    synchronized void abortConfirmed() {
         heard++;
         heardNanos = System.nanoTime();
         if (heard == nodes) {

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.LauncherAddress;
 import io.jrun.launcher.job.Cluster;
-import io.jrun.launcher.registration.AgentLauncher.Start;
+import io.jrun.launcher.registration.AgentLauncher.LaunchCommand;
 import io.jrun.launcher.registration.JoinToken;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +16,7 @@ class SrunAgentLauncherTest {
 
     @Test
     void oneTaskOnEachNodeFindsItsNumberByItsName() {
-        List<Start> starts = plan(Map.of(), Map.of(), "n1", "n3");
+        List<LaunchCommand> starts = plan(Map.of(), Map.of(), "n1", "n3");
         assertThat(starts).hasSize(1);
         assertThat(starts.getFirst().nodes()).containsExactly(0, 1);
         assertThat(starts.getFirst().command())
@@ -34,8 +34,8 @@ class SrunAgentLauncherTest {
 
     @Test
     void componentsOfAHeterogeneousJobAreStartedEach() {
-        List<Start> starts = plan(Map.of("n1", 0, "g1", 1, "g2", 1), Map.of(), "n1", "g1", "g2");
-        assertThat(starts).extracting(Start::nodes).containsExactly(List.of(0), List.of(1, 2));
+        List<LaunchCommand> starts = plan(Map.of("n1", 0, "g1", 1, "g2", 1), Map.of(), "n1", "g1", "g2");
+        assertThat(starts).extracting(LaunchCommand::nodes).containsExactly(List.of(0), List.of(1, 2));
         assertThat(starts.get(1).command()).contains("--het-group=1", "--nodes=2", "--nodelist=g1,g2");
     }
 
@@ -47,7 +47,8 @@ class SrunAgentLauncherTest {
                 .contains("--gpus-per-node=4");
     }
 
-    private static List<Start> plan(Map<String, Integer> hetGroups, Map<String, Integer> taskGpus, String... hosts) {
+    private static List<LaunchCommand> plan(
+            Map<String, Integer> hetGroups, Map<String, Integer> taskGpus, String... hosts) {
         return new SrunAgentLauncher(new Cluster.Slurm("", hetGroups, taskGpus, "/opt/jrun"))
                 .plan(List.of(hosts), IntStream.range(0, hosts.length).boxed().toList(), INVITATION);
     }

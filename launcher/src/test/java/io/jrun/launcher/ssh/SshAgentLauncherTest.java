@@ -3,8 +3,8 @@ package io.jrun.launcher.ssh;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.LauncherAddress;
-import io.jrun.launcher.registration.AgentLauncher.Ended;
-import io.jrun.launcher.registration.AgentLauncher.Start;
+import io.jrun.launcher.registration.AgentLauncher.LaunchCommand;
+import io.jrun.launcher.registration.AgentLauncher.LaunchExit;
 import io.jrun.launcher.registration.JoinToken;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -18,9 +18,9 @@ class SshAgentLauncherTest {
 
     @Test
     void eachHostHasOneSsh() {
-        List<Start> starts = ssh.plan(List.of("h1", "h2"), List.of(0, 1), token);
-        assertThat(starts).extracting(Start::name).containsExactly("h1", "h2");
-        assertThat(starts).extracting(Start::nodes).containsExactly(List.of(0), List.of(1));
+        List<LaunchCommand> starts = ssh.plan(List.of("h1", "h2"), List.of(0, 1), token);
+        assertThat(starts).extracting(LaunchCommand::name).containsExactly("h1", "h2");
+        assertThat(starts).extracting(LaunchCommand::nodes).containsExactly(List.of(0), List.of(1));
         List<String> command = starts.get(1).command();
         assertThat(command).startsWith("setsid", "ssh", "-p", "2222").contains("BatchMode=yes", "--", "h2");
         assertThat(command.getLast())
@@ -40,7 +40,7 @@ class SshAgentLauncherTest {
             2   | jrun: no JDK 25 or newer found                    | no JDK 25 or newer found
             """)
     void whatFailsIsExplained(int exitCode, String line, String advice) {
-        Start start = new Start("h1", List.of(0), List.of("ssh"));
-        assertThat(ssh.explain(start, new Ended(exitCode, List.of(line)))).contains(advice);
+        LaunchCommand start = new LaunchCommand("h1", List.of(0), List.of("ssh"));
+        assertThat(ssh.explain(start, new LaunchExit(exitCode, List.of(line)))).contains(advice);
     }
 }

@@ -12,9 +12,9 @@ import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 
-/** The launcher's place in the house, and the order inside it. */
+/** The dependencies that the packages of the launcher may have. */
 @AnalyzeClasses(packages = "io.jrun.launcher", importOptions = ImportOption.DoNotIncludeTests.class)
-class HouseTest {
+class LauncherArchitectureTest {
     @ArchTest
     static final ArchRule packagesHaveNoCycles =
             slices().matching("io.jrun.launcher.(*)..").should().beFreeOfCycles();
@@ -29,7 +29,7 @@ class HouseTest {
                     .and(not(resideInAPackage("io.jrun.agent.container")))); // values, too
 
     @ArchTest
-    static final ArchRule theRulesOfAJobHaveNoInput = noClasses()
+    static final ArchRule theJobMachineHasNoInputOrOutput = noClasses()
             .that()
             .haveNameMatching(".*\\.(JobMachine|RoundStart|RoundEnd|RankAssignment|Round|JobProgress|Membership)")
             .should()
@@ -46,7 +46,7 @@ class HouseTest {
             .callMethod(Runtime.class, "halt", int.class);
 
     @ArchTest
-    static final ArchRule certificatesAreMadeInOnePlaceThatStandsByItself = noClasses()
+    static final ArchRule certificatesDependOnNoOtherPackage = noClasses()
             .that()
             .resideInAPackage("..launcher.cert..")
             .should()
@@ -54,7 +54,7 @@ class HouseTest {
                     .and(JavaClass.Predicates.resideOutsideOfPackage("..launcher.cert..")));
 
     @ArchTest
-    static final ArchRule nobodyElseNeedsTheirLibrary = noClasses()
+    static final ArchRule onlyCertificatesUseBouncyCastle = noClasses()
             .that()
             .resideOutsideOfPackage("..launcher.cert..")
             .should()

@@ -13,7 +13,7 @@ import java.util.function.LongSupplier;
  * When agents are called again that closed the connection before they said anything, as they do where too many strangers are
  * connected: after a moment, until the time is over in which nodes may join. Confined to the coordinator's thread.
  */
-final class Redials {
+final class DroppedConnectionRetries {
     /** Long enough to be no flood of its own, and short beside any --join-timeout. */
     private static final long PAUSE_NANOS = 200_000_000;
 
@@ -24,7 +24,7 @@ final class Redials {
     private final Map<Integer, Long> dueNanos = new HashMap<>();
 
     /** The time to join begins now. */
-    Redials(LongSupplier nanoTime, Duration joinTimeout) {
+    DroppedConnectionRetries(LongSupplier nanoTime, Duration joinTimeout) {
         this.nanoTime = nanoTime;
         this.joinTimeout = joinTimeout;
         this.endNanos = nanoTime.getAsLong() + joinTimeout.toNanos();
