@@ -43,11 +43,11 @@ final class RefusalLog implements AutoCloseable {
 
     private final Consumer<String> log;
     private final Map<String, Kind> kinds = new HashMap<>();
-    private final List<Listener> listeners = List.of(
-            new Listener(
+    private final List<RefusalHandler> handlers = List.of(
+            new RefusalHandler(
                     NEGOTIATIONS, entry -> String.valueOf(entry.getMessage()).startsWith(TLS_FAILED), NO_PROOF),
-            new Listener(STREAMS, entry -> entry.getLevel().equals(Level.WARNING), BAD_MESSAGE),
-            new Listener(CALLS, entry -> String.valueOf(entry.getThrown()).contains(NO_MESSAGE), BAD_MESSAGE));
+            new RefusalHandler(STREAMS, entry -> entry.getLevel().equals(Level.WARNING), BAD_MESSAGE),
+            new RefusalHandler(CALLS, entry -> String.valueOf(entry.getThrown()).contains(NO_MESSAGE), BAD_MESSAGE));
 
     private RefusalLog(Consumer<String> log) {
         this.log = log;
@@ -58,7 +58,7 @@ final class RefusalLog implements AutoCloseable {
         RefusalLog opened = new RefusalLog(log);
         NEGOTIATIONS.setLevel(Level.FINE);
         STREAMS.setLevel(Level.WARNING);
-        opened.listeners.forEach(Listener::listen);
+        opened.handlers.forEach(RefusalHandler::listen);
         return opened;
     }
 
@@ -85,7 +85,7 @@ final class RefusalLog implements AutoCloseable {
 
     @Override
     public void close() {
-        listeners.forEach(Listener::stop);
+        handlers.forEach(RefusalHandler::stop);
     }
 
     /** One way to be refused. */
@@ -95,13 +95,13 @@ final class RefusalLog implements AutoCloseable {
         private long untold;
     }
 
-    private final class Listener extends Handler {
+    private final class RefusalHandler extends Handler {
         private final Logger logger;
         private final Predicate<LogRecord> means;
         private final String what;
 
         /** @param means which entries mean {@code what} */
-        Listener(Logger logger, Predicate<LogRecord> means, String what) {
+        RefusalHandler(Logger logger, Predicate<LogRecord> means, String what) {
             this.logger = logger;
             this.means = means;
             this.what = what;

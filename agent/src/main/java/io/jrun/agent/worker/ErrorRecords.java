@@ -3,7 +3,7 @@ package io.jrun.agent.worker;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.jrun.agent.proto.WorkerError;
+import io.jrun.agent.proto.WorkerErrorReport;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -23,7 +23,7 @@ final class ErrorRecords {
 
     private ErrorRecords() {}
 
-    static Optional<WorkerError> read(Path file) {
+    static Optional<WorkerErrorReport> read(Path file) {
         byte[] bytes = head(file);
         if (bytes.length == 0) {
             return Optional.empty();
@@ -32,7 +32,7 @@ final class ErrorRecords {
             return Optional.of(parse(new ObjectMapper().readTree(bytes)));
         } catch (JsonProcessingException e) {
             String text = new String(bytes, StandardCharsets.UTF_8).strip();
-            return Optional.of(WorkerError.newBuilder()
+            return Optional.of(WorkerErrorReport.newBuilder()
                     .setMessage("(not in torch's error-file format) " + cut(text))
                     .build());
         } catch (IOException e) {
@@ -51,13 +51,13 @@ final class ErrorRecords {
         }
     }
 
-    private static WorkerError parse(JsonNode root) {
+    private static WorkerErrorReport parse(JsonNode root) {
         JsonNode message = root.path("message");
         JsonNode extra = message.path("extraInfo");
         String text = message.isObject() ? message.path("message").asText() : message.asText();
         String stack =
                 extra.path("java_callstack").asText(extra.path("py_callstack").asText());
-        return WorkerError.newBuilder()
+        return WorkerErrorReport.newBuilder()
                 .setMessage(cut(text.isEmpty() ? root.toString() : text))
                 .setStack(cut(stack))
                 .build();

@@ -1,6 +1,6 @@
 package io.jrun.agent.worker;
 
-import io.jrun.agent.proto.WorkerError;
+import io.jrun.agent.proto.WorkerErrorReport;
 import java.util.List;
 import java.util.Optional;
 
@@ -21,7 +21,7 @@ public record WorkerExit(
         int exitCode,
         boolean afterStop,
         String startError,
-        Optional<WorkerError> error,
+        Optional<WorkerErrorReport> error,
         List<String> stderrTail,
         List<String> artifacts,
         double runSeconds) {

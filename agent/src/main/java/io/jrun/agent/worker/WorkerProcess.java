@@ -1,7 +1,7 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.guard.Guard;
-import io.jrun.agent.proto.WorkerError;
+import io.jrun.agent.proto.WorkerErrorReport;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -138,7 +138,7 @@ public final class WorkerProcess {
     }
 
     private synchronized WorkerExit end(String startError, int startExitCode) {
-        Optional<WorkerError> error = ErrorRecords.read(plan.logDir().resolve("error.json"));
+        Optional<WorkerErrorReport> error = ErrorRecords.read(plan.logDir().resolve("error.json"));
         return new WorkerExit(
                 process == null ? 0 : process.pid(),
                 process == null ? startExitCode : waitStatus,

@@ -2,7 +2,7 @@ package io.jrun.agent.worker;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.agent.proto.WorkerError;
+import io.jrun.agent.proto.WorkerErrorReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,7 +18,7 @@ class ErrorRecordsTest {
         assertThat(read("""
                 {"message":{"message":"java.lang.IllegalStateException: no","extraInfo":
                 {"java_callstack":"at A.b(A.java:1)","timestamp":"17","time_millis":17123,"rank":3}}}"""))
-                .isEqualTo(WorkerError.newBuilder()
+                .isEqualTo(WorkerErrorReport.newBuilder()
                         .setMessage("java.lang.IllegalStateException: no")
                         .setStack("at A.b(A.java:1)")
                         .build());
@@ -29,7 +29,7 @@ class ErrorRecordsTest {
         assertThat(read("""
                 {"message": {"message": "RuntimeError: no", "extraInfo":
                 {"py_callstack": "Traceback ...", "timestamp": "1700000000"}}}"""))
-                .isEqualTo(WorkerError.newBuilder()
+                .isEqualTo(WorkerErrorReport.newBuilder()
                         .setMessage("RuntimeError: no")
                         .setStack("Traceback ...")
                         .build());
@@ -56,7 +56,7 @@ class ErrorRecordsTest {
         assertThat(ErrorRecords.read(Files.createFile(folder.resolve("empty")))).isEmpty();
     }
 
-    private WorkerError read(String json) throws IOException {
+    private WorkerErrorReport read(String json) throws IOException {
         Path file = Files.writeString(folder.resolve("error.json"), json);
         return ErrorRecords.read(file).orElseThrow();
     }

@@ -26,7 +26,7 @@ import io.jrun.agent.proto.RoundPeerTable;
 import io.jrun.agent.proto.SignalWorkers;
 import io.jrun.agent.proto.StopWorkers;
 import io.jrun.agent.proto.Variable;
-import io.jrun.agent.proto.WorkerError;
+import io.jrun.agent.proto.WorkerErrorReport;
 import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerSpec;
@@ -340,7 +340,7 @@ public final class AgentMessages {
                 exited.getRunSeconds());
     }
 
-    private static WorkerResult.WorkerError error(WorkerError error) {
-        return new WorkerResult.WorkerError(error.getMessage(), error.getStack());
+    private static WorkerResult.WorkerErrorReport error(WorkerErrorReport error) {
+        return new WorkerResult.WorkerErrorReport(error.getMessage(), error.getStack());
     }
 }

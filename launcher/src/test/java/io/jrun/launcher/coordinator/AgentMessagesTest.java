@@ -2,7 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.jrun.agent.proto.WorkerError;
+import io.jrun.agent.proto.WorkerErrorReport;
 import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.launcher.layout.Placement;
 import java.util.List;
@@ -21,7 +21,7 @@ class AgentMessagesTest {
                 .setOomKilled(true)
                 .setStartError("why")
                 .setNotJoined("is stopped")
-                .setError(WorkerError.newBuilder().setMessage("m").setStack("s"))
+                .setError(WorkerErrorReport.newBuilder().setMessage("m").setStack("s"))
                 .addStderrTail("tail")
                 .addArtifacts("hs_err")
                 .setLogFolder("attempt-0/rank-0003")
@@ -40,7 +40,7 @@ class AgentMessagesTest {
                         true,
                         "why",
                         "is stopped",
-                        Optional.of(new WorkerResult.WorkerError("m", "s")),
+                        Optional.of(new WorkerResult.WorkerErrorReport("m", "s")),
                         List.of("tail"),
                         List.of("hs_err"),
                         "attempt-0/rank-0003",
