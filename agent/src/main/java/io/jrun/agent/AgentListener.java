@@ -26,10 +26,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Where the agents of a job dial the launcher. The launcher is the gRPC client of every agent, and the agent is the server,
- * whichever side opens the connection: each accepted connection becomes a channel to the agent at its other end, see
- * {@link DialingServer}. The connection is TLS as to standing agents, with a secret that the job's agents alone know.
- * Thread-safe.
+ * Where the agents of a job dial the launcher. The launcher is the gRPC client of every agent, and the agent is the
+ * server, whichever side opens the connection: each accepted connection becomes a channel to the agent at its other
+ * end, see {@link DialingServer}. The connection is TLS as to standing agents, with a secret that the job's agents
+ * alone know. Thread-safe.
  */
 public final class AgentListener implements AutoCloseable {
     /** Calls end before their listener does; only agents that were just refused are left. */
@@ -134,7 +134,9 @@ public final class AgentListener implements AutoCloseable {
         }
     }
 
-    /** The channel exists from the start, since the library must register the connection. Strangers never see a call. */
+    /**
+     * The channel exists from the start, since the library must register the connection. Strangers never see a call.
+     */
     private void open(Channel connection) {
         InetSocketAddress caller = (InetSocketAddress) connection.remoteAddress();
         SslHandler handshake = tls.newHandler(connection.alloc());
@@ -164,7 +166,10 @@ public final class AgentListener implements AutoCloseable {
         return address.getAddress().getHostAddress().replaceFirst("%.*", "");
     }
 
-    /** The library connects a channel once, and again when the connection has ended: then there is nothing to connect to. */
+    /**
+     * The library connects a channel once, and again when the connection has ended: then there is nothing to connect
+     * to.
+     */
     private ManagedChannel channelOver(Channel connection, String address) {
         Queue<Channel> connections = new ConcurrentLinkedQueue<>(List.of(connection));
         NettyChannelBuilder builder = NettyChannelBuilder.forAddress(connection.remoteAddress())

@@ -11,8 +11,8 @@ import io.jrun.agent.tls.PeerIdentity;
 import java.security.MessageDigest;
 
 /**
- * What launchers and agents both know. The secret never leaves its process: a connection is TLS between two holders of the key
- * that is derived from the secret, and each call carries a token that is derived from the secret as well.
+ * What launchers and agents both know. The secret never leaves its process: a connection is TLS between two holders of
+ * the key that is derived from the secret, and each call carries a token that is derived from the secret as well.
  */
 public final class AgentSecret {
     /** 128 bits, so that nobody guesses it: who has seen the public key could try secrets at home. */

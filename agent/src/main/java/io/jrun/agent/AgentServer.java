@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * A running agent: in the launcher's own JVM, or standing behind a socket. Closing it kills the workers of all its jobs.
- * Thread-safe.
+ * A running agent: in the launcher's own JVM, or standing behind a socket. Closing it kills the workers of all its
+ * jobs. Thread-safe.
  */
 public final class AgentServer implements AutoCloseable {
     private static final long CLOSE_SECONDS = 5;
@@ -31,8 +31,8 @@ public final class AgentServer implements AutoCloseable {
     }
 
     /**
-     * An agent for coordinators of this JVM, reached with {@code InProcessChannelBuilder.forName(name)}; no socket and no
-     * class of a network library is touched. Calls run on the caller's thread and only queue work.
+     * An agent for coordinators of this JVM, reached with {@code InProcessChannelBuilder.forName(name)}; no socket and
+     * no class of a network library is touched. Calls run on the caller's thread and only queue work.
      */
     public static AgentServer inProcess(String name, AgentOptions options) throws IOException {
         JobService service = new JobService(ServiceOptions.of(options));
@@ -45,8 +45,8 @@ public final class AgentServer implements AutoCloseable {
     }
 
     /**
-     * An agent that listens at {@code address}. Callers prove in TLS that they know the secret, and send its token with every
-     * call, see {@link AgentSecret}. Other callers are refused, and logged once.
+     * An agent that listens at {@code address}. Callers prove in TLS that they know the secret, and send its token with
+     * every call, see {@link AgentSecret}. Other callers are refused, and logged once.
      *
      * @param address port 0 for any free one
      * @param log takes lines for the agent's own log

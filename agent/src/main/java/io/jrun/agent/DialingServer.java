@@ -27,8 +27,8 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLParameters;
 
 /**
- * A gRPC server that dials its client: it serves calls on connections which it has opened itself, to an {@link AgentListener}.
- * Thread-safe.
+ * A gRPC server that dials its client: it serves calls on connections which it has opened itself, to an {@link
+ * AgentListener}. Thread-safe.
  */
 final class DialingServer implements AutoCloseable {
     private static final long CLOSE_SECONDS = 2;

@@ -39,7 +39,9 @@ final class HandshakeFilter {
                 });
     }
 
-    /** A socket, not yet bound, that reports its connections to {@code limiter}, and closes those without an address. */
+    /**
+     * A socket, not yet bound, that reports its connections to {@code limiter}, and closes those without an address.
+     */
     static ServerChannel listener(HandshakeLimiter limiter) {
         ServerChannel channel = NetworkSockets.listener();
         channel.pipeline().addFirst(new ChannelInboundHandlerAdapter() {

@@ -12,10 +12,11 @@ import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Bounds the number of open connections whose callers have not yet proved who they are. Each such connection costs memory and
- * the arithmetic of a handshake. A new connection is always admitted. If there are too many, the limiter closes another
- * unproven connection: one of the same address if that address has too many, otherwise one of the address that has most. So
- * strangers can keep out neither the launcher of their own host nor callers of other hosts. Thread-safe.
+ * Bounds the number of open connections whose callers have not yet proved who they are. Each such connection costs
+ * memory and the arithmetic of a handshake. A new connection is always admitted. If there are too many, the limiter
+ * closes another unproven connection: one of the same address if that address has too many, otherwise one of the
+ * address that has most. So strangers can keep out neither the launcher of their own host nor callers of other hosts.
+ * Thread-safe.
  */
 final class HandshakeLimiter {
     private final RefusalLog log;
@@ -86,9 +87,9 @@ final class HandshakeLimiter {
     }
 
     /**
-     * Chooses a connection of an address: the oldest that has sent nothing, because a real caller begins its handshake at once.
-     * If all have sent something, a random one. If it were the oldest, callers that reconnect after each close would displace
-     * everybody else.
+     * Chooses a connection of an address: the oldest that has sent nothing, because a real caller begins its handshake
+     * at once. If all have sent something, a random one. If it were the oldest, callers that reconnect after each close
+     * would displace everybody else.
      */
     private Optional<Unproven> drop(InetAddress address) {
         Map<InetSocketAddress, Unproven> callers = of(address);

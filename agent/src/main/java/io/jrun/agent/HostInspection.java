@@ -17,7 +17,8 @@ public final class HostInspection {
      *
      * @param version jrun's
      * @param names hosts that it should know
-     * @param localAddress of this machine's addresses, the one at which the launcher reaches it; empty on the launcher's own
+     * @param localAddress of this machine's addresses, the one at which the launcher reaches it; empty on the
+     *     launcher's own
      */
     public static Examination here(String version, List<String> names, String localAddress)
             throws InterruptedException {

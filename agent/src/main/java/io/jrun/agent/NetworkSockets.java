@@ -17,7 +17,9 @@ import io.grpc.netty.shaded.io.netty.util.concurrent.DefaultThreadFactory;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The sockets of the network library, their options and their threads. The first use creates the threads. Stateless. */
+/**
+ * The sockets of the network library, their options and their threads. The first use creates the threads. Stateless.
+ */
 final class NetworkSockets {
     /** The thread that accepts connections. */
     static final EventLoopGroup ACCEPTING = group("jrun-agent-accept", 1);
@@ -27,8 +29,8 @@ final class NetworkSockets {
             group("jrun-agent-net", Runtime.getRuntime().availableProcessors());
 
     /**
-     * The kernel asks a silent host after 2 s, and gives it up 6 s later. Kernels answer each other, so a stopped process
-     * (Ctrl-Z) does not count as lost.
+     * The kernel asks a silent host after 2 s, and gives it up 6 s later. Kernels answer each other, so a stopped
+     * process (Ctrl-Z) does not count as lost.
      */
     private static final int PROBE_SECONDS = 2;
 
@@ -54,7 +56,9 @@ final class NetworkSockets {
         return Epoll.isAvailable() ? new EpollSocketChannel() : new NioSocketChannel();
     }
 
-    /** Options of each connection by which the kernel notices a lost host. Options found by name are for epoll alone. */
+    /**
+     * Options of each connection by which the kernel notices a lost host. Options found by name are for epoll alone.
+     */
     static Map<ChannelOption<Object>, Object> keepAlive() {
         Map<ChannelOption<Object>, Object> options = new LinkedHashMap<>();
         put(options, ChannelOption.SO_KEEPALIVE, true);

@@ -25,14 +25,16 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An agent that dials its launcher, serves one job, and ends with the job. Its services are those of an agent that listens, see
- * {@link DialingServer}.
+ * An agent that dials its launcher, serves one job, and ends with the job. Its services are those of an agent that
+ * listens, see {@link DialingServer}.
  */
 public final class OutboundAgent {
     /** A route that drops packets must not keep an agent from the launcher's next address. */
     private static final Duration CONNECT_LIMIT = Duration.ofSeconds(5);
 
-    /** From the TLS handshake to the answer of the launcher; also how long the launcher may take to tell the exit code. */
+    /**
+     * From the TLS handshake to the answer of the launcher; also how long the launcher may take to tell the exit code.
+     */
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(20);
 
     private static final Duration PAUSE = Duration.ofMillis(200);
@@ -125,7 +127,10 @@ public final class OutboundAgent {
         jobs.ifPresent(JobService::checkpointNow);
     }
 
-    /** Finds the launcher and serves it to the end of the job. The workers are gone when this returns. To be called once. */
+    /**
+     * Finds the launcher and serves it to the end of the job. The workers are gone when this returns. To be called
+     * once.
+     */
     public End serve() throws IOException, InterruptedException {
         RegistrationService registrations = new RegistrationService();
         RefusalLog refusals = RefusalLog.open(_ -> {}); // only the launcher can call, and it has proved who it is

@@ -14,8 +14,9 @@ import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says that somebody was refused, in one line for each way: who knocks ten thousand times must not fill the log. A peer that
- * TLS or the framing has refused shows up nowhere but in gRPC's own log, which this listens to until it is closed. Thread-safe.
+ * Says that somebody was refused, in one line for each way: who knocks ten thousand times must not fill the log. A peer
+ * that TLS or the framing has refused shows up nowhere but in gRPC's own log, which this listens to until it is closed.
+ * Thread-safe.
  */
 final class RefusalLog implements AutoCloseable {
     /** The class that speaks TLS; its own lines would be one per knock, of a page each. */

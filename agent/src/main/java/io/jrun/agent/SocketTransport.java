@@ -24,11 +24,15 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Connections from launchers to standing agents: gRPC over TLS 1.3, in which both sides prove that they know the secret. For
- * connections that agents open see {@link AgentListener}. An agent inside the launcher never loads the network library.
+ * Connections from launchers to standing agents: gRPC over TLS 1.3, in which both sides prove that they know the
+ * secret. For connections that agents open see {@link AgentListener}. An agent inside the launcher never loads the
+ * network library.
  */
 public final class SocketTransport {
-    /** The peers of 100,000 ranks, under 100 bytes each, take a sixth. Only callers that know the secret can send a message. */
+    /**
+     * The peers of 100,000 ranks, under 100 bytes each, take a sixth. Only callers that know the secret can send a
+     * message.
+     */
     static final int MAX_MESSAGE_BYTES = 64 << 20;
 
     private final SslContext tls;
@@ -45,8 +49,8 @@ public final class SocketTransport {
     }
 
     /**
-     * A channel to the agent at {@code host}, a name or a numeric address. It connects with its first call; when the agent has
-     * another secret, that call fails with an {@code UnknownPeerException} among its causes.
+     * A channel to the agent at {@code host}, a name or a numeric address. It connects with its first call; when the
+     * agent has another secret, that call fails with an {@code UnknownPeerException} among its causes.
      */
     public ManagedChannel channel(String host, int port) {
         return builder(host, port).build();

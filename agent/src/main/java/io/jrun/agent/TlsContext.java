@@ -17,12 +17,14 @@ import javax.net.ssl.SSLParameters;
 
 /** TLS 1.3 in which both sides prove that they know the secret, for the network library. Stateless. */
 final class TlsContext {
-    /** All peers have X25519. Otherwise the first message would also carry a key of P-256, which takes 100 ms to make. */
+    /**
+     * All peers have X25519. Otherwise the first message would also carry a key of P-256, which takes 100 ms to make.
+     */
     private static final String[] KEY_EXCHANGE = {"x25519"};
 
     /**
-     * The library warns here, with stacks, of what jrun learns as the status of a call. The field keeps the logger and its level
-     * from being garbage.
+     * The library warns here, with stacks, of what jrun learns as the status of a call. The field keeps the logger and
+     * its level from being garbage.
      */
     private static final Logger GRPC = Logger.getLogger("io.grpc");
 

@@ -37,11 +37,14 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One job on this node, from OpenJob to the end of the control stream. Everything that happens (messages, frames, exits,
- * timers) runs on the job's single thread; the methods may be called from any thread and do not wait, unless they say so.
+ * One job on this node, from OpenJob to the end of the control stream. Everything that happens (messages, frames,
+ * exits, timers) runs on the job's single thread; the methods may be called from any thread and do not wait, unless
+ * they say so.
  */
 final class Job {
-    /** SIGKILL is delivered at once, except to a process in an uninterruptible wait: nobody waits for that one for ever. */
+    /**
+     * SIGKILL is delivered at once, except to a process in an uninterruptible wait: nobody waits for that one for ever.
+     */
     private static final long END_SECONDS = 10;
 
     private final OpenJob request;
@@ -97,7 +100,9 @@ final class Job {
         this.containers = new JobContainers(request);
     }
 
-    /** Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed. */
+    /**
+     * Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed.
+     */
     void open() throws IOException {
         ParentDeath parentDeath = ParentDeath.find(System.getenv());
         NodeResources node = NodeProbe.probeHere();

@@ -11,7 +11,10 @@ final class JobEventLoop implements AutoCloseable {
     private final ScheduledThreadPoolExecutor executor;
     private final Consumer<Throwable> onFailure;
 
-    /** A mailbox whose thread starts with the first event; {@code onFailure} hears, on that thread, of events that throw. */
+    /**
+     * A mailbox whose thread starts with the first event; {@code onFailure} hears, on that thread, of events that
+     * throw.
+     */
     JobEventLoop(Consumer<Throwable> onFailure) {
         this.onFailure = onFailure;
         this.executor = new ScheduledThreadPoolExecutor(

@@ -7,9 +7,9 @@ import java.util.TreeMap;
 import java.util.function.BiConsumer;
 
 /**
- * Finds workers of one round that hang: workers with jrun's runtime that give no sign of life, or that are in no operation and
- * begin none. The timeouts advance only while this process runs. A paused agent therefore never declares a worker dead. Confined
- * to the job's thread.
+ * Finds workers of one round that hang: workers with jrun's runtime that give no sign of life, or that are in no
+ * operation and begin none. The timeouts advance only while this process runs. A paused agent therefore never declares
+ * a worker dead. Confined to the job's thread.
  */
 final class LivenessMonitor {
     private static final long TURN_MILLIS = 500;

@@ -14,8 +14,8 @@ import java.net.InetSocketAddress;
 import java.util.Optional;
 
 /**
- * Tells each call at which of its addresses the launcher reaches this machine. Other nodes reach this node there as well. The
- * node by itself could only guess the address. Stateless.
+ * Tells each call at which of its addresses the launcher reaches this machine. Other nodes reach this node there as
+ * well. The node by itself could only guess the address. Stateless.
  */
 public final class LocalAddress implements ServerInterceptor {
     private static final Context.Key<String> ADDRESS = Context.key("jrun-local-address");

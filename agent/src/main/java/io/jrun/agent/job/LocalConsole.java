@@ -11,8 +11,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
- * Shows the output of a job's workers in this process, which also gives the credit. The launcher hears only which streams have
- * ended. One thread shows; the other methods may be called from any thread.
+ * Shows the output of a job's workers in this process, which also gives the credit. The launcher hears only which
+ * streams have ended. One thread shows; the other methods may be called from any thread.
  */
 final class LocalConsole {
     /** As long as the launcher waits for output that does not come. */
@@ -57,8 +57,8 @@ final class LocalConsole {
     }
 
     /**
-     * Waits until all output is shown, after the last round. Returns early when no output has come for 5 s and none is being
-     * shown.
+     * Waits until all output is shown, after the last round. Returns early when no output has come for 5 s and none is
+     * being shown.
      */
     void awaitShown() {
         awaited = true;

@@ -26,8 +26,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The connections of this node's workers in one round: collects the joins, forwards frames between the workers and the launcher,
- * and tells all workers, also those that connect later, who left and why the round failed. Confined to the job's thread.
+ * The connections of this node's workers in one round: collects the joins, forwards frames between the workers and the
+ * launcher, and tells all workers, also those that connect later, who left and why the round failed. Confined to the
+ * job's thread.
  */
 final class NodeRendezvous {
     private static final int MAX_NOTICES = 16;

@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A launch whose files are not yet on this node: keeps what its round must hear, and ends it before it has begun. Confined to
- * the job's thread.
+ * A launch whose files are not yet on this node: keeps what its round must hear, and ends it before it has begun.
+ * Confined to the job's thread.
  */
 final class PendingLaunch {
     /** As shells give it for a program that is not there. */

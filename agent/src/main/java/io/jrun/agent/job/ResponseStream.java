@@ -9,12 +9,13 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The messages of one call to the launcher. It keeps the order of the senders, queues messages while the call is not ready, and
- * drops messages after the end. The queue has a limit in bytes: more messages fail the call.
+ * The messages of one call to the launcher. It keeps the order of the senders, queues messages while the call is not
+ * ready, and drops messages after the end. The queue has a limit in bytes: more messages fail the call.
  *
- * <p>A sender that finds no other sender active sends the messages of all. No lock is held meanwhile: with the in-process
- * transport the code of the receiver runs on this thread, and that code may wait for another call of this agent. No method
- * waits. Thread-safe; to be created while the call begins, because the call accepts handlers only then.
+ * <p>A sender that finds no other sender active sends the messages of all. No lock is held meanwhile: with the
+ * in-process transport the code of the receiver runs on this thread, and that code may wait for another call of this
+ * agent. No method waits. Thread-safe; to be created while the call begins, because the call accepts handlers only
+ * then.
  */
 final class ResponseStream<M extends MessageLite> {
     /** As much as the largest message. A launcher that is stopped for a minute leaves less unread. */
@@ -114,7 +115,10 @@ final class ResponseStream<M extends MessageLite> {
         }
     }
 
-    /** The next message or the end; null if there is none, or if the call is not ready. The call reports when it is ready again. */
+    /**
+     * The next message or the end; null if there is none, or if the call is not ready. The call reports when it is
+     * ready again.
+     */
     private synchronized @Nullable Runnable next() {
         Runnable call = null;
         if (!waiting.isEmpty() && (ended || stream.isReady() || stream.isCancelled())) {

@@ -8,9 +8,10 @@ import java.util.function.Consumer;
 /**
  * How an agent serves its launchers.
  *
- * @param workers how many workers this node shall have, as {@code --nproc-per-node} has it; empty for what the launcher says
- * @param console shows the output of this node's workers in this process; empty if the launcher shows the output. It shows a
- *     chunk before it returns.
+ * @param workers how many workers this node shall have, as {@code --nproc-per-node} has it; empty for what the launcher
+ *     says
+ * @param console shows the output of this node's workers in this process; empty if the launcher shows the output. It
+ *     shows a chunk before it returns.
  * @param listener hears how jobs end
  */
 public record ServiceOptions(

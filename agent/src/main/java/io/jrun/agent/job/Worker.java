@@ -19,8 +19,9 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * One worker process of this node, in the round that it is in now: one that parks goes on in later rounds, perhaps under
- * another rank, with the log files it began with. Confined to the job's thread, to which it carries the process's events.
+ * One worker process of this node, in the round that it is in now: one that parks goes on in later rounds, perhaps
+ * under another rank, with the log files it began with. Confined to the job's thread, to which it carries the process's
+ * events.
  */
 final class Worker implements WorkerProcess.Listener {
     private final NodeRound.RoundContext roundContext;

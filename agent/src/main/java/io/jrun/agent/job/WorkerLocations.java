@@ -18,10 +18,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gets the records of this node's workers for ranks that miss them, and for {@code jrun stack}. A worker with jrun's runtime is
- * asked for its record, which the agent does not read. For a worker without the runtime, or one that does not answer within a
- * second, the agent makes a record of what the kernel knows. However many ranks miss the same worker in the same operation, the
- * worker is asked once. Confined to the job's thread.
+ * Gets the records of this node's workers for ranks that miss them, and for {@code jrun stack}. A worker with jrun's
+ * runtime is asked for its record, which the agent does not read. For a worker without the runtime, or one that does
+ * not answer within a second, the agent makes a record of what the kernel knows. However many ranks miss the same
+ * worker in the same operation, the worker is asked once. Confined to the job's thread.
  */
 final class WorkerLocations {
     /** How long the agent waits for a worker. A running JVM answers in milliseconds. */

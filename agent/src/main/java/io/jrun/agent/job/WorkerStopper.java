@@ -39,8 +39,8 @@ final class WorkerStopper {
     }
 
     /**
-     * Each request has a grace period of its own: a later one lengthens that of nobody, and whom an earlier one has spared has
-     * all of it.
+     * Each request has a grace period of its own: a later one lengthens that of nobody, and whom an earlier one has
+     * spared has all of it.
      */
     void stop(StopWorkers request) {
         boolean spares = request.getSpareElastic();

@@ -1,4 +1,7 @@
-/** What an agent does for one job: rounds of workers, between the coordinator's stream and the workers' sockets. Entry: {@code JobService}. */
+/**
+ * What an agent does for one job: rounds of workers, between the coordinator's stream and the workers' sockets. Entry:
+ * {@code JobService}.
+ */
 @NullMarked
 package io.jrun.agent.job;
 

@@ -27,8 +27,8 @@ public final class WorkerArchive {
     private WorkerArchive() {}
 
     /**
-     * Entry point for a shell: {@code WorkerArchive HOME TARGET LISTS} archives for the installation in HOME the classes that
-     * workers have listed (-XX:DumpLoadedClassList) in the files of the folder LISTS.
+     * Entry point for a shell: {@code WorkerArchive HOME TARGET LISTS} archives for the installation in HOME the
+     * classes that workers have listed (-XX:DumpLoadedClassList) in the files of the folder LISTS.
      */
     public static void main(String[] args) throws IOException, InterruptedException {
         create(AgentOptions.ofHome(Path.of(args[0]), ""), Path.of(args[1]), Path.of(args[2]));

@@ -45,7 +45,9 @@ public record CommandContext(
         }
     }
 
-    /** Where jrun keeps what outlives a job; empty if neither XDG_STATE_HOME nor HOME says where the user keeps such. */
+    /**
+     * Where jrun keeps what outlives a job; empty if neither XDG_STATE_HOME nor HOME says where the user keeps such.
+     */
     public Optional<Path> stateFolder() {
         String state = variable("XDG_STATE_HOME", "");
         if (!state.isEmpty()) {

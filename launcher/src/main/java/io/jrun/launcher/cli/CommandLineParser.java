@@ -53,8 +53,8 @@ final class CommandLineParser implements IParameterPreprocessor {
     }
 
     /**
-     * The value of an option as the user wrote the value. picocli's own rule refuses values that begin as an option does, as in
-     * {@code --ssh-options=-t}.
+     * The value of an option as the user wrote the value. picocli's own rule refuses values that begin as an option
+     * does, as in {@code --ssh-options=-t}.
      */
     @Override
     public boolean preprocess(Stack<String> rest, CommandSpec spec, ArgSpec found, Map<String, Object> info) {

@@ -2,7 +2,10 @@ package io.jrun.launcher.cli;
 
 import java.util.List;
 
-/** Every option of jrun's commands that is not an option of a job, once. {@link SubCommand} says which command takes which. */
+/**
+ * Every option of jrun's commands that is not an option of a job, once. {@link SubCommand} says which command takes
+ * which.
+ */
 public enum CommandOption implements CommandLineOption {
     /** Shows the help of a command. */
     HELP("-h --help", "", "Show this help."),

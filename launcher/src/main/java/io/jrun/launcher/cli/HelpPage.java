@@ -14,7 +14,9 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Model.PositionalParamSpec;
 import picocli.CommandLine.Model.UsageMessageSpec;
 
-/** One page of help: usage lines, what the command does, its words, options and sub-commands. Confined to one thread. */
+/**
+ * One page of help: usage lines, what the command does, its words, options and sub-commands. Confined to one thread.
+ */
 final class HelpPage {
     /** Fits a terminal of 100 columns, of which picocli keeps the last free. */
     private static final int WIDTH = 99;

@@ -11,8 +11,8 @@ import java.util.jar.JarFile;
 import java.util.jar.Manifest;
 
 /**
- * What a runnable jar says about how to run it. {@code java -jar} honours these by itself; with {@code -cp}, which jrun needs
- * to put its runtime first, they have to become options.
+ * What a runnable jar says about how to run it. {@code java -jar} honours these by itself; with {@code -cp}, which jrun
+ * needs to put its runtime first, they have to become options.
  *
  * @param classPath jars and folders of Class-Path, absolute
  * @param options {@code --add-opens}, {@code --add-exports} and {@code --enable-native-access}

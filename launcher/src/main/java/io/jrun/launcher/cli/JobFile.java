@@ -15,8 +15,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * A job file: long option names as keys, {@code program}, and {@code args}. Loaded only with {@code --file}, since Jackson
- * costs start-up time.
+ * A job file: long option names as keys, {@code program}, and {@code args}. Loaded only with {@code --file}, since
+ * Jackson costs start-up time.
  *
  * @param program empty if the file names none
  */

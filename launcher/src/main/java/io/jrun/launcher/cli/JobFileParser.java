@@ -17,9 +17,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Takes the text of a job file apart. The parser hands over each number as the file has it, since YAML 1.1 reads 010 as 8
- * and 1.10 as 1.1. What a reader of the file could overlook is refused: a second document, a key given twice, an alias.
- * Confined to one thread.
+ * Takes the text of a job file apart. The parser hands over each number as the file has it, since YAML 1.1 reads 010 as
+ * 8 and 1.10 as 1.1. What a reader of the file could overlook is refused: a second document, a key given twice, an
+ * alias. Confined to one thread.
  */
 final class JobFileParser {
     /** A job file needs two: the options, and the variables of env. */
@@ -33,7 +33,10 @@ final class JobFileParser {
         this.parser = parser;
     }
 
-    /** @param name of the file; one that ends in .json is held to JSON's rules, any other to YAML's, which include JSON's */
+    /**
+     * @param name of the file; one that ends in .json is held to JSON's rules, any other to YAML's, which include
+     * JSON's
+     */
     static JobFileValue parse(String name, String text) {
         JsonFactory format = name.endsWith(".json") ? new JsonFactory() : new YAMLFactory();
         try (JsonParser parser = format.createParser(text)) {

@@ -42,7 +42,8 @@ final class MainClassCheck {
     }
 
     /**
-     * Whether {@code mainClass} is certainly missing. What cannot be read, or may have classes from elsewhere, counts as having it.
+     * Whether {@code mainClass} is certainly missing. What cannot be read, or may have classes from elsewhere, counts
+     * as having it.
      *
      * @param classPath jars, folders, and folders of jars that end in "/*"
      * @param runtime the folder of jrun's own jars for workers

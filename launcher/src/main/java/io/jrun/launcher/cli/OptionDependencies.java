@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Refuses options that would mean nothing, since what they modify is not in use. Only those of the command line: a job file or
- * the environment may hold them for other jobs. Confined to one thread.
+ * Refuses options that would mean nothing, since what they modify is not in use. Only those of the command line: a job
+ * file or the environment may hold them for other jobs. Confined to one thread.
  */
 final class OptionDependencies {
     private final ResolvedOptions settings;

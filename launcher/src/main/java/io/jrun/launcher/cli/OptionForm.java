@@ -7,8 +7,8 @@ import java.util.OptionalInt;
 import java.util.regex.Pattern;
 
 /**
- * Checks the form of every option's value as soon as the value is set, so that a value is refused also in a job in which the
- * option has no effect. Whether a value fits the job is checked where the job is made. Stateless.
+ * Checks the form of every option's value as soon as the value is set, so that a value is refused also in a job in
+ * which the option has no effect. Whether a value fits the job is checked where the job is made. Stateless.
  */
 final class OptionForm {
     private static final int MOST_NODES = 65_536;

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What was asked for, still as text, each with the place it came from. Layers are added from the strongest to the weakest:
- * command line, job file, JRUN_*, PET_* and PYXIS_*. Confined to one thread.
+ * What was asked for, still as text, each with the place it came from. Layers are added from the strongest to the
+ * weakest: command line, job file, JRUN_*, PET_* and PYXIS_*. Confined to one thread.
  */
 final class ResolvedOptions {
     /**

@@ -19,8 +19,8 @@ public final class Suggestion {
     }
 
     /**
-     * The only candidate that begins with {@code word}, else the one with the fewest edits, if that is at most a third of the
-     * word's length (and at least 2).
+     * The only candidate that begins with {@code word}, else the one with the fewest edits, if that is at most a third
+     * of the word's length (and at least 2).
      */
     static Optional<String> nearest(String word, Collection<String> candidates) {
         List<String> longer = candidates.stream()

@@ -21,8 +21,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Reads a small text file that the user has named: a job file, a host file, a secret. The file may be a pipe, as a shell's
- * {@code <(command)} is. Stateless.
+ * Reads a small text file that the user has named: a job file, a host file, a secret. The file may be a pipe, as a
+ * shell's {@code <(command)} is. Stateless.
  */
 public final class TextFile {
     /** Far above any job file, host file or secret. A larger file is a mistake. */

@@ -158,7 +158,9 @@ final class UnknownOption {
         }
     }
 
-    /** Slurm's "minutes", "minutes:seconds", "hours:minutes:seconds" or "days-hours:minutes:seconds", as jrun writes it. */
+    /**
+     * Slurm's "minutes", "minutes:seconds", "hours:minutes:seconds" or "days-hours:minutes:seconds", as jrun writes it.
+     */
     private static String seconds(String text) {
         Matcher time = MINUTES.matcher(text);
         if (!time.matches()) {

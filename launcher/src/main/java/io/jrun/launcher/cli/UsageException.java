@@ -4,7 +4,9 @@ import java.io.Serial;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What the user asked for cannot be done; nothing was started. The message is one line with a suggestion; exit code 2. */
+/**
+ * What the user asked for cannot be done; nothing was started. The message is one line with a suggestion; exit code 2.
+ */
 public final class UsageException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;

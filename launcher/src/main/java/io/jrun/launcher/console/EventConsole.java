@@ -12,8 +12,8 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * Says on the console what a person wants to know of a job: jrun's own sentences, and each straggler once a round and at the end.
- * The publisher calls it from one thread at a time.
+ * Says on the console what a person wants to know of a job: jrun's own sentences, and each straggler once a round and
+ * at the end. The publisher calls it from one thread at a time.
  */
 public final class EventConsole implements JobEventListener {
     private final Consumer<String> notices;

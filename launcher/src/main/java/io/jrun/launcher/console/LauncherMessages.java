@@ -8,8 +8,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What jrun itself says, on its way to a terminal that may stand still: a thread of its own writes it, which lives while there
- * is something to write. Thread-safe.
+ * What jrun itself says, on its way to a terminal that may stand still: a thread of its own writes it, which lives
+ * while there is something to write. Thread-safe.
  */
 final class LauncherMessages {
     /** More than any job says in an hour; a terminal may stand still for days. */

@@ -11,15 +11,17 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Shows the workers' output. Chunks hold whole lines, so lines of different workers never mix; on a terminal also a line to
- * be painted over, see {@link ProgressLine}. Thread-safe. Whoever brings chunks waits for a terminal that stands still, and with
- * them the worker's agent; nobody waits to {@link #printLine}.
+ * Shows the workers' output. Chunks hold whole lines, so lines of different workers never mix; on a terminal also a
+ * line to be painted over, see {@link ProgressLine}. Thread-safe. Whoever brings chunks waits for a terminal that
+ * stands still, and with them the worker's agent; nobody waits to {@link #printLine}.
  */
 public final class LogMultiplexer {
     /** One output stream of one worker in one round. */
     public record LogSource(int round, int rank, boolean stderr) {}
 
-    /** Silence is counted in turns of this length: a stop of this process (Ctrl-Z) lengthens one of them and adds none. */
+    /**
+     * Silence is counted in turns of this length: a stop of this process (Ctrl-Z) lengthens one of them and adds none.
+     */
     private static final long TURN_MILLIS = 100;
 
     /** How long a terminal may take for jrun's own last lines when the user does not want to wait for it. */
@@ -53,7 +55,10 @@ public final class LogMultiplexer {
         open.add(source);
     }
 
-    /** Shows {@code data}: lines, each with its newline, or a piece of a line. {@code last}: the stream has ended. Blocks as the terminal does. */
+    /**
+     * Shows {@code data}: lines, each with its newline, or a piece of a line. {@code last}: the stream has ended.
+     * Blocks as the terminal does.
+     */
     public void print(LogSource source, String host, byte[] data, boolean last) {
         synchronized (this) {
             writing++;
@@ -170,8 +175,8 @@ public final class LogMultiplexer {
     }
 
     /**
-     * Waits until every expected stream has been shown to its end. Returns early when nothing has come for {@code idle} and
-     * nothing is being written: then the rest is not coming.
+     * Waits until every expected stream has been shown to its end. Returns early when nothing has come for {@code idle}
+     * and nothing is being written: then the rest is not coming.
      */
     public synchronized void awaitDrained(Duration idle) throws InterruptedException {
         long seen = chunks;
@@ -184,7 +189,9 @@ public final class LogMultiplexer {
         }
     }
 
-    /** Waits until the terminal has taken what jrun has said, however long that takes; when given up, for a moment more. */
+    /**
+     * Waits until the terminal has taken what jrun has said, however long that takes; when given up, for a moment more.
+     */
     public void awaitSaid() throws InterruptedException {
         while (!own.awaitWritten(TURN_MILLIS)) {
             if (isGivenUp()) {

@@ -6,8 +6,9 @@ import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The line at the bottom of a terminal that its worker paints over, such as a progress bar: what ends with a carriage return
- * and not with a newline. Of several workers' lines the latest is shown. Confined to whoever holds the screen's lock.
+ * The line at the bottom of a terminal that its worker paints over, such as a progress bar: what ends with a carriage
+ * return and not with a newline. Of several workers' lines the latest is shown. Confined to whoever holds the screen's
+ * lock.
  */
 final class ProgressLine {
     private static final byte[] CLEAR = bytes("\r\033[K");

@@ -4,8 +4,8 @@ import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Puts {@code [3@node1] } before each line, in a colour of the rank's own where the console is a terminal. A line that is too
- * long comes in pieces: {@code [3@node1+] } stands before each piece but the first. Immutable.
+ * Puts {@code [3@node1] } before each line, in a colour of the rank's own where the console is a terminal. A line that
+ * is too long comes in pieces: {@code [3@node1+] } stands before each piece but the first. Immutable.
  */
 public final class RankPrefix {
     private static final int[] COLOURS = {36, 32, 33, 35, 34, 96, 92, 93, 95, 94};

@@ -5,8 +5,8 @@ import io.grpc.ManagedChannel;
 /**
  * One node's agent, before anything is known about the node.
  *
- * @param where how messages name it, "h2:29600"; empty for the agent inside this process
- * @param isSeat whether any node may take this place; otherwise the place is for one host
+ * @param where the name of the agent in messages, "h2:29600"; empty for the agent inside this process
+ * @param isSeat whether any node may take this place; otherwise the place belongs to one host
  */
 public record Agent(String where, AgentRoute route, boolean isSeat) {
     /** The agent of a host, behind a channel. */

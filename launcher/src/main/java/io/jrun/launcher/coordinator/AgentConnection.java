@@ -25,21 +25,21 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The coordinator's calls to one node's agent: the control call, and the log call with its credit. Messages from the agent
- * go into the coordinator's mailbox. Messages to an agent that is not there yet wait. Everything but {@link #beat} and the
- * callbacks is confined to the coordinator's thread.
+ * The coordinator's calls to one node's agent: the control call, and the log call with its credit. Messages from the
+ * agent go into the coordinator's mailbox. Messages to an agent that has not connected yet are queued. All methods
+ * except {@link #beat} and the callbacks are confined to the coordinator's thread.
  */
 final class AgentConnection {
-    /** How much output may be under way to the console: enough to keep a terminal busy, little enough to stay current. */
+    /** Limit of the output on its way to the console, in bytes: enough for a busy terminal, and little delay. */
     private static final int WINDOW_BYTES = 1 << 18;
 
     /**
-     * How much may wait for an agent that does not read: the largest message that agents take, once. An agent that stands still is
-     * given up for its silence after 8 s, mostly before that.
+     * Limit of the messages for an agent that does not read, in bytes: one message of the largest size that agents
+     * accept. The heartbeats end the connection to a stopped agent after 8 s, usually before this limit is reached.
      */
     private static final int MAX_UNSENT_BYTES = 64 << 20;
 
-    /** gRPC's description of every problem of a connection; its cause says which. */
+    /** gRPC's description of each connection error; the cause has the details. */
     private static final String ANY_IO_PROBLEM = "io exception";
 
     private final int id;
@@ -62,7 +62,7 @@ final class AgentConnection {
         this.mailbox = mailbox;
     }
 
-    /** Opens the control call as soon as the agent is there. */
+    /** Opens the control call as soon as the agent has connected. */
     static AgentConnection open(int id, AgentRoute route, Mailbox mailbox) {
         AgentConnection connection = new AgentConnection(id, route, mailbox);
         var _ = route.connect().whenComplete(connection::connected);
@@ -92,14 +92,16 @@ final class AgentConnection {
         unsent = 0;
     }
 
-    /** Sends a control message; without effect once the call has ended. An agent that does not read is given up. */
+    /**
+     * Sends a control message; without effect once the call has ended. Ends the call to an agent that does not read.
+     */
     void send(ControlRequest message) {
         if (!isTaken(message)) {
-            breakOff("it does not read what it is sent: more than " + (MAX_UNSENT_BYTES >> 20) + " MiB wait for it");
+            breakOff("the agent does not read its messages: more than " + (MAX_UNSENT_BYTES >> 20) + " MiB are unsent");
         }
     }
 
-    /** Sends a message; false if too much is unsent. */
+    /** Sends a message; returns false if more than {@link #MAX_UNSENT_BYTES} are unsent. */
     private synchronized boolean isTaken(ControlRequest message) {
         if (closed) {
             return true;
@@ -118,26 +120,26 @@ final class AgentConnection {
         try {
             call.onNext(message);
         } catch (IllegalStateException e) {
-            closed = true; // the agent has ended the call, and the mailbox says so
+            closed = true; // the agent has ended the call; ControlReader puts the reason into the mailbox
         }
     }
 
-    /** Whether messages still reach the agent, as far as is known. */
+    /** Whether the control call is open, as far as the launcher knows. */
     boolean isOpen() {
         return !broken.get();
     }
 
-    /** Whether messages of the agent wait until this process has read others. */
+    /** Whether the agent's next messages wait for room in the mailbox. */
     boolean isHeld() {
         return held;
     }
 
-    /** One turn of {@link Heartbeats}: false if the agent is gone, or is given up now for its silence. */
+    /** One period of {@link Heartbeats}. Returns false if the call has ended, or ends now for lack of answers. */
     boolean beat(int maxMissed) {
         if (broken.get()) {
             return false;
         }
-        if (isHeld()) { // its answers may be among what waits
+        if (isHeld()) { // the answers may be among the waiting messages
             missed.set(0);
         }
         if (missed.getAndIncrement() < maxMissed) {
@@ -145,11 +147,11 @@ final class AgentConnection {
             return true;
         }
         breakOff("no answer to " + maxMissed
-                + " heartbeats in a row; its host or the network to it is down, or the agent" + " stands still");
+                + " heartbeats in a row; the host of the agent or the network is down, or the agent is stopped");
         return false;
     }
 
-    /** Ends the control stream, and tells why; the agent kills what still runs. */
+    /** Sends the reason and ends the control call; the agent then kills the workers of its node. */
     void breakOff(String why) {
         boolean _ = isTaken(AgentMessages.givenUp(why));
         ClientCallStreamObserver<ControlRequest> call = end();
@@ -166,14 +168,14 @@ final class AgentConnection {
         return control;
     }
 
-    /** The first reason is the one that counts. */
+    /** Reports the first reason only. */
     private void broken(String why, boolean refused) {
         if (broken.compareAndSet(false, true)) {
             mailbox.add(new CoordinatorMessage.ControlCallEnded(id, why, refused));
         }
     }
 
-    /** Starts reading the workers' output; {@code onEnd} runs when no more can come. */
+    /** Starts reading the workers' output; {@code onEnd} runs after the last output. */
     void readLogs(JobClaim job, Consumer<LogChunk> reader, Runnable onEnd) {
         LogReceiver opened = new LogReceiver(reader, onEnd);
         logs = opened;
@@ -192,7 +194,7 @@ final class AgentConnection {
         transfer.begin(job);
     }
 
-    /** Ends both streams; the agent kills what still runs. */
+    /** Ends both calls; the agent then kills the workers of its node. */
     synchronized void close() {
         if (logs != null) {
             logs.close();
@@ -205,12 +207,12 @@ final class AgentConnection {
                     control.onCompleted();
                 }
             } catch (IllegalStateException e) {
-                // the agent was first
+                // the agent has ended the call first
             }
         }
     }
 
-    /** Why a stream has ended, in the words of whoever ended it, and what lies behind them. */
+    /** The reason for the end of a call: the description of the status and its causes, without repetition. */
     private static String reason(Status status) {
         Optional<UnknownPeerException> stranger = ErrorCauses.find(status, UnknownPeerException.class);
         if (stranger.isPresent()) {
@@ -233,7 +235,7 @@ final class AgentConnection {
         return String.join(": ", parts);
     }
 
-    /** Whether the agent itself ended the stream because of what it was asked for, or is none that would do it. */
+    /** Whether the agent refused the job, or the peer is not an agent of this launcher. */
     private static boolean isRefusal(Status status) {
         return switch (status.getCode()) {
             case INVALID_ARGUMENT, FAILED_PRECONDITION, ALREADY_EXISTS, UNAUTHENTICATED -> true;
@@ -241,7 +243,7 @@ final class AgentConnection {
         };
     }
 
-    /** Asks for one message at a time, so that an agent that sends more than the coordinator reads has to wait. */
+    /** Requests one message at a time. An agent that sends more than the coordinator reads therefore waits. */
     private final class ControlReader implements ClientResponseObserver<ControlRequest, ControlResponse> {
         private @Nullable ClientCallStreamObserver<ControlRequest> stream;
 
@@ -288,7 +290,7 @@ final class AgentConnection {
         }
     }
 
-    /** Gives back as credit what it has shown. */
+    /** Grants the bytes that the console has printed as new credit. */
     private static final class LogReceiver implements StreamObserver<LogChunk> {
         private final Consumer<LogChunk> reader;
         private final Runnable onEnd;

@@ -12,8 +12,8 @@ import java.util.function.Consumer;
 import java.util.function.IntFunction;
 
 /**
- * The lines to all agents of a job, by id: in the order in which they were called. Where nodes may come and go, an agent that
- * was lost is called again when it has had time to cool down. Confined to the coordinator's thread.
+ * The connections to all agents of a job. The id of an agent is its index in the order of connecting. In an elastic job
+ * the launcher connects again to a lost agent after a cool-down. Confined to the coordinator's thread.
  */
 final class AgentConnections implements AutoCloseable {
     private final List<Agent> agents = new ArrayList<>();
@@ -28,9 +28,9 @@ final class AgentConnections implements AutoCloseable {
 
     /**
      * @param greeting opens the job on the agent with this id
-     * @param reconnects of lost agents; empty: there are none
-     * @param retries of agents that close the connection before they have said anything
-     * @param notices takes sentences for the user
+     * @param reconnects the backoff of new connections to lost agents; empty if a lost agent stays lost
+     * @param retries new connections to agents that close a connection before their first message
+     * @param notices receives messages for the user
      */
     AgentConnections(
             Mailbox mailbox,
@@ -53,7 +53,7 @@ final class AgentConnections implements AutoCloseable {
         send(id, greeting.apply(id));
     }
 
-    /** How messages name them all. */
+    /** The names of all agents in messages, by id. */
     SortedMap<Integer, String> names() {
         SortedMap<Integer, String> names = new TreeMap<>();
         for (int id = 0; id < agents.size(); id++) {
@@ -62,7 +62,7 @@ final class AgentConnections implements AutoCloseable {
         return names;
     }
 
-    /** How messages name one; empty for the agent inside this process. */
+    /** The name of an agent in messages; empty for the agent inside this process. */
     String where(int id) {
         return agents.get(id).where();
     }
@@ -75,7 +75,7 @@ final class AgentConnections implements AutoCloseable {
         links.get(id).send(message);
     }
 
-    /** How many there are, also those that are lost. */
+    /** The number of agents, lost agents included. */
     int count() {
         return links.size();
     }
@@ -92,7 +92,10 @@ final class AgentConnections implements AutoCloseable {
         }
     }
 
-    /** The agent is gone; it is called again if that makes sense. */
+    /**
+     * The connection to the agent has ended. Schedules a new connection if the job is elastic and still needs the
+     * agent.
+     */
     void broken(int id) {
         if (!where(id).isEmpty() && !given.contains(id)) {
             reconnects.ifPresent(calls -> scheduleReconnect(id, calls));
@@ -103,17 +106,17 @@ final class AgentConnections implements AutoCloseable {
         Agent agent = agents.get(id);
         Optional<NodeReconnectBackoff.ScheduledCall> call = calls.lost(id, !agent.isSeat());
         if (!agent.isSeat()) {
-            notices.accept(call.map(next -> agent.where() + " is called again in "
-                            + next.delay().toSeconds() + " s, time " + next.number() + " of "
+            notices.accept(call.map(next -> "jrun connects to " + agent.where() + " again in "
+                            + next.delay().toSeconds() + " s, attempt " + next.number() + " of "
                             + NodeReconnectBackoff.MOST)
-                    .orElseGet(() -> agent.where() + " is not called again: it was lost after, or did not answer, "
-                            + NodeReconnectBackoff.MOST + " calls in a row"));
+                    .orElseGet(() -> "jrun does not connect to " + agent.where() + " again: "
+                            + NodeReconnectBackoff.MOST + " connections in a row failed"));
         }
     }
 
     /**
-     * An agent has closed the connection before it said anything. False if it is not called again, for the time in which nodes
-     * may join is over.
+     * An agent has closed the connection before its first message. Returns whether the launcher connects again: false
+     * once the join timeout has passed.
      */
     boolean retryDropped(int id) {
         if (!retries.areAllowed()) {
@@ -121,14 +124,14 @@ final class AgentConnections implements AutoCloseable {
         }
         if (retries.add(id)) {
             notices.accept(
-                    "the agent at " + where(id) + " closed the connection before it knew who called; it does so when"
-                            + " too many connections that have proved nothing are open there. Trying again, at most for the "
-                            + retries.seconds() + " s of --join-timeout");
+                    "the agent at " + where(id) + " closed the connection before the launcher had authenticated; an"
+                            + " agent does so when too many connections without authentication are open. jrun tries again for at most "
+                            + retries.seconds() + " s (--join-timeout)");
         }
         return true;
     }
 
-    /** Calls those again whose time has come. */
+    /** Opens the new connections that are due. */
     void reconnectDue() {
         reconnects.map(NodeReconnectBackoff::due).orElse(List.of()).forEach(this::callAgain);
         retries.due().forEach(this::callAgain);
@@ -139,12 +142,12 @@ final class AgentConnections implements AutoCloseable {
         send(id, greeting.apply(id));
     }
 
-    /** Ends the job there, and calls again as one that was lost. */
+    /** Ends the job on this agent, and connects again as to a lost agent. */
     void rest(int id, String why) {
         links.get(id).breakOff(why);
     }
 
-    /** Ends the job there, and does not call again. */
+    /** Ends the job on this agent for good. */
     void giveUp(int id, String why) {
         given.add(id);
         reconnects.ifPresent(calls -> calls.forget(id));

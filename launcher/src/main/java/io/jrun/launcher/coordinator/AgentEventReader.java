@@ -29,11 +29,11 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what agents send: makes events of it for {@link JobMachine}, and deals with what the machine need not know. Confined to
- * the coordinator's thread.
+ * Reads the messages of agents. Converts them to inputs of {@link JobMachine}, and handles all messages that the
+ * machine does not need. Confined to the coordinator's thread.
  */
 final class AgentEventReader {
-    /** Sentences that are remembered as said; a job has a handful. */
+    /** Largest number of notices that are remembered as printed. */
     private static final int NOTICES = 1000;
 
     private final AgentConnections links;
@@ -71,7 +71,7 @@ final class AgentEventReader {
         failureBroadcast.clear();
     }
 
-    /** Its workers are about to be told that it has failed. */
+    /** Called before the abort of the round is sent to all nodes. */
     void abort(int number) {
         failureBroadcast.begin(number, openHosts());
     }
@@ -86,14 +86,14 @@ final class AgentEventReader {
                         .toList();
     }
 
-    /** What is so on many nodes is said once. */
+    /** Publishes a notice, and the same notice of further nodes only once. */
     private void notice(String text) {
         if (said.size() >= NOTICES || said.add(text)) {
             events.notice(text);
         }
     }
 
-    /** Asks workers where they are. */
+    /** Sends the requests of {@code query} to the agents. */
     void requestLocations(LocationQuery query) {
         Membership current = membership;
         if (current == null) {
@@ -106,12 +106,12 @@ final class AgentEventReader {
         }
     }
 
-    /** When the nodes knew of the latest failure. */
+    /** The times at which the nodes received the latest failure. */
     Optional<FailureBroadcastLatency> failureLatency() {
         return failureBroadcast.latency();
     }
 
-    /** Whether a node that is there has yet to confirm that it knows of the latest failure. */
+    /** Whether the receipt of the latest failure is missing from a connected node. */
     boolean awaitsReceipts() {
         return failureLatency()
                 .map(FailureBroadcastLatency::silent)
@@ -119,20 +119,20 @@ final class AgentEventReader {
                 .isPresent();
     }
 
-    /** Publishes what is known only at the end of a job, which took so many seconds: its stragglers, and dropped metrics. */
+    /** Publishes the stragglers and the dropped metrics at the end of a job that took {@code seconds}. */
     void publishEnd(double seconds) {
         late.end(seconds);
         metrics.end();
     }
 
-    /** Time goes by. */
+    /** Runs the periodic work. */
     void tick() {
         store.expire();
         late.tick();
         metrics.tick();
     }
 
-    /** What the machine must hear of a message. */
+    /** The input of the machine that results from a message; empty for messages that the machine does not need. */
     Optional<CoordinatorInput> read(int id, ControlResponse message) {
         return switch (message.getMessageCase()) {
             case JOB_OPENED -> Optional.of(opened(id, message.getJobOpened()));
@@ -163,11 +163,11 @@ final class AgentEventReader {
                     failureBroadcast.confirm(message.getAbortReceipt().getRound(), host(current, id));
                 }
             }
-            default -> {} // of no interest
+            default -> {} // the messages that read() handles
         }
     }
 
-    /** What a worker tells the launcher. The agent has not read the frame, so the frame may be broken. */
+    /** Handles a frame of a worker. The agent has not read the frame, so the frame may be invalid. */
     private Optional<CoordinatorInput> frame(int id, WorkerFrame message) {
         int rank = message.getRank();
         try {
@@ -195,7 +195,7 @@ final class AgentEventReader {
                 }
             }
             case Frame.Metrics report -> metrics.publish(ofRound, rank, report);
-            case Frame.Leaving _ -> throw new IllegalArgumentException("for the machine: " + frame);
+            case Frame.Leaving _ -> throw new IllegalArgumentException("a frame for the machine: " + frame);
         }
     }
 
@@ -226,7 +226,7 @@ final class AgentEventReader {
         return new CoordinatorInput.NodeOpened(id, node);
     }
 
-    /** An agent is gone, or was not reached. */
+    /** An agent was lost or could not be reached. */
     void lost(int id, String why) {
         String known = hosts.get(id);
         events.publish(new JobEvent.NodeLost(id, known == null ? links.where(id) : known, why));
@@ -263,7 +263,7 @@ final class AgentEventReader {
                 message.getRank(), message.getRound(), message.getPid(), message.getWhy());
     }
 
-    /** Ignores the end of a worker of an earlier round: the rank may have belonged to another process then. */
+    /** Ignores the end of a worker of an earlier round, because another process may have had the rank then. */
     private Optional<CoordinatorInput> ended(WorkerExitedReport message) {
         Membership current = membership;
         if (current == null || message.getRound() != round) {

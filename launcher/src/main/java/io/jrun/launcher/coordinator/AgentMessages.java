@@ -50,7 +50,7 @@ import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** The agents' protocol, in the launcher's terms. Stateless. */
+/** Translates between the launcher's types and the messages of {@code agent.proto}. Stateless. */
 public final class AgentMessages {
     private AgentMessages() {}
 
@@ -123,9 +123,9 @@ public final class AgentMessages {
     }
 
     /**
-     * The launch of one round on one node; also what {@code --dry-run} composes commands from.
+     * The launch of one round on one node. {@code --dry-run} composes its commands from the same message.
      *
-     * @param kept processes that take a rank instead of new ones, by rank
+     * @param kept ids of parked processes that continue under a rank of this round, by rank
      */
     public static LaunchRound launch(
             JobSpec job, RankMap ranks, Node node, int round, int restartCount, Map<Integer, Long> kept) {
@@ -160,7 +160,7 @@ public final class AgentMessages {
         return (int) Math.min(time.map(Duration::toMillis).orElse(0L), Integer.MAX_VALUE);
     }
 
-    /** What a job's workers are bound to, as agents are told. */
+    /** The binding of the workers to CPUs, as a message value. */
     public static BindPolicy bindTo(JobSpec job) {
         return switch (job.placement().bindTo()) {
             case NONE -> BindPolicy.BIND_POLICY_NONE;
@@ -287,7 +287,7 @@ public final class AgentMessages {
                 .build();
     }
 
-    /** A frame of the launcher to a worker of round {@code round}. */
+    /** The message with a frame of the launcher for a worker of round {@code round}. */
     static ControlRequest frame(int rank, int round, Frame.FromLauncher frame) {
         return frame(rank, round, ByteString.copyFrom(FrameCodec.encode(frame)));
     }
@@ -300,12 +300,12 @@ public final class AgentMessages {
                 .build();
     }
 
-    /** The frame that a worker has sent to the launcher. */
+    /** Decodes the frame of a worker for the launcher. */
     static Frame.ToLauncher fromWorker(ByteString encoded) throws IOException {
         if (decode(encoded) instanceof Frame.ToLauncher frame) {
             return frame;
         }
-        throw new IOException("the frame is not one to the launcher");
+        throw new IOException("the frame is not addressed to the launcher");
     }
 
     /** The answer to a {@link LocateWorker}. */
@@ -313,7 +313,7 @@ public final class AgentMessages {
         if (decode(encoded) instanceof Frame.Location frame) {
             return frame;
         }
-        throw new IOException("the frame is no location");
+        throw new IOException("the frame is not a location");
     }
 
     private static Frame decode(ByteString encoded) throws IOException {
@@ -340,7 +340,7 @@ public final class AgentMessages {
                 exited.getRunSeconds());
     }
 
-    private static WorkerResult.WorkerErrorReport error(WorkerErrorReport error) {
-        return new WorkerResult.WorkerErrorReport(error.getMessage(), error.getStack());
+    private static WorkerResult.WorkerError error(WorkerErrorReport error) {
+        return new WorkerResult.WorkerError(error.getMessage(), error.getStack());
     }
 }

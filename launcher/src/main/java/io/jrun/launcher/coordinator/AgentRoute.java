@@ -3,20 +3,20 @@ package io.jrun.launcher.coordinator;
 import io.grpc.Channel;
 import java.util.concurrent.CompletableFuture;
 
-/** How the launcher reaches the agent of one node. Thread-safe; no method waits. */
+/** The way from the launcher to the agent of one node. Thread-safe; no method blocks. */
 public interface AgentRoute {
     /**
-     * A channel to the agent, as soon as the agent is there. Each call after the first one asks for an agent in the place of one
-     * that was lost. The future fails with a {@code StatusRuntimeException} if the agent will not come.
+     * A channel to the agent, complete as soon as the agent has connected. Each call after the first requests a
+     * replacement for a lost agent. The future fails with a {@code StatusRuntimeException} if no agent connects.
      */
     CompletableFuture<Channel> connect();
 
-    /** The launcher does without this agent, until it connects again. */
+    /** The launcher releases this agent. A later {@link #connect} requests it again. */
     void giveUp(String why);
 
     /**
-     * Whether the agent has opened the connection. Such a connection cannot be opened again from here; to one that the launcher
-     * opens, a busy agent may close the connection before the agent knows who calls.
+     * Whether the agent has opened the connection. The launcher cannot open such a connection again. If the launcher
+     * opens the connection, a busy agent may close it before the launcher has authenticated.
      */
     boolean isOpenedByAgent();
 }

@@ -21,17 +21,18 @@ import java.util.SortedMap;
 import java.util.function.LongSupplier;
 
 /**
- * Runs one job: carries events from agents, signals and clock to {@link JobMachine} and its decisions back. All of it
- * happens on the thread that calls {@link #run}; other threads only put mail into its box.
+ * Runs one job: passes messages of agents, signals and timers to {@link JobMachine}, and performs the actions that
+ * {@link JobMachine} returns. All work runs on the thread that calls {@link #run}; other threads only add messages to
+ * the mailbox.
  */
 public final class Coordinator {
-    /** How long the console waits for output that agents have not sent although its worker is gone. */
+    /** Longest wait for output of ended workers that agents have not sent yet. */
     private static final Duration DRAIN_IDLE = Duration.ofSeconds(5);
 
-    /** Within which every node that is there is to have heard of a failure. */
+    /** Longest wait for the receipts of a failure broadcast. */
     private static final long RECEIPT_NANOS = 1_000_000_000;
 
-    /** Bounds how late a store wait fails, and how long this thread may stand still without {@link ListenerClock}'s notice. */
+    /** Bounds the delay of store timeouts, and the pauses of this thread that {@link ListenerClock} does not notice. */
     private static final long TICK_NANOS = 100_000_000;
 
     private final JobSpec job;
@@ -49,15 +50,15 @@ public final class Coordinator {
     private volatile boolean finished;
 
     /**
-     * What a coordinator works with besides the job.
+     * The options of a coordinator besides the job.
      *
-     * @param version agents of another one refuse the job
+     * @param version of jrun; agents of another version refuse the job
      * @param secret key of the workers' data plane
-     * @param files for agents that may lack some; empty for the agent of this process
+     * @param files for agents that may lack files of the job; empty for the agent of this process
      */
     public record CoordinatorOptions(String version, ByteString secret, Optional<FileServer> files) {}
 
-    /** A coordinator that shows output on {@code console} and publishes what happens to {@code events}. */
+    /** A coordinator that prints output on {@code console} and publishes job events to {@code events}. */
     public Coordinator(JobSpec job, CoordinatorOptions options, LogMultiplexer console, JobEventPublisher events) {
         this.job = job;
         this.options = options;
@@ -83,7 +84,7 @@ public final class Coordinator {
         this.rankDepartures = new RankDepartures(nanoTime, links::sendAll);
     }
 
-    /** Hands over a signal; from any thread. */
+    /** Adds a signal of the launcher process; from any thread. */
     public void signal(StopSignal signal) {
         if (finished && signal.endsJob()) {
             console.giveUp();
@@ -91,16 +92,16 @@ public final class Coordinator {
         mailbox.add(new CoordinatorMessage.LauncherSignal(signal));
     }
 
-    /** Asks workers where they are; from any thread. The inquiry stays unanswered while none run. */
+    /** Requests the locations of workers; from any thread. The query stays without answer while no worker runs. */
     public void requestLocations(LocationQuery query) {
         mailbox.add(new CoordinatorMessage.LocationRequested(query));
     }
 
     /**
-     * Runs the job on {@code agents}, in this order, until every worker is gone and all output is shown.
+     * Runs the job on {@code agents}, in this order, until all workers have ended and all output is printed.
      *
-     * @param late agents that may come while the job runs, and are not waited for
-     * @throws io.jrun.launcher.layout.LayoutException if the nodes cannot hold it
+     * @param late agents that may connect while the job runs; the start of the job does not wait for these agents
+     * @throws io.jrun.launcher.layout.LayoutException if the nodes cannot hold the workers of the job
      */
     public JobOutcome run(List<Agent> agents, List<Agent> late) throws InterruptedException {
         try (links) {
@@ -112,7 +113,7 @@ public final class Coordinator {
         }
     }
 
-    /** Publishes what is known only at the end of the job. To be called after the run, which took so many seconds. */
+    /** Publishes the summary events of the job. Called after {@link #run}, which took {@code seconds}. */
     public void publishEnd(double seconds) {
         responses.publishEnd(seconds);
     }
@@ -134,7 +135,7 @@ public final class Coordinator {
         }
     }
 
-    /** The last worker may have ended before its node could say that it knows of the failure. */
+    /** The last worker may have ended before its node sent the receipt of the failure. */
     private void awaitReceipts() throws InterruptedException {
         long end = nanoTime.getAsLong() + RECEIPT_NANOS;
         while (responses.awaitsReceipts()) {
@@ -142,11 +143,11 @@ public final class Coordinator {
             if (mail == null) {
                 return;
             }
-            Optional<CoordinatorInput> _ = event(mail); // The machine has ended.
+            Optional<CoordinatorInput> _ = event(mail); // The machine ignores inputs after its end.
         }
     }
 
-    /** The next event for the machine; mail that is not for it is dealt with on the way. */
+    /** The next input for the machine. Handles all other messages on the way. */
     private CoordinatorInput await() throws InterruptedException {
         while (true) {
             Optional<CoordinatorInput> due = timers.due();

@@ -2,7 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import java.util.List;
 
-/** Something the coordinator must do; where no node is named, towards every node that still lives. */
+/** An action of the coordinator. An action without a node goes to all connected nodes. */
 sealed interface CoordinatorAction {
     /** One line of the peer table. */
     record PeerAddress(int rank, int nodeRank, int localRank, String host, String address, int tcpPort, long pid) {}
@@ -10,41 +10,41 @@ sealed interface CoordinatorAction {
     /** Start a round of workers with an empty store. */
     record LaunchWorkers(int round, int restartCount, Membership membership) implements CoordinatorAction {}
 
-    /** All have joined. */
+    /** Send the peer table: all workers have joined. */
     record SendPeers(int round, List<PeerAddress> peers) implements CoordinatorAction {
         public SendPeers {
             peers = List.copyOf(peers);
         }
     }
 
-    /** Tell all other workers that a rank takes part no more. */
+    /** Report to all other workers that a rank has left the round. */
     record ReportRankLeft(int round, int rank, String how) implements CoordinatorAction {}
 
-    /** Ask elastic workers to leave the round at their next commit. */
+    /** Request that elastic workers leave the round at their next commit. */
     record RequestRegroup(int round, String why) implements CoordinatorAction {}
 
-    /** Fail pending collectives with this cause. */
+    /** Fail the pending collectives of all workers with this cause. */
     record FailCollectives(int round, String cause) implements CoordinatorAction {}
 
     /**
      * End the workers: {@code signal} now, SIGKILL after the grace period.
      *
-     * @param spareElastic elastic ones are to park instead
+     * @param spareElastic elastic workers park instead
      */
     record StopRound(int signal, long graceMillis, boolean spareElastic) implements CoordinatorAction {}
 
-    /** Pass a signal on and ask the runtime for a checkpoint. */
+    /** Forward a signal to the workers and request a checkpoint from the runtime. */
     record RequestCheckpoint(int signal) implements CoordinatorAction {}
 
-    /** Raise this event after so long. */
+    /** Raise this input after {@code millis}. */
     record Schedule(CoordinatorInput event, long millis) implements CoordinatorAction {}
 
-    /** Have nothing more to do with this node. */
+    /** End the job on this node for good. */
     record ReleaseNode(int id, String why) implements CoordinatorAction {}
 
-    /** Do without this node for its cool-down, and call it again then. */
+    /** End the job on this node, and connect again after the cool-down. */
     record CoolDownNode(int id, String why) implements CoordinatorAction {}
 
-    /** Tell the user. */
+    /** Print a message for the user. */
     record PrintNotice(String text) implements CoordinatorAction {}
 }

@@ -4,7 +4,7 @@ import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.layout.Node;
 import java.util.List;
 
-/** Something that happened to a running job. Nodes go by their id: the order in which they were called. */
+/** An input of {@link JobMachine}. The id of a node is its index in the order of connecting. */
 sealed interface CoordinatorInput {
     /** One worker's data-plane address. */
     record Endpoint(int rank, int tcpPort, long pid) {}
@@ -13,10 +13,10 @@ sealed interface CoordinatorInput {
     record NodeOpened(int id, Node node) implements CoordinatorInput {}
 
     /**
-     * A node's agent is gone, or was never there, and its workers with it.
+     * The agent of a node was lost with its workers, or cannot be reached.
      *
-     * @param where how messages name it; empty for the agent of this process
-     * @param refused by the agent's own decision
+     * @param where the name of the agent in messages; empty for the agent of this process
+     * @param refused whether the agent refused the job
      */
     record NodeUnavailable(int id, String where, String why, boolean refused) implements CoordinatorInput {}
 
@@ -30,42 +30,44 @@ sealed interface CoordinatorInput {
         }
     }
 
-    /** A worker can go on in another round. */
+    /** A worker runs inside Elastic.run and can continue in another round. */
     record WorkerElastic(int round, int rank) implements CoordinatorInput {}
 
-    /** It has left the round and waits for another; {@code why} is empty if it was asked to. */
+    /**
+     * An elastic worker has left the round and waits for the next. {@code why} is empty if the launcher requested this.
+     */
     record WorkerProcessParked(int round, int rank, long pid, String why) implements CoordinatorInput {}
 
     /** A worker takes part in no further collective; {@code how} completes "rank 3 ...". */
     record WorkerLeaving(int rank, int round, String how) implements CoordinatorInput {}
 
-    /** A worker does not live or get on any more, and is being killed; {@code why} completes "rank 3 ...". */
+    /** A worker hangs, and its agent kills it; {@code why} completes "rank 3 ...". */
     record WorkerHung(int rank, int round, long pid, String why) implements CoordinatorInput {}
 
-    /** A worker's process is gone and reaped. */
+    /** A worker's process has ended and was reaped. */
     record WorkerProcessEnded(int round, WorkerResult end) implements CoordinatorInput {}
 
-    /** jrun got a signal. */
+    /** The launcher process received a signal. */
     record SignalReceived(StopSignal signal) implements CoordinatorInput {}
 
-    /** {@code --timeout} is over. */
+    /** The time limit of the job ({@code --timeout}) has passed. */
     record JobTimeout() implements CoordinatorInput {}
 
-    /** The agents should have ended the workers by now that they were told to with this stop. */
+    /** The time in which the agents must report the end of the workers has passed, for this stop. */
     record GracePeriodEnded(int stop) implements CoordinatorInput {}
 
-    /** Nodes have had time enough to come, after this round. */
+    /** The join timeout after this round has passed. */
     record JoinTimeout(int round) implements CoordinatorInput {}
 
-    /** There have been enough of them for a while. */
+    /** The last call for further nodes has passed; enough nodes had joined when the last call began. */
     record LastCallEnded(int round) implements CoordinatorInput {}
 
-    /** Whatever made this worker park should be known by now. */
+    /** A worker has parked, and its reason has not been reported by other means in time. */
     record ParkUnexplained(int round, int rank, String why) implements CoordinatorInput {}
 
-    /** A restart was so long ago that it does not count any more. */
+    /** The oldest restart has left the restart window and no longer counts. */
     record RestartExpired() implements CoordinatorInput {}
 
-    /** A failure of this node's workers was so long ago that it does not count any more. */
+    /** The oldest failure of this node's workers has left the failure window and no longer counts. */
     record FailureExpired(int id) implements CoordinatorInput {}
 }

@@ -3,7 +3,7 @@ package io.jrun.launcher.coordinator;
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.launcher.job.StopSignal;
 
-/** What other threads tell the coordinator. */
+/** A message of another thread to the coordinator. */
 sealed interface CoordinatorMessage {
     /** A message of the agent with this id. */
     record AgentResponse(int id, ControlResponse message) implements CoordinatorMessage {}
@@ -11,16 +11,16 @@ sealed interface CoordinatorMessage {
     /**
      * An agent's control stream has ended.
      *
-     * @param refused by the agent's own decision
+     * @param refused whether the agent refused the job
      */
     record ControlCallEnded(int id, String why, boolean refused) implements CoordinatorMessage {}
 
-    /** An agent closed the connection before it had said anything. */
+    /** An agent closed the connection before its first message. */
     record ConnectionDropped(int id, String why) implements CoordinatorMessage {}
 
-    /** jrun got a signal. */
+    /** The launcher process received a signal. */
     record LauncherSignal(StopSignal signal) implements CoordinatorMessage {}
 
-    /** Somebody wants to know where workers are. */
+    /** A caller requests the locations of workers. */
     record LocationRequested(LocationQuery query) implements CoordinatorMessage {}
 }

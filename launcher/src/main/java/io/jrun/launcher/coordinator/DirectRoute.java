@@ -4,7 +4,7 @@ import io.grpc.Channel;
 import io.grpc.ManagedChannel;
 import java.util.concurrent.CompletableFuture;
 
-/** To a standing agent, or to the agent inside this process: the channel connects by itself. */
+/** The route to a standing agent, or to the agent inside this process: the gRPC channel connects by itself. */
 public record DirectRoute(ManagedChannel channel) implements AgentRoute {
     @Override
     public CompletableFuture<Channel> connect() {
@@ -14,7 +14,7 @@ public record DirectRoute(ManagedChannel channel) implements AgentRoute {
 
     @Override
     public void giveUp(String why) {
-        // the control call has said so, and the agent stands for other jobs
+        // the control call has released the agent, and the standing agent continues to serve other jobs
     }
 
     @Override

@@ -10,11 +10,12 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
- * When agents are called again that closed the connection before they said anything, as they do where too many strangers are
- * connected: after a moment, until the time is over in which nodes may join. Confined to the coordinator's thread.
+ * Schedules new connections to agents that closed a connection before their first message. An agent does so when too
+ * many connections without authentication are open. The launcher connects again after 200 ms, until the join timeout
+ * has passed. Confined to the coordinator's thread.
  */
 final class DroppedConnectionRetries {
-    /** Long enough to be no flood of its own, and short beside any --join-timeout. */
+    /** Pause before a new connection: few connections for the agent, and short compared with any --join-timeout. */
     private static final long PAUSE_NANOS = 200_000_000;
 
     private final LongSupplier nanoTime;
@@ -23,7 +24,7 @@ final class DroppedConnectionRetries {
     private final Set<Integer> known = new HashSet<>();
     private final Map<Integer, Long> dueNanos = new HashMap<>();
 
-    /** The time to join begins now. */
+    /** Starts the join timeout. */
     DroppedConnectionRetries(LongSupplier nanoTime, Duration joinTimeout) {
         this.nanoTime = nanoTime;
         this.joinTimeout = joinTimeout;
@@ -34,13 +35,13 @@ final class DroppedConnectionRetries {
         return endNanos - nanoTime.getAsLong() > PAUSE_NANOS;
     }
 
-    /** Has this agent called again soon; whether that is the first time. */
+    /** Schedules a new connection to this agent; returns whether this is the first. */
     boolean add(int id) {
         dueNanos.put(id, nanoTime.getAsLong() + PAUSE_NANOS);
         return known.add(id);
     }
 
-    /** The agents to be called now; they wait no more. */
+    /** Removes and returns the agents whose new connection is due. */
     List<Integer> due() {
         long now = nanoTime.getAsLong();
         List<Integer> due = new ArrayList<>();
@@ -53,12 +54,12 @@ final class DroppedConnectionRetries {
         return due;
     }
 
-    /** It is not called again. */
+    /** Cancels the new connection to this agent. */
     void forget(int id) {
         dueNanos.remove(id);
     }
 
-    /** How long agents are called again at most. */
+    /** The join timeout in seconds. */
     long seconds() {
         return joinTimeout.toSeconds();
     }

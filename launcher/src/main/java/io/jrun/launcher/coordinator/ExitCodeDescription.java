@@ -2,7 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import java.util.Map;
 
-/** Exit codes in words. 128+n can be signal n or the program's own doing, and the words leave that open. Stateless. */
+/** Exit codes in words. 128+n may be signal n or an exit code of the program, and the words name both. Stateless. */
 public final class ExitCodeDescription {
     private static final int SIGNAL_BASE = 128;
     private static final int MAX_SIGNAL = 64;
@@ -35,7 +35,7 @@ public final class ExitCodeDescription {
                 : "exited with code " + exitCode;
     }
 
-    /** A few characters for lists: "exit 42", "SIGKILL (137)". */
+    /** A short form for lists: "exit 42", "SIGKILL (137)". */
     public static String brief(int exitCode) {
         return isSignal(exitCode) ? signalName(exitCode - SIGNAL_BASE) + " (" + exitCode + ")" : "exit " + exitCode;
     }

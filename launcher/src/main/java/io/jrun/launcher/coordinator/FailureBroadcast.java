@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.LongSupplier;
 
-/** Takes the time from the abort of a round to each node's receipt of it. Confined to the coordinator's thread. */
+/** Measures the time from the abort of a round to the receipt of each node. Confined to the coordinator's thread. */
 final class FailureBroadcast {
     private final LongSupplier nanoTime;
     private final Map<String, Long> millis = new LinkedHashMap<>();
@@ -19,13 +19,13 @@ final class FailureBroadcast {
         this.nanoTime = nanoTime;
     }
 
-    /** A round begins, of which nothing is wrong yet. */
+    /** A new round begins, without a failure. */
     void clear() {
         hosts = List.of();
         millis.clear();
     }
 
-    /** The abort of {@code number} has been sent to these. */
+    /** The abort of round {@code number} was sent to these hosts. */
     void begin(int number, List<String> to) {
         round = number;
         hosts = List.copyOf(to);
@@ -33,14 +33,14 @@ final class FailureBroadcast {
         startNanos = nanoTime.getAsLong();
     }
 
-    /** A node has its receipt. */
+    /** The receipt of a node has arrived. */
     void confirm(int number, String host) {
         if (number == round) {
             millis.putIfAbsent(host, (nanoTime.getAsLong() - startNanos) / 1_000_000);
         }
     }
 
-    /** What is known of the latest abort; empty if there was none. */
+    /** The receipts of the latest abort; empty without an abort. */
     Optional<FailureBroadcastLatency> latency() {
         List<String> silent = new ArrayList<>(hosts);
         silent.removeAll(millis.keySet());

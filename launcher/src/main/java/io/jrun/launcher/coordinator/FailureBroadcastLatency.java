@@ -6,10 +6,10 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /**
- * When the nodes have confirmed that their workers know of the first failure, by the coordinator's clock.
+ * The times at which the nodes confirmed that their workers had received the first failure, by the coordinator's clock.
  *
- * @param millis by host, from the moment of the decision
- * @param silent hosts that have not confirmed it, because they were lost as well
+ * @param millis by host, since the coordinator's decision
+ * @param silent hosts without a confirmation, because these hosts were lost as well
  */
 public record FailureBroadcastLatency(Map<String, Long> millis, List<String> silent) {
     public FailureBroadcastLatency {
@@ -26,7 +26,7 @@ public record FailureBroadcastLatency(Map<String, Long> millis, List<String> sil
                         + silent.stream().sorted().collect(Collectors.joining(", ")) + " did not confirm it";
     }
 
-    /** Seconds by host, in the order of their names. */
+    /** Seconds by host, sorted by host name. */
     public Map<String, Double> secondsByHost() {
         Map<String, Double> seconds = new TreeMap<>();
         millis.forEach((host, time) -> seconds.put(host, time / 1000.0));

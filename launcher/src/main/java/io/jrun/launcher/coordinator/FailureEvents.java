@@ -4,7 +4,7 @@ import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventPublisher;
 import java.util.Optional;
 
-/** Publishes each failure once: when the state of a job first has it as the cause of a stop. Confined to the coordinator's thread. */
+/** Publishes each failure once, when it becomes the cause of a stop. Confined to the coordinator's thread. */
 final class FailureEvents {
     private final JobEventPublisher events;
     private Optional<StopCause> last = Optional.empty();
@@ -14,7 +14,7 @@ final class FailureEvents {
         this.events = events;
     }
 
-    /** The job has come into {@code state}. */
+    /** Publishes the failure of {@code state}, the current state of the job, if it is new. */
     void publish(JobState state) {
         keepRound(state);
         Optional<StopCause> cause = cause(state);

@@ -5,9 +5,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Pings the agents of other processes every 2 s, on a thread of its own so that nothing that holds up the coordinator makes it
- * look dead, and gives up an agent from which nothing has come in three turns. Turns are counted, not time: a standstill of
- * this process is one turn long.
+ * Sends a ping to each agent of another process every 2 s. An own thread sends the pings, because a busy coordinator
+ * must not look dead. Ends the connection to an agent that has sent nothing in three periods. The periods count, not
+ * the time, so a pause of this process counts as one period.
  */
 final class Heartbeats implements AutoCloseable {
     private static final long TURN_NANOS = 2_000_000_000;
@@ -21,14 +21,16 @@ final class Heartbeats implements AutoCloseable {
         thread = Thread.ofPlatform().daemon().name("jrun-heartbeats").unstarted(this::run);
     }
 
-    /** A pacemaker of nobody yet. */
+    /** Starts the thread, without agents. */
     static Heartbeats start() {
         Heartbeats started = new Heartbeats();
         started.thread.start();
         return started;
     }
 
-    /** Watches this agent from now on; it must have opened the job, since before that it may be busy. */
+    /**
+     * Sends pings to this agent from now on. The agent must have opened the job, because it may be busy before that.
+     */
     void watch(AgentConnection link) {
         links.add(link);
     }

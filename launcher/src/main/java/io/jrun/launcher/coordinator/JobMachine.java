@@ -42,14 +42,15 @@ import java.util.Optional;
 import java.util.SortedMap;
 
 /**
- * The rules of a job, as a pure function from a state and an event to the next state and what to do: who is told what, what
- * counts as the first failure, when workers start again and on which nodes, when the job is over. How a round begins is
- * {@link RoundStart}'s, how it ends {@link RoundEnd}'s. Stateless and without clock or I/O.
+ * The rules of a job: a pure function from a state and an input to the next state and a list of actions. The rules
+ * decide which failure is the first, when and on which nodes workers start again, and when the job ends. {@link
+ * RoundStart} has the rules for the start of a round, {@link RoundEnd} those for its end. Stateless, without clock and
+ * I/O.
  */
 final class JobMachine {
     static final int SIGTERM = 15;
 
-    /** The longest time until the coordinator knows why a worker parked: none for an ended process, 8 s for a lost host. */
+    /** Longest time until the coordinator knows the reason for a parked worker. The loss of a host takes 8 s. */
     private static final long PARK_MILLIS = 10_000;
 
     private final RankAssignment rankAssignment;
@@ -65,13 +66,13 @@ final class JobMachine {
     /**
      * The first state.
      *
-     * @param called how messages name the nodes that have been called, by id
+     * @param called the names of the nodes in messages, by id
      */
     Transition start(SortedMap<Integer, String> called) {
         return roundStart.start(called);
     }
 
-    /** The state after {@code event}. Events of an earlier round, or after the end, change nothing. */
+    /** The state after {@code event}. Inputs of an earlier round, or after the end of the job, change nothing. */
     Transition next(JobState state, CoordinatorInput event) {
         if (event instanceof RestartExpired && !(state instanceof Finished)) {
             return Transition.to(state.with(state.jobProgress().withoutOldestRestart()));
@@ -108,7 +109,8 @@ final class JobMachine {
             case WorkerHung(int rank, int number, long pid, String why) ->
                 number == round.number() ? hung(state, rank, pid, why) : same;
             case SignalReceived(StopSignal signal) -> signalled(state, signal);
-            case JobTimeout() -> ending.stop(state, new TimedOut(), SIGTERM, "the job's time (--timeout) is over");
+            case JobTimeout() ->
+                ending.stop(state, new TimedOut(), SIGTERM, "the time limit of the job (--timeout) has passed");
             case ParkUnexplained(int number, int rank, String why) ->
                 number == round.number() && round.parked().has(rank) ? scattered(state, rank, why) : same;
             case GracePeriodEnded _,
@@ -123,11 +125,11 @@ final class JobMachine {
         return roundStart
                 .admit(state, id, node)
                 .map(this::grow)
-                .orElseGet(
-                        () -> Transition.to(state, new CoordinatorAction.ReleaseNode(id, "the job has no use for it")));
+                .orElseGet(() ->
+                        Transition.to(state, new CoordinatorAction.ReleaseNode(id, "the job does not need this node")));
     }
 
-    /** Where there is room for more nodes, the workers are asked to let them in, if all of them can. */
+    /** Requests a new round if the job may use more nodes and all workers are elastic. */
     private Transition grow(RoundRunning state) {
         Round round = state.round();
         if (round.regrouping() || !round.isElastic() || !rankAssignment.canGrow(state.jobProgress(), round)) {
@@ -136,7 +138,7 @@ final class JobMachine {
         String why = "more nodes have joined";
         return Transition.to(
                 state.with(round.asRegrouping()),
-                new PrintNotice(why + ": the workers go on together at their next commit"),
+                new PrintNotice(why + ": all workers continue in a new round after their next commit"),
                 new RequestRegroup(round.number(), why));
     }
 
@@ -145,7 +147,7 @@ final class JobMachine {
         Round round = state.round();
         if (!round.membership().has(id)) {
             return state.jobProgress().present().containsKey(id)
-                    ? Transition.to(without, new PrintNotice("lost the agent at " + where + ", which stood by: " + why))
+                    ? Transition.to(without, new PrintNotice("lost the agent at " + where + ", a spare node: " + why))
                     : Transition.to(without);
         }
         String host = round.membership()
@@ -203,14 +205,14 @@ final class JobMachine {
                 state, new CoordinatorAction.Schedule(new ParkUnexplained(round.number(), rank, why), PARK_MILLIS));
     }
 
-    /** Workers have lost each other, and nothing else is wrong. */
+    /** Workers have lost connections to each other, and no other failure is known. */
     private Transition scattered(RoundRunning state, int rank, String why) {
         String host = state.round().membership().ranks().placement(rank).host();
         return ending.stop(
                 state,
                 new StopCause.PeersLost(rank, host, why),
                 SIGTERM,
-                "rank " + rank + " on " + host + " has lost the others: " + why);
+                "rank " + rank + " on " + host + " has lost its peers: " + why);
     }
 
     private static Transition left(RoundRunning state, int rank, String how) {
@@ -223,10 +225,12 @@ final class JobMachine {
     private Transition ended(RoundRunning state, WorkerResult end) {
         Round next = state.round().withEnd(end);
         RoundRunning with = state.with(next);
-        if (!end.isSuccess() && end.afterStop()) { // nobody here has told it to stop
+        if (!end.isSuccess() && end.afterStop()) { // the launcher has not stopped this worker
             int id = next.membership().idOf(end.rank());
             return lost(
-                    with.with(state.jobProgress().without(id)), end.host(), "it was stopped, and its workers with it");
+                    with.with(state.jobProgress().without(id)),
+                    end.host(),
+                    "the agent was stopped, and it stopped its workers");
         }
         if (!end.isSuccess()) {
             return ending.stop(with, new WorkerFailed(end), SIGTERM, RoundEnd.words(end));

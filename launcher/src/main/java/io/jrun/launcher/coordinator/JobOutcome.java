@@ -6,12 +6,12 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What became of a job.
+ * The result of a job.
  *
- * @param cause why it stopped early, empty if all workers succeeded
- * @param ends how the workers of the last round ended, in the order in which they did
- * @param restarts how often the workers were started again
- * @param broadcastLatency when the nodes knew of the cause
+ * @param cause why the job stopped early; empty if all workers succeeded
+ * @param ends the ends of the workers of the last round, in order of time
+ * @param restarts number of restarts
+ * @param broadcastLatency the times at which the nodes received the cause
  */
 public record JobOutcome(
         Optional<StopCause> cause,
@@ -22,7 +22,7 @@ public record JobOutcome(
         ends = List.copyOf(ends);
     }
 
-    /** One of which it is not known when the nodes heard. */
+    /** A result without the latency of the failure broadcast. */
     public JobOutcome(Optional<StopCause> cause, List<WorkerResult> ends, int restarts) {
         this(cause, ends, restarts, Optional.empty());
     }
@@ -35,7 +35,7 @@ public record JobOutcome(
      * The end of the job as an event.
      *
      * @param seconds how long the job took
-     * @param report what jrun says of the failure
+     * @param report jrun's failure report, by line
      */
     public JobEvent event(double seconds, List<String> report) {
         return new JobEvent.JobEnded(

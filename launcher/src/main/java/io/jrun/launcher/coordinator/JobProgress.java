@@ -6,14 +6,14 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * What holds from round to round of a job. Immutable.
+ * The part of a job's state that all rounds share. Immutable.
  *
- * @param present the nodes whose agents have opened the job, by id, with or without a seat in the current round
- * @param awaited how messages name those that have been called and have neither come nor gone, by id
- * @param restarts how often workers were started again after a failure
- * @param counted how many of them still count against {@code --max-restarts}
- * @param stops how often workers were told to stop, which is the number of the latest stop
- * @param failures how often the workers of a node were the first to fail, of late, by id
+ * @param present the nodes whose agents have opened the job, by id, spare nodes included
+ * @param awaited the names of the nodes whose connection is neither open nor failed, by id
+ * @param restarts number of restarts after failures
+ * @param counted number of restarts that count against {@code --max-restarts}
+ * @param stops number of stops, which is also the number of the latest stop
+ * @param failures number of recent rounds in which a worker of the node failed first, by id
  */
 record JobProgress(
         SortedMap<Integer, Node> present,
@@ -46,22 +46,22 @@ record JobProgress(
         return new JobProgress(present, awaited, restarts + 1, counted + 1, stops, failures);
     }
 
-    /** The oldest restart does not count any more. */
+    /** Removes the oldest restart from the count. */
     JobProgress withoutOldestRestart() {
         return new JobProgress(present, awaited, restarts, Math.max(0, counted - 1), stops, failures);
     }
 
-    /** Workers are told to stop. */
+    /** Counts a stop. */
     JobProgress withStop() {
         return new JobProgress(present, awaited, restarts, counted, stops + 1, failures);
     }
 
-    /** A worker of this node was the first to fail. */
+    /** Counts a failure: a worker of this node failed first. */
     JobProgress withFailure(int id) {
         return withFailures(id, failures(id) + 1);
     }
 
-    /** The oldest failure of this node does not count any more. */
+    /** Removes the oldest failure of this node from the count. */
     JobProgress withoutOldestFailure(int id) {
         return withFailures(id, failures(id) - 1);
     }
@@ -72,7 +72,7 @@ record JobProgress(
         return new JobProgress(present, awaited, restarts, counted, stops, counts);
     }
 
-    /** How often the workers of this node were the first to fail, of late. */
+    /** Number of recent rounds in which a worker of this node failed first. */
     int failures(int id) {
         return failures.getOrDefault(id, 0);
     }

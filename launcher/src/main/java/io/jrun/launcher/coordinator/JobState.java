@@ -2,20 +2,20 @@ package io.jrun.launcher.coordinator;
 
 import java.util.Optional;
 
-/** Where a job stands. */
+/** The state of a job. */
 sealed interface JobState {
-    /** What holds from round to round. */
+    /** The part of the state that all rounds share. */
     JobProgress jobProgress();
 
-    /** The same state with another ledger. */
+    /** The same state with another progress. */
     JobState with(JobProgress other);
 
     /**
-     * Nodes are waited for.
+     * The job waits for nodes.
      *
-     * @param before the round that has ended, with the workers that are parked; empty before the first
-     * @param cause why it has ended
-     * @param lastCall there are enough, and it will not be waited much longer for the rest
+     * @param before the last round, with its parked workers; empty before the first round
+     * @param cause why the last round has ended
+     * @param lastCall whether enough nodes have joined and the last call for further nodes runs
      */
     record AwaitingNodes(JobProgress jobProgress, Optional<Round> before, Optional<StopCause> cause, boolean lastCall)
             implements JobState {
@@ -24,7 +24,7 @@ sealed interface JobState {
             return new AwaitingNodes(other, before, cause, lastCall);
         }
 
-        /** Of the last round; 0 before the first. */
+        /** The number of the last round; 0 before the first. */
         int round() {
             return before.map(Round::number).orElse(0);
         }
@@ -43,11 +43,11 @@ sealed interface JobState {
     }
 
     /**
-     * Workers have been told to end or to park.
+     * The workers were asked to end or to park.
      *
-     * @param cause empty if only the nodes change
-     * @param again another round is to follow
-     * @param asked the user has asked for the stop
+     * @param cause why the round stops; empty if only the nodes change
+     * @param again whether another round follows
+     * @param asked whether the user has requested the stop
      */
     record Stopping(JobProgress jobProgress, Round round, Optional<StopCause> cause, boolean again, boolean asked)
             implements JobState {
@@ -60,7 +60,7 @@ sealed interface JobState {
             return new Stopping(jobProgress, other, cause, again, asked);
         }
 
-        /** It was for another reason that the round had to end. */
+        /** The same state with another cause. */
         Stopping because(StopCause why) {
             return new Stopping(jobProgress, round, Optional.of(why), again, asked);
         }
@@ -74,7 +74,7 @@ sealed interface JobState {
         }
     }
 
-    /** Nothing runs and nothing will. */
+    /** The job has ended. */
     record Finished(JobProgress jobProgress, JobOutcome outcome) implements JobState {
         @Override
         public Finished with(JobProgress other) {

@@ -17,7 +17,7 @@ final class JobStore {
         this.table = new StoreTable(nanoTime);
     }
 
-    /** Forgets everything: a new round starts with an empty store, and nobody waits for what is gone. */
+    /** Starts a round with an empty store. Waits of the round before fail. */
     void startRound(int number) {
         table.end(over(round, number));
         round = number;
@@ -38,7 +38,7 @@ final class JobStore {
                 + " runs now";
     }
 
-    /** Fails waits whose time is over. */
+    /** Fails the waits whose timeout has passed. */
     void expire() {
         table.expire();
     }

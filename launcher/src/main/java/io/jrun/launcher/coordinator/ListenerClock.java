@@ -3,9 +3,9 @@ package io.jrun.launcher.coordinator;
 import java.util.function.LongSupplier;
 
 /**
- * A clock that counts only the time in which the coordinator was there to listen. It asks at least ten times a second; when
- * a second and more lies between two questions, this process stood still (Ctrl-Z, a suspended machine), and what it waits
- * for may have come long ago without having been read: no deadline may pass meanwhile. Confined to one thread.
+ * A clock that counts only the time in which the coordinator runs. The coordinator reads the clock at least ten times a
+ * second. If one second or more lies between two reads, this process was stopped (Ctrl-Z, a suspended machine).
+ * Messages that arrived meanwhile are not read yet, so no deadline may pass during the pause. Confined to one thread.
  */
 final class ListenerClock implements LongSupplier {
     private static final long STANDSTILL_NANOS = 1_000_000_000;

@@ -12,15 +12,15 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BiConsumer;
 
-/** The launcher's own questions for records of ranks that have no complete answer yet. Confined to one thread. */
+/** The launcher's open requests for the records of ranks. Confined to one thread. */
 final class LocationQueries {
-    /** In place of the rank that asks. It is the largest uint32. */
+    /** The asker in messages of the launcher, in place of a rank: the largest uint32. */
     static final int LAUNCHER = -1;
 
     private final Map<Long, LocationQuery> byId = new HashMap<>();
     private int round;
 
-    /** A round begins. Agents drop questions about another round. */
+    /** A round begins. Agents drop requests about another round. */
     void startRound(int number) {
         round = number;
         byId.clear();
@@ -40,7 +40,7 @@ final class LocationQueries {
         }
     }
 
-    /** Takes an answer to the launcher; returns false for an answer to a rank. */
+    /** Handles an answer to the launcher; returns false for an answer to a rank. */
     boolean take(WorkerLocation message) {
         if (message.getAsker() != LAUNCHER) {
             return false;
@@ -52,7 +52,7 @@ final class LocationQueries {
                 query.answered(RankRecord.of(location.rank(), location.record().toArray()));
             }
         } catch (IOException e) {
-            throw new UncheckedIOException("the agent of this version encodes locations in another way", e);
+            throw new UncheckedIOException("the agent has sent a location in an unknown encoding", e);
         }
         return true;
     }

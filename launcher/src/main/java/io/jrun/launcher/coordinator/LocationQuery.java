@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 
 /** A request for the locations of workers, see {@link Coordinator#requestLocations}. Thread-safe. */
 public final class LocationQuery {
-    /** The group whose operations say where a rank is. */
+    /** The group whose operations give the location of a rank. */
     public static final String GROUP = "world";
 
     private final Optional<Set<Integer>> ranks;
@@ -21,19 +21,19 @@ public final class LocationQuery {
     private final Map<Integer, RankLocation> answers = new TreeMap<>();
     private boolean begun;
 
-    /** A question about {@code ranks}, or about all. */
+    /** A request for {@code ranks}, or for all ranks if empty. */
     public LocationQuery(Optional<Set<Integer>> ranks) {
         this.ranks = ranks.map(Set::copyOf);
     }
 
     /**
-     * Where one rank is.
+     * The location of one rank.
      *
      * @param host the host on which the launcher has placed the rank
      */
     public record RankLocation(String host, RankRecord record) {}
 
-    /** Takes all workers of the job; returns the workers to ask. */
+    /** Receives all workers of the job; returns those of the request. */
     synchronized List<Placement> begin(List<Placement> workers) {
         workers.stream()
                 .filter(worker -> ranks.isEmpty() || ranks.get().contains(worker.rank()))
@@ -51,7 +51,10 @@ public final class LocationQuery {
         }
     }
 
-    /** The answers by rank. For a rank that does not answer within {@code timeout}, a record that says so. */
+    /**
+     * The answers, ordered by rank. A rank without an answer within {@code timeout} has a record that contains this
+     * fact.
+     */
     public synchronized List<RankLocation> await(Duration timeout) throws InterruptedException {
         long deadline = System.nanoTime() + timeout.toNanos();
         for (long left = timeout.toNanos(); !isComplete() && left > 0; left = deadline - System.nanoTime()) {

@@ -8,11 +8,14 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What other threads tell the coordinator, in order. Messages of agents have a limit in bytes, for all agents together: while
- * more wait, agents are not read. Thread-safe; one thread takes mail out.
+ * The messages of other threads to the coordinator, in order. The messages of all agents together have a limit in
+ * bytes. Above the limit the launcher does not read from agents. Thread-safe; one thread removes messages.
  */
 final class Mailbox {
-    /** An eighth of the launcher's heap of 256 MiB. A message is counted as it was on the wire; as objects it takes several times as much. */
+    /**
+     * An eighth of the launcher's heap of 256 MiB. The limit counts encoded bytes; the objects take several times as
+     * much.
+     */
     static final long MAX_BYTES = 32 << 20;
 
     private record QueuedMessage(CoordinatorMessage mail, int bytes) {}
@@ -22,12 +25,12 @@ final class Mailbox {
     private final List<Runnable> held = new ArrayList<>();
     private long bytes;
 
-    /** @param maxBytes of agents' messages that wait; each agent may exceed it by one message */
+    /** @param maxBytes limit of the waiting messages of agents; each agent may exceed the limit by one message */
     Mailbox(long maxBytes) {
         this.maxBytes = maxBytes;
     }
 
-    /** Adds mail of this process, which has no limit. */
+    /** Adds a message of this process, without a limit. */
     void add(CoordinatorMessage mail) {
         queue.add(new QueuedMessage(mail, 0));
     }
@@ -35,8 +38,8 @@ final class Mailbox {
     /**
      * Adds an agent's message.
      *
-     * @param onHold called if the agent has to wait, before {@code readOn}
-     * @param readOn reads the agent's next message. It is called once: now, or by the thread that takes mail out when there is room.
+     * @param onHold called before {@code readOn} if the agent has to wait
+     * @param readOn reads the agent's next message. Called once: now, or by the removing thread when there is room.
      */
     void add(CoordinatorMessage mail, int size, Runnable onHold, Runnable readOn) {
         boolean hasRoom;
@@ -54,7 +57,7 @@ final class Mailbox {
         }
     }
 
-    /** The oldest mail; null if none comes in time. */
+    /** Removes and returns the oldest message; null if no message arrives in time. */
     @Nullable
     CoordinatorMessage poll(long nanos) throws InterruptedException {
         QueuedMessage item = queue.poll(nanos, TimeUnit.NANOSECONDS);
@@ -65,7 +68,10 @@ final class Mailbox {
         return item.mail();
     }
 
-    /** Those who may read on now. Half of the mail must be gone first, so that agents send in larger portions. */
+    /**
+     * The agents that may continue to send. Half of the limit must be free first, so that agents send in larger
+     * portions.
+     */
     private synchronized List<Runnable> taken(int size) {
         bytes -= size;
         if (held.isEmpty() || bytes > maxBytes / 2) {

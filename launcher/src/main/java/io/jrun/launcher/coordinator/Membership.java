@@ -7,11 +7,11 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * Who takes part in a round. Immutable.
+ * The nodes and ranks of a round. Immutable.
  *
  * @param ids of the nodes, by node rank
  * @param ranks where each rank runs
- * @param kept processes of the round before that take a rank of this one, by rank
+ * @param kept ids of parked processes that continue under a rank of this round, by rank
  * @param nodeRanks the node ranks, by id
  */
 record Membership(List<Integer> ids, RankMap ranks, Map<Integer, Long> kept, Map<Integer, Integer> nodeRanks) {

@@ -7,8 +7,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Publishes the metrics that workers report, and how many reports the workers have dropped. The workers bound the rate: about a
- * thousand reports a second from all ranks of a job. Confined to the coordinator's thread.
+ * Publishes the metrics that workers report, and the number of reports that workers have dropped. The workers bound the
+ * rate: about a thousand reports a second from all ranks of a job. Confined to the coordinator's thread.
  */
 final class MetricEvents {
     private static final long DROPPED_NANOS = TimeUnit.MINUTES.toNanos(1);
@@ -25,20 +25,20 @@ final class MetricEvents {
         this.nextNanos = nanoTime.getAsLong();
     }
 
-    /** A worker of a round has sent a report. */
+    /** Publishes a report of a worker. */
     void publish(int round, int rank, Frame.Metrics report) {
         events.publish(new JobEvent.MetricReported(round, rank, report.step(), report.values()));
         dropped += report.dropped();
     }
 
-    /** Time goes by. */
+    /** Publishes the number of dropped reports if it has changed and the interval has passed. */
     void tick() {
         if (nanoTime.getAsLong() - nextNanos >= 0) {
             end();
         }
     }
 
-    /** Publishes now how many reports were dropped, where that has changed. */
+    /** Publishes the number of dropped reports now if it has changed. */
     void end() {
         if (dropped > published) {
             nextNanos = nanoTime.getAsLong() + DROPPED_NANOS;

@@ -9,14 +9,17 @@ import java.nio.channels.DatagramChannel;
 import java.util.List;
 
 /**
- * The addresses at which the nodes of a job reach each other. Each agent has told by which address the launcher reached it;
- * for the launcher's own host that may be a loopback address (/etc/hosts names the machine itself so on Debian), which means
- * another machine to everybody else. Stateless.
+ * The addresses at which the nodes of a job reach each other. Each agent has sent the address at which the launcher
+ * reached it. For the launcher's own host this may be a loopback address (Debian's /etc/hosts maps the host name to
+ * 127.0.1.1), which other hosts cannot use. Stateless.
  */
 final class NodeAddresses {
     private NodeAddresses() {}
 
-    /** The nodes with loopback addresses replaced by the one that this host uses towards the others, where there are others. */
+    /**
+     * The nodes. In a job with other hosts, a loopback address is replaced by the address of this host on the route to
+     * them.
+     */
     static List<Node> forAll(List<Node> nodes) {
         return nodes.stream()
                 .map(Node::address)
@@ -32,13 +35,14 @@ final class NodeAddresses {
         return InetAddress.ofLiteral(address).isLoopbackAddress();
     }
 
-    /** Connecting a datagram socket sends nothing: the kernel chooses a route, and with it the address of this end. */
+    /** Connects a datagram socket, which sends nothing: the kernel chooses the route and with it the local address. */
     private static String sourceTowards(String other) {
         try (DatagramChannel channel = DatagramChannel.open()) {
             channel.connect(new InetSocketAddress(InetAddress.ofLiteral(other), 9));
             return ((InetSocketAddress) channel.getLocalAddress()).getAddress().getHostAddress();
         } catch (IOException e) {
-            throw new UncheckedIOException("no route to " + other + ", whose agent was reached all the same", e);
+            throw new UncheckedIOException(
+                    "the kernel has no route to " + other + ", although the launcher has reached the agent there", e);
         }
     }
 }

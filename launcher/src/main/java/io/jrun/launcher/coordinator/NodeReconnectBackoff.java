@@ -9,21 +9,24 @@ import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
- * When hosts are called again that were lost, or could not be reached: each time after twice the time of the time before, and
- * not for ever. Confined to the coordinator's thread.
+ * Schedules new connections to hosts that were lost or could not be reached. Each delay is twice the delay before, and
+ * the number of attempts is limited. Confined to the coordinator's thread.
  */
 final class NodeReconnectBackoff {
-    /** The last one comes after 128 cool-downs; with those of 30 s that is two hours after the first loss. */
+    /**
+     * Largest number of attempts. The last one starts 128 cool-downs after the one before; with 30 s each, two hours in
+     * all.
+     */
     static final int MOST = 8;
 
     private final LongSupplier nanoTime;
     private final long coolDownNanos;
     private final Map<Integer, HostHistory> hosts = new HashMap<>();
 
-    /** One to come, counted from 1. */
+    /** A scheduled connection; {@code number} counts from 1. */
     record ScheduledCall(int number, Duration delay) {}
 
-    /** What is known of one host. */
+    /** The attempts of one host. */
     private static final class HostHistory {
         private int calls;
         private long openedNanos;
@@ -45,10 +48,11 @@ final class NodeReconnectBackoff {
     }
 
     /**
-     * The host is lost, or could not be reached. Who has stayed as long as the longest wait begins anew.
+     * The host was lost or could not be reached. A host that stayed longer than the longest delay starts again with
+     * attempt 1.
      *
-     * @param bounded after {@link #MOST} calls there is no other
-     * @return the call that will come; empty if none will
+     * @param bounded whether attempts end after {@link #MOST}
+     * @return the next attempt; empty if none follows
      */
     Optional<ScheduledCall> lost(int id, boolean bounded) {
         HostHistory host = host(id);
@@ -70,7 +74,7 @@ final class NodeReconnectBackoff {
         return coolDownNanos << (MOST - 1);
     }
 
-    /** The hosts to be called now; they wait no more. */
+    /** Removes and returns the hosts whose attempt is due. */
     List<Integer> due() {
         long now = nanoTime.getAsLong();
         List<Integer> due = new ArrayList<>();
@@ -83,7 +87,7 @@ final class NodeReconnectBackoff {
         return due;
     }
 
-    /** It is not called again. */
+    /** Cancels the attempts for this host. */
     void forget(int id) {
         host(id).waiting = false;
     }

@@ -7,8 +7,8 @@ import java.util.function.ObjIntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An immutable map from small numbers, 0 and up. A changed copy has nearly all in common with the original: of 8,000 entries it
- * copies some 200 references, where an event for each rank would else copy as many entries each time.
+ * An immutable map from small integers (0 and up). A changed copy shares almost all nodes with the original: for 8,000
+ * entries a change copies about 200 references instead of 8,000.
  */
 final class PersistentVector<V> {
     private static final int CHUNK = 64;

@@ -16,30 +16,30 @@ import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 
 /**
- * Decides which nodes take part in the next round, and with which node ranks. A node keeps its node rank. A new node takes the
- * node rank of a lost node, so that all other nodes keep their node ranks. A node rank without a node is removed, and later
- * nodes move up. Further nodes are added at the end.
+ * Decides which nodes take part in the next round, and with which node ranks. A node keeps its node rank. A new node
+ * takes the node rank of a lost node, so that all other nodes keep their node ranks. A node rank without a node is
+ * removed, and later nodes move up. Further nodes are added at the end.
  *
- * @param nodes how many take part
- * @param rules of their layout, with ids in place of node ranks
- * @param addresses by which these nodes reach each other
+ * @param nodes the limits for the number of nodes
+ * @param rules of the layout, with ids in place of node ranks
+ * @param addresses replaces the addresses of nodes by those at which the nodes reach each other
  */
 record RankAssignment(NodePolicy nodes, LayoutRules rules, UnaryOperator<List<Node>> addresses) {
-    /** Whether a round can start with these. */
+    /** Whether the nodes that have joined are enough for a round. */
     boolean isEnough(JobProgress jobProgress) {
         return jobProgress.present().size() >= nodes.min();
     }
 
-    /** Whether a node is there that a larger world would have room for. */
+    /** Whether a node has joined that a larger round could use. */
     boolean canGrow(JobProgress jobProgress, Round round) {
         int seats = round.membership().ids().size();
         return seats < nodes.max() && jobProgress.present().size() > seats;
     }
 
     /**
-     * The next round's lineup.
+     * The nodes and ranks of the next round.
      *
-     * @throws io.jrun.launcher.layout.LayoutException if a node cannot hold the workers it is to have
+     * @throws io.jrun.launcher.layout.LayoutException if a node cannot hold its workers
      */
     Membership next(JobProgress jobProgress, Optional<Round> before) {
         List<Integer> ids =
@@ -71,7 +71,7 @@ record RankAssignment(NodePolicy nodes, LayoutRules rules, UnaryOperator<List<No
         return ids;
     }
 
-    /** A parked process goes on where it is: on its node, under its local rank. */
+    /** A parked process continues on its node, under its local rank. */
     private static Map<Integer, Long> kept(Round before, List<Integer> ids, RankMap ranks) {
         Map<Integer, Integer> nodeRanks = Membership.nodeRanks(ids);
         Map<Integer, Long> kept = new HashMap<>();

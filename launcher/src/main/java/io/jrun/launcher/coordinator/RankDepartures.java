@@ -9,12 +9,12 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * Sends to all nodes which ranks have left. At the end of a job all ranks leave at once, and one message for each rank to each
- * node would be too many. Departures during a transmission are therefore sent together in the next message. Confined to the
- * coordinator's thread.
+ * Sends to all nodes which ranks have left. At the end of a job all ranks leave at once, and one message for each rank
+ * to each node would be too many. Departures during a transmission are therefore sent together in the next message.
+ * Confined to the coordinator's thread.
  */
 final class RankDepartures {
-    /** How long telling a node may take: the pause until the next telling. */
+    /** Pause after a message, for each node: about the time for sending to one node. */
     private static final long PAUSE_NANOS_PER_NODE = 50_000;
 
     private final LongSupplier nanoTime;
@@ -30,7 +30,7 @@ final class RankDepartures {
         this.nextNanos = nanoTime.getAsLong();
     }
 
-    /** This rank has left; told when its time has come. */
+    /** Adds a rank that has left, for the next message. */
     void add(int number, int rank, String how) {
         if (number != round) {
             ranksByHow.clear();
@@ -39,19 +39,19 @@ final class RankDepartures {
         ranksByHow.computeIfAbsent(how, _ -> new ArrayList<>()).add(rank);
     }
 
-    /** Time until {@link #sendDue} does something; very long if nothing is to be told. */
+    /** Nanoseconds until the next message is due; {@code Long.MAX_VALUE} without departures. */
     long nanosLeft() {
         return ranksByHow.isEmpty() ? Long.MAX_VALUE : Math.max(0, nextNanos - nanoTime.getAsLong());
     }
 
-    /** Tells what is to be told, if its time has come. */
+    /** Sends the departures if the pause has passed. */
     void sendDue(int nodes) {
         if (nanosLeft() == 0) {
             sendNow(nodes);
         }
     }
 
-    /** Tells what is to be told, as before all that is said to all nodes later. */
+    /** Sends the departures now. Called before each other message to all nodes, to keep the order. */
     void sendNow(int nodes) {
         if (!ranksByHow.isEmpty()) {
             ranksByHow.forEach((how, ranks) -> toAll.accept(AgentMessages.rankLeft(round, ranks, how)));

@@ -8,14 +8,14 @@ import java.util.Optional;
 /**
  * One start of all workers. Immutable.
  *
- * @param joined endpoints by node id, of the nodes whose workers have all joined
- * @param left ranks the others know to have left
- * @param pids process ids by rank, as far as known
- * @param ended the workers that are gone, by rank
- * @param order of their ends
- * @param elastic ranks that can go on in another round
- * @param parked process ids by rank, of those that have left the round and wait for the next
- * @param regrouping the elastic ones have been asked to
+ * @param joined endpoints of the nodes whose workers have all joined, by node id
+ * @param left ranks whose departure was reported to the others
+ * @param pids known process ids, by rank
+ * @param ended the ended workers, by rank
+ * @param order the ended workers in order of time
+ * @param elastic ranks that can continue in another round
+ * @param parked process ids of the workers that have left the round and wait for the next, by rank
+ * @param regrouping whether the elastic workers were requested to leave the round
  */
 record Round(
         int number,
@@ -52,7 +52,7 @@ record Round(
         return ended.has(rank);
     }
 
-    /** How workers have ended, in the order in which they did. */
+    /** The ended workers in order of time. */
     List<WorkerResult> ends() {
         return order.values();
     }
@@ -67,7 +67,7 @@ record Round(
         return ended.size() + parked.size() == worldSize();
     }
 
-    /** Whether all that run can go on in another round. */
+    /** Whether all workers can continue in another round. */
     boolean isElastic() {
         return elastic.size() == worldSize();
     }
@@ -112,7 +112,7 @@ record Round(
         return new Round(number, membership, joined, left, pids, ended, order, elastic, parked, true);
     }
 
-    /** A worker ends once; what comes later is of no interest. */
+    /** Adds the end of a worker; without effect after the first. */
     Round withEnd(WorkerResult end) {
         int rank = end.rank();
         return hasEnded(rank)
@@ -130,7 +130,7 @@ record Round(
                         regrouping);
     }
 
-    /** The workers of a node that is gone have gone with it. */
+    /** Ends all workers of a lost node. */
     Round withNodeEnded(int id) {
         Round next = this;
         for (Placement place : membership.ranks().onNode(membership.nodeRank(id))) {

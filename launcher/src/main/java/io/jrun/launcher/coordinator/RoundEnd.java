@@ -39,14 +39,14 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/** The part of {@link JobMachine} that ends a round, and finds out what comes after it. */
+/** The part of {@link JobMachine} that ends a round and decides what follows. */
 final class RoundEnd {
-    /** How long after the grace period an agent may take to report its workers' ends before it counts as lost. */
+    /** After the grace period and this time, an agent that has not reported the end of its workers counts as lost. */
     static final long REPORT_MILLIS = 10_000;
 
     private static final int SIGKILL = 9;
 
-    /** With this exit code a worker says that starting it again would be in vain. As EX_DATAERR of sysexits.h. */
+    /** A worker with this exit code (EX_DATAERR of sysexits.h) is not started again. */
     private static final int NO_RESTART = 65;
 
     private final StopPolicy policy;
@@ -57,14 +57,14 @@ final class RoundEnd {
         this.roundStart = roundStart;
     }
 
-    /** Ends the round for {@code cause}; {@code why} is what the workers are told. */
+    /** Ends the round for {@code cause}. The workers' collectives fail with {@code why}. */
     Transition stop(RoundRunning state, StopCause cause, int signal, String why) {
         boolean again = restarts(state.jobProgress(), cause);
         boolean asked = cause instanceof Signalled;
         return begin(new Stopping(state.jobProgress(), state.round(), Optional.of(cause), again, asked), signal, why);
     }
 
-    /** Ends the round since the user wants it. The user hears what is waited for, and how long. */
+    /** Ends the round at the user's request. Prints the length of the grace period. */
     Transition stopAsAsked(RoundRunning state, StopSignal signal) {
         Transition stop = stop(state, new Signalled(signal), signal.number(), "jrun got SIG" + signal.name());
         String most = policy.gracePeriod().toMillis() % 1000 == 0
@@ -76,12 +76,12 @@ final class RoundEnd {
                 : stop;
     }
 
-    /** Ends the round without anything being wrong: the nodes change. */
+    /** Ends the round without a failure, because the nodes change. */
     Transition regroup(RoundRunning state) {
         return begin(
                 new Stopping(state.jobProgress(), state.round(), Optional.empty(), true, false),
                 JobMachine.SIGTERM,
-                "the world changes: all go on from the last commit");
+                "the nodes of the job change: all workers continue from their last commit");
     }
 
     private Transition begin(Stopping state, int signal, String why) {
@@ -181,7 +181,9 @@ final class RoundEnd {
                 : forGood(next.because(lost), JobMachine.SIGTERM);
     }
 
-    /** An event that rules out a restart while the workers stop for the restart becomes the cause of the end of the job. */
+    /**
+     * An event that rules out a restart while the workers stop for the restart becomes the cause of the end of the job.
+     */
     private Transition forGood(Stopping state, int signal) {
         Stopping last = state.forGood();
         return isOver(last)
@@ -189,19 +191,21 @@ final class RoundEnd {
                 : stopWorkers(last, signal, policy.gracePeriod().toMillis());
     }
 
-    /** Workers have their grace when the user asks for the first time, whatever they were being stopped for. */
+    /**
+     * The first stop request of the user leaves the workers their grace period, also during a stop for another reason.
+     */
     private Transition asked(Stopping state, StopSignal signal) {
         Stopping next = state.because(state.cause().orElseGet(() -> new Signalled(signal)));
-        if (state.asked()) { // who asks again does not want to wait
+        if (state.asked()) { // the second request ends the grace period
             return stopWorkers(next.forGood(), SIGKILL, 0).after(new PrintNotice("killing the workers at once"));
         }
-        String what = state.again() ? "they are not started again" : "they have been told to";
+        String what = state.again() ? "no restart follows" : "the stop signal was sent before";
         return (state.again() ? forGood(next.asAsked(), signal.number()) : Transition.to(next.asAsked()))
                 .after(new PrintNotice(
                         "waiting for the workers to end: " + what + "; another signal kills them at once"));
     }
 
-    /** No agent takes this long after SIGKILL unless it is gone or its workers cannot be killed. */
+    /** The agents have not reported in time: each was lost, or its workers cannot be killed. */
     private Transition silent(Stopping state) {
         Round round = state.round();
         JobProgress jobProgress = state.jobProgress();
@@ -214,10 +218,11 @@ final class RoundEnd {
             if (owes) {
                 round = without;
                 jobProgress = jobProgress.without(id);
-                actions.add(new ReleaseNode(id, "it did not report its workers' ends in time"));
+                actions.add(new ReleaseNode(id, "the agent did not report the end of its workers in time"));
             }
         }
-        actions.add(new PrintNotice("some workers' ends were not reported in time; they may still be running"));
+        actions.add(new PrintNotice(
+                "some agents did not report the end of their workers in time; these workers may still run"));
         Transition after = over(state.with(jobProgress).with(round));
         return after.after(actions.toArray(CoordinatorAction[]::new));
     }
@@ -248,7 +253,7 @@ final class RoundEnd {
         return round.isReaped() ? finish(jobProgress, state.cause(), round.ends()) : forGood(state, JobMachine.SIGTERM);
     }
 
-    /** The node whose worker was the first to fail; empty where a node was lost, or workers each other. */
+    /** The node of the first failed worker; empty if a node was lost, or if workers lost each other. */
     private static OptionalInt blamed(Round round, StopCause cause) {
         return switch (cause) {
             case WorkerFailed(WorkerResult end) ->
@@ -259,7 +264,7 @@ final class RoundEnd {
         };
     }
 
-    /** A device or a disk may be broken though the agent is well: a node on which workers fail again and again has to rest. */
+    /** A node whose workers fail too often leaves the job for a cool-down: its device or disk may be broken. */
     private Transition againAfter(
             int id, JobProgress jobProgress, Round round, StopCause cause, List<CoordinatorAction> first) {
         JobProgress next = jobProgress.withFailure(id);
@@ -273,14 +278,14 @@ final class RoundEnd {
                 .get(round.membership().nodeRank(id))
                 .host();
         String why = "its workers were the first to fail " + next.failures(id) + " times";
-        first.add(new PrintNotice("going on without " + host + " for now: " + why));
+        first.add(new PrintNotice("continuing without " + host + " for now: " + why));
         first.add(new CoolDownNode(id, why));
         return roundStart
                 .again(next.without(id), round.withNodeEnded(id), Optional.of(cause))
                 .after(first.toArray(CoordinatorAction[]::new));
     }
 
-    /** Ends a job that waits for nodes; workers that are parked are ended first. */
+    /** Ends a job that waits for nodes. Parked workers are ended first. */
     Transition giveUp(AwaitingNodes state, StopCause cause) {
         Optional<Round> before = state.before();
         if (before.isEmpty() || before.get().isReaped()) {
@@ -299,7 +304,7 @@ final class RoundEnd {
         return Transition.to(new Finished(jobProgress, new JobOutcome(cause, ends, jobProgress.restarts())));
     }
 
-    /** What workers and user are told of a worker's failure. */
+    /** A worker's failure in words, for the workers and the user. */
     static String words(WorkerResult end) {
         String who = "rank " + end.rank() + " on " + end.host();
         return end.startError().isEmpty()
@@ -307,17 +312,17 @@ final class RoundEnd {
                 : who + " could not be started: " + end.startError();
     }
 
-    /** The same of any cause. */
+    /** A cause in words, for the workers and the user. */
     static String words(StopCause cause) {
         return switch (cause) {
             case WorkerFailed(WorkerResult end) -> words(end);
             case StopCause.HungWorker(int rank, String host, long _, String why) ->
                 "rank " + rank + " on " + host + " " + why;
             case PeersLost(int rank, String host, String why) ->
-                "rank " + rank + " on " + host + " has lost the others: " + why;
+                "rank " + rank + " on " + host + " has lost its peers: " + why;
             case LostAgent(String host, String why) -> "the agent of " + host + " was lost: " + why;
             case Signalled(StopSignal signal) -> "jrun got SIG" + signal.name();
-            case TimedOut() -> "the job's time (--timeout) is over";
+            case TimedOut() -> "the time limit of the job (--timeout) has passed";
             case NotOpened(String why, boolean _) -> why;
         };
     }

@@ -29,7 +29,9 @@ import java.util.TreeMap;
 
 /** The part of {@link JobMachine} that waits for nodes and begins a round with them. */
 final class RoundStart {
-    /** Hosts that cannot be reached mostly say so at the same time, and the user wants to know of all of them. */
+    /**
+     * Unreachable hosts usually fail at the same time. The report waits this long, so that it names all of these hosts.
+     */
     static final long OTHERS_MILLIS = 1_000;
 
     private final RankAssignment rankAssignment;
@@ -53,7 +55,7 @@ final class RoundStart {
             case NodeOpened(int id, Node node) ->
                 admit(state, id, node)
                         .map(this::beginIfComplete)
-                        .orElseGet(() -> Transition.to(state, new ReleaseNode(id, "the job has no use for it")));
+                        .orElseGet(() -> Transition.to(state, new ReleaseNode(id, "the job does not need this node")));
             case NodeUnavailable(int id, String where, String why, boolean refused) ->
                 gone(state, id, where, why, refused, ending);
             case WorkerProcessEnded(int number, WorkerResult end) ->
@@ -77,13 +79,13 @@ final class RoundStart {
         };
     }
 
-    /** A worker that was parked has ended. */
+    /** A parked worker has ended. */
     private static AwaitingNodes withEnd(AwaitingNodes state, WorkerResult end) {
         return new AwaitingNodes(
                 state.jobProgress(), state.before().map(round -> round.withEnd(end)), state.cause(), state.lastCall());
     }
 
-    /** The state with a node more; empty if that is of no use: there are enough, or it cannot hold its workers. */
+    /** The state with this node added; empty if the job has enough nodes, or the node cannot hold its workers. */
     <S extends JobState> Optional<S> admit(S state, int id, Node node) {
         JobProgress jobProgress = state.jobProgress();
         boolean begins =
@@ -100,7 +102,7 @@ final class RoundStart {
         return Optional.of(admitted);
     }
 
-    /** A node that is there when the job begins may fail it, by the exception; one that comes later may not. */
+    /** Whether the node can hold its workers. A node of the first round fails the job instead, by the exception. */
     private boolean canHold(int id, Node node) {
         try {
             JobProgress alone = JobProgress.awaiting(new TreeMap<>()).with(id, node);
@@ -130,10 +132,12 @@ final class RoundStart {
         JobProgress jobProgress = without.jobProgress();
         return jobProgress.present().size() + jobProgress.awaited().size() < nodes.min()
                 ? tooFew(without, text, refused, ending)
-                : beginIfComplete(without).after(new PrintNotice("going on without " + text));
+                : beginIfComplete(without).after(new PrintNotice("continuing although " + text));
     }
 
-    /** The first reason is the job's; it waits a moment for others to be told with it. */
+    /**
+     * The first reason becomes the cause of the job's end. The job waits {@link #OTHERS_MILLIS} for further reasons.
+     */
     private static Transition tooFew(AwaitingNodes state, String text, boolean refused, RoundEnd ending) {
         StopCause cause = state.cause().orElseGet(() -> new NotOpened(text, refused));
         CoordinatorAction[] told =
@@ -172,7 +176,7 @@ final class RoundStart {
                 false);
     }
 
-    /** Begins at once if nobody is awaited; if there are enough, there is a last call for the others. */
+    /** Begins at once if no further node is awaited. If enough nodes have joined, a last call for the others begins. */
     Transition beginIfComplete(AwaitingNodes state) {
         if (!rankAssignment.isEnough(state.jobProgress())) {
             return Transition.to(state);
@@ -187,7 +191,7 @@ final class RoundStart {
                         new Schedule(new LastCallEnded(state.round()), NodePolicy.LAST_CALL.toMillis()));
     }
 
-    /** @throws LayoutException if the nodes cannot hold what was asked for */
+    /** @throws LayoutException if the nodes cannot hold the workers of the job */
     private Transition begin(AwaitingNodes state) {
         Membership membership = rankAssignment.next(state.jobProgress(), state.before());
         Round round = Round.start(state.round() + 1, membership);
@@ -196,7 +200,7 @@ final class RoundStart {
         return Transition.to(new RoundRunning(state.jobProgress(), round), launch);
     }
 
-    /** The next round after {@code before}, now or when there are enough nodes. */
+    /** The next round after {@code before}: now, or as soon as enough nodes have joined. */
     Transition again(JobProgress jobProgress, Round before, Optional<StopCause> cause) {
         AwaitingNodes state = new AwaitingNodes(jobProgress, Optional.of(before), cause, false);
         if (rankAssignment.isEnough(jobProgress)) {
@@ -206,35 +210,35 @@ final class RoundStart {
         return Transition.to(
                 state,
                 new PrintNotice("waiting up to " + time + " for nodes: "
-                        + jobProgress.present().size() + " of at least " + nodes.min() + " are there"),
+                        + jobProgress.present().size() + " of at least " + nodes.min() + " have joined"),
                 new Schedule(
                         new JoinTimeout(before.number()), nodes.joinTimeout().toMillis()));
     }
 
-    /** Whether there are enough nodes for another round, or may be soon. */
+    /** Whether enough nodes for another round have joined, or may join. */
     boolean hasHope(JobProgress jobProgress) {
         return rankAssignment.isEnough(jobProgress) || nodes.isElastic();
     }
 
-    /** Whether a restart is left, and nodes to do it on. */
+    /** Whether a restart is left, and nodes for it. */
     boolean mayRestart(JobProgress jobProgress) {
         return jobProgress.counted() < policy.maxRestarts() && hasHope(jobProgress);
     }
 
-    /** Whether this node's workers fail again and again, and there are enough others to go on without it. */
+    /** Whether this node's workers have failed too often, and the other nodes are enough for the next round. */
     boolean mayRest(JobProgress jobProgress, int id) {
         return nodes.isElastic()
                 && jobProgress.failures(id) >= NodePolicy.MOST_FAILURES
                 && rankAssignment.isEnough(jobProgress.without(id));
     }
 
-    /** What a failure of a node's workers adds to the timers. */
+    /** The timer that removes a failure of this node from the count. */
     Schedule forgettingFailure(int id) {
         return new Schedule(
                 new CoordinatorInput.FailureExpired(id), nodes.failureWindow().toMillis());
     }
 
-    /** What a restart adds to the log and to the timers. */
+    /** The timer that removes a restart from the count; empty without a restart window. */
     List<Schedule> forgettingRestart() {
         return nodes.restartWindow()
                 .map(window -> List.of(new Schedule(new CoordinatorInput.RestartExpired(), window.toMillis())))

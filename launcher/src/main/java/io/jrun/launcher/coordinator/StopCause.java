@@ -5,7 +5,7 @@ import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.StopSignal;
 import java.util.OptionalInt;
 
-/** Why a job stops before all its workers have ended by themselves: the first cause, by the coordinator's order. */
+/** The cause of an early stop of a job: the first cause, in the coordinator's order. */
 public sealed interface StopCause {
     /** A worker failed. */
     record WorkerFailed(WorkerResult end) implements StopCause {}
@@ -13,26 +13,28 @@ public sealed interface StopCause {
     /** A worker hung; {@code why} completes "rank 3 ...". */
     record HungWorker(int rank, String host, long pid, String why) implements StopCause {}
 
-    /** Workers that can go on have lost each other, though none has ended; {@code why} is what the first of them noticed. */
+    /**
+     * Elastic workers have lost connections to each other, and no worker has ended; {@code why} is the first report.
+     */
     record PeersLost(int rank, String host, String why) implements StopCause {}
 
-    /** jrun was told to stop. */
+    /** The launcher received a stop signal. */
     record Signalled(StopSignal signal) implements StopCause {}
 
-    /** The job's time is over. */
+    /** The time limit of the job has passed. */
     record TimedOut() implements StopCause {}
 
     /**
-     * The job never began.
+     * The job could not begin.
      *
-     * @param refused an agent answered, and said that it cannot do what was asked for
+     * @param refused whether an agent refused the job
      */
     record NotOpened(String why, boolean refused) implements StopCause {}
 
-    /** A node's agent is gone. */
+    /** The agent of a node was lost. */
     record LostAgent(String host, String why) implements StopCause {}
 
-    /** The cause as events name it. */
+    /** The cause as part of a job event. */
     default JobFailure failure() {
         return switch (this) {
             case WorkerFailed(WorkerResult end) ->

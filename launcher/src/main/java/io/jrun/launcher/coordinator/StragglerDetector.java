@@ -15,8 +15,8 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
- * Finds the late ranks of a round from the reports of the workers' waits, about once a second. Publishes an event when the
- * late ranks change. Confined to the coordinator's thread.
+ * Finds the late ranks of a round from the reports of the workers' waits, about once a second. Publishes an event when
+ * the late ranks change. Confined to the coordinator's thread.
  */
 final class StragglerDetector {
     private static final long TURN_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -25,8 +25,8 @@ final class StragglerDetector {
     private static final double SKEW_SECONDS = 2;
 
     /**
-     * Ranks report a wait after its end, at different times. Only the second report after the suspicion was surely made after
-     * the wait that the other ranks have reported.
+     * Ranks report a wait after its end, at different times. Only the second report after the suspicion was surely made
+     * after the wait that the other ranks have reported.
      */
     private static final int LATER_REPORTS = 2;
 
@@ -46,7 +46,7 @@ final class StragglerDetector {
         this.events = events;
     }
 
-    /** A round begins: nobody has waited. */
+    /** A round begins, without waits. */
     void begin() {
         waits.clear();
         reports.clear();
@@ -58,20 +58,20 @@ final class StragglerDetector {
         publishChange(List.of());
     }
 
-    /** What a rank has waited until now. */
+    /** Adds a report of a rank's waits. */
     void report(int rank, List<GroupRecord> all) {
         waits.put(rank, all);
         reports.merge(rank, 1, Integer::sum);
         changed = true;
     }
 
-    /** The same of a rank that waits no more. */
+    /** Adds the last report of a rank that leaves. */
     void left(int rank, List<GroupRecord> all) {
         waits.put(rank, all);
         left.add(rank);
     }
 
-    /** Looks who is late if there is news, and it is time. */
+    /** Looks for stragglers if reports have arrived and the period has passed. */
     void tick() {
         long now = nanoTime.getAsLong();
         if (!changed || now - lookNanos < TURN_NANOS) {
@@ -82,10 +82,10 @@ final class StragglerDetector {
         publishChange(of((now - begunNanos) / 1e9));
     }
 
-    /** Looks at the reports: the stragglers, those that cost most first. */
+    /** The stragglers of the current reports, the most expensive first. */
     List<Straggler> of(double seconds) {
         if (left.containsAll(waits.keySet())) {
-            return StragglerFinder.find(waits, seconds, 0); // all have told of the same collectives
+            return StragglerFinder.find(waits, seconds, 0); // all reports cover the same collectives
         }
         List<Straggler> late = StragglerFinder.find(waits, seconds, SKEW_SECONDS);
         suspect(late);
@@ -103,7 +103,7 @@ final class StragglerDetector {
         return first != null && reports.getOrDefault(rank, 0) >= first + LATER_REPORTS;
     }
 
-    /** The job has ended after so many seconds. */
+    /** The job has ended after {@code seconds}. */
     void end(double seconds) {
         List<Straggler> late = of(seconds);
         if (!late.isEmpty() || !published.isEmpty()) {

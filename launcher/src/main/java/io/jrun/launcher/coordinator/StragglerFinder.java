@@ -12,13 +12,13 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Finds stragglers. Each rank measures only its own waits, on its own clock: the rank that comes last to a collective finds all
- * others there. The lateness of a rank is therefore the median of the others' waits minus its own wait. {@link WaitComparison}
- * says when the lateness is more than chance. The longest wait of each rank does not count: a rank that was late once, as after a
- * slow start or a checkpoint, is no straggler. Stateless.
+ * Finds stragglers. Each rank measures only its own waits, on its own clock. The last rank of a collective does not
+ * wait. The lateness of a rank is therefore the median of the others' waits minus its own wait. {@link WaitComparison}
+ * decides whether the lateness is more than chance. The longest wait of each rank does not count, because a rank that
+ * was late once, for example after a slow start or a checkpoint, is not a straggler. Stateless.
  */
 final class StragglerFinder {
-    /** What costs less than a twentieth of the time, or than a second, is not worth a line. */
+    /** Lateness below a twentieth of the job's time, or below one second, is not reported. */
     private static final double LEAST_SHARE = 0.05;
 
     private static final double LEAST_SECONDS = 1;
@@ -27,11 +27,11 @@ final class StragglerFinder {
     private StragglerFinder() {}
 
     /**
-     * The stragglers, those that cost most first.
+     * The stragglers, the most expensive first.
      *
      * @param waits by rank
      * @param jobSeconds how long the job took
-     * @param skewSeconds how much of a difference may be due to ranks that told of their waits at different moments
+     * @param skewSeconds the largest difference between waits that may result from reports at different times
      */
     static List<Straggler> find(Map<Integer, List<GroupRecord>> waits, double jobSeconds, double skewSeconds) {
         Map<String, Map<Integer, GroupRecord>> groups = new TreeMap<>();

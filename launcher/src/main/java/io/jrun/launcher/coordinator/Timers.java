@@ -5,7 +5,7 @@ import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.function.LongSupplier;
 
-/** Events that come by themselves after a while. Confined to the coordinator's thread. */
+/** Inputs that are due after a delay. Confined to the coordinator's thread. */
 final class Timers {
     private record Timer(long deadlineNanos, CoordinatorInput event) {}
 
@@ -21,7 +21,7 @@ final class Timers {
         timers.add(new Timer(nanoTime.getAsLong() + millis * 1_000_000, event));
     }
 
-    /** The oldest event whose time has come. */
+    /** Removes and returns the oldest input that is due. */
     Optional<CoordinatorInput> due() {
         Timer first = timers.peek();
         if (first == null || first.deadlineNanos() - nanoTime.getAsLong() > 0) {
@@ -31,7 +31,7 @@ final class Timers {
         return Optional.of(first.event());
     }
 
-    /** Time until the next event, at least 0; very long if there is none. */
+    /** Nanoseconds until the next input, at least 0; {@code Long.MAX_VALUE} without inputs. */
     long nanosLeft() {
         Timer first = timers.peek();
         return first == null ? Long.MAX_VALUE : Math.max(0, first.deadlineNanos() - nanoTime.getAsLong());

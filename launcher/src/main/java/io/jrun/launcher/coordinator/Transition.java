@@ -3,7 +3,7 @@ package io.jrun.launcher.coordinator;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A state and what has to be done on the way there, in order. */
+/** A state, and the actions of the transition to it, in order. */
 record Transition(JobState state, List<CoordinatorAction> actions) {
     Transition {
         actions = List.copyOf(actions);
@@ -13,7 +13,7 @@ record Transition(JobState state, List<CoordinatorAction> actions) {
         return new Transition(state, List.of(actions));
     }
 
-    /** The same after some other actions. */
+    /** This transition with {@code actions} before its own actions. */
     Transition after(CoordinatorAction... first) {
         List<CoordinatorAction> all = new ArrayList<>(List.of(first));
         all.addAll(actions);

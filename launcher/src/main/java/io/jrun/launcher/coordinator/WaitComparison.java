@@ -5,34 +5,37 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Compares each of several waits with all others. Sorts once: without one wait, the median of the others is one of three values
- * at most.
+ * Compares each wait with all other waits. Sorts once, because the median without one wait is one of at most three
+ * values.
  */
 final class WaitComparison {
     /** The usual limit of the modified z-score. Source: Iglewicz and Hoaglin 1993. */
     private static final double MAX_SCORE = 3.5;
 
-    /** Makes a median absolute deviation comparable with a standard deviation. */
+    /** Scales a median absolute deviation to a standard deviation. */
     private static final double DEVIATIONS_PER_MAD = 1.4826;
 
-    /** The least deviation, as a part of the median. Ranks with almost equal waits would have a deviation of almost 0. */
+    /**
+     * The smallest deviation, as a fraction of the median. Ranks with almost equal waits would have a deviation of
+     * almost 0.
+     */
     private static final double LEAST_DEVIATION = 0.1;
 
     private final double[] waits;
     private final Map<Double, double[]> deviations = new HashMap<>();
 
-    /** @param waits two at least */
+    /** @param waits at least two */
     WaitComparison(double... waits) {
         this.waits = sorted(waits);
     }
 
-    /** The median of the others minus {@code own}, which is one of the waits; 0 if the difference may be chance. */
+    /** The median of the other waits minus {@code own}, one of the waits; 0 if the difference may be chance. */
     double of(double own) {
         double median = medianWithout(own, waits);
         return median - own > MAX_SCORE * deviation(own, median) ? median - own : 0;
     }
 
-    /** The same difference in deviations of the others. */
+    /** The same difference, in deviations of the other waits. */
     double score(double own) {
         double median = medianWithout(own, waits);
         return (median - own) / deviation(own, median);

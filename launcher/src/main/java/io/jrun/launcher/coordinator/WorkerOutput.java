@@ -10,7 +10,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Brings the workers' output from the agents to the console, and knows what is still to come from which node. Thread-safe. */
+/**
+ * Passes the workers' output from the agents to the console, and keeps the streams that each node still has to end.
+ * Thread-safe.
+ */
 final class WorkerOutput {
     private final LogMultiplexer console;
     private final ConsoleSettings settings;
@@ -21,7 +24,7 @@ final class WorkerOutput {
         this.settings = settings;
     }
 
-    /** Reads what comes from the node with this id, to its end. */
+    /** Reads the output of the node with this id, to its end. */
     void follow(int id, AgentConnection link, JobClaim job, String host) {
         link.readLogs(job, chunk -> print(chunk, host), () -> console.forget(sources(id)));
     }

@@ -5,18 +5,18 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * How one worker ended.
+ * The end of one worker.
  *
- * @param pid 0 if it could not be started
- * @param exitCode its own, or 128 + signal
- * @param afterStop it had been told to stop before it ended
- * @param oomKilled the kernel killed it because memory ran out
- * @param startError why it could not be started, else empty
- * @param error its own account
- * @param stderrTail its last lines on stderr
- * @param artifacts crash and heap dumps found
- * @param notJoined in what state it was when the round ended without it having joined; empty if it had joined
- * @param logFolder where its files are, below the job's log folder; empty if unknown
+ * @param pid process id; 0 if the worker could not be started
+ * @param exitCode of the program, or 128 + signal
+ * @param afterStop whether the agent had stopped the worker before its end
+ * @param oomKilled whether the kernel killed the worker because memory ran out
+ * @param startError why the worker could not be started, else empty
+ * @param error the worker's own error record
+ * @param stderrTail the worker's last lines on stderr
+ * @param artifacts paths of crash files and heap dumps
+ * @param notJoined the state of the worker's process if the round ended before the worker had joined; else empty
+ * @param logFolder the folder of the worker's files, below the job's log folder; empty if unknown
  */
 public record WorkerResult(
         int rank,
@@ -38,7 +38,7 @@ public record WorkerResult(
         artifacts = List.copyOf(artifacts);
     }
 
-    /** What a worker wrote about its own end. */
+    /** The error record that a worker wrote before its end. */
     public record WorkerError(String message, String stack) {}
 
     /** A predicate: "exited with code 42". */
@@ -46,7 +46,7 @@ public record WorkerResult(
         return oomKilled ? "was killed by the kernel for memory (OOM)" : ExitCodeDescription.sentence(exitCode);
     }
 
-    /** The same as an event of a round. */
+    /** The end as a job event of a round. */
     JobEvent event(int round) {
         return new JobEvent.WorkerEnded(
                 round,
@@ -64,7 +64,7 @@ public record WorkerResult(
                 logFolder);
     }
 
-    /** Whether it ended as a program that has done its work. */
+    /** Whether the worker exited with code 0. */
     public boolean isSuccess() {
         return exitCode == 0 && startError.isEmpty();
     }

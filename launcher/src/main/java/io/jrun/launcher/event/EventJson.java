@@ -20,7 +20,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Events as JSON objects. {@link EventJsonReader} reads the same. docs/job-events.md describes the fields. Stateless. */
+/**
+ * Events as JSON objects. {@link EventJsonReader} reads the same. docs/job-events.md describes the fields. Stateless.
+ */
 public final class EventJson {
     private static final double MILLIS = 1000.0;
 

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Something that happened to a job. {@link EventJson} gives each event its form in JSON, and docs/job-events.md describes the
- * fields.
+ * Something that happened to a job. {@link EventJson} gives each event its form in JSON, and docs/job-events.md
+ * describes the fields.
  */
 public sealed interface JobEvent {
     /**
@@ -142,7 +142,8 @@ public sealed interface JobEvent {
     }
 
     /**
-     * Workers have dropped metric reports, because they reported faster than jrun takes them. Replaces the last such event.
+     * Workers have dropped metric reports, because they reported faster than jrun takes them. Replaces the last such
+     * event.
      *
      * @param count reports of all ranks since the start of the job
      */

@@ -7,8 +7,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The fields of a JSON object by name. A field that is missing, or of another type, has the value 0, false or empty: an older
- * or newer minor version of the schema may lack the field.
+ * The fields of a JSON object by name. A field that is missing, or of another type, has the value 0, false or empty: an
+ * older or newer minor version of the schema may lack the field.
  */
 record JsonFields(Map<?, ?> values) {
     String text(String name) {

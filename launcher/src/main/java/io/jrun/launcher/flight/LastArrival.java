@@ -13,12 +13,12 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * The last rank of a collective, from the waits of the other ranks. Each rank measures its wait on its own clock, from its own
- * arrival until all ranks are there. So no two clocks are compared.
+ * The last rank of a collective, from the waits of the other ranks. Each rank measures its wait on its own clock, from
+ * its own arrival until all ranks are there. So no two clocks are compared.
  *
  * @param call the collective, as error messages name it
- * @param rank the last rank. Over TCP a rank waits for a neighbour that may itself wait for another rank; this is the rank at the
- *     end of the chain
+ * @param rank the last rank. Over TCP a rank waits for a neighbour that may itself wait for another rank; this is the
+ *     rank at the end of the chain
  * @param lagNanos how much later the last rank came than the first
  * @param waited the operation of each rank that waited, by rank
  */

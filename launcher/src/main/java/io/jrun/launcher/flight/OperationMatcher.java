@@ -15,9 +15,10 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Matches the operations of all ranks by group and sequence. The finding of a group is the first sequence at which two ranks made
- * different calls. If all calls agree, the finding is the last operation that a rank did not finish, with the ranks that have not
- * entered it. The matcher compares only operations that the dumps still have. Confined to one thread.
+ * Matches the operations of all ranks by group and sequence. The finding of a group is the first sequence at which two
+ * ranks made different calls. If all calls agree, the finding is the last operation that a rank did not finish, with
+ * the ranks that have not entered it. The matcher compares only operations that the dumps still have. Confined to one
+ * thread.
  */
 final class OperationMatcher {
     private final Map<Integer, RankRecord> byRank = new TreeMap<>();

@@ -13,8 +13,8 @@ import java.util.Optional;
 import java.util.TreeSet;
 
 /**
- * Matches the sends and receives of one group. The nth send with a tag from one rank to another belongs to the nth receive with
- * this tag. No rank is guilty of an unanswered receive from any rank. Confined to one thread.
+ * Matches the sends and receives of one group. The nth send with a tag from one rank to another belongs to the nth
+ * receive with this tag. No rank is guilty of an unanswered receive from any rank. Confined to one thread.
  */
 final class PointToPointMatcher {
     private final Map<Integer, RankRecord> byRank;
@@ -104,8 +104,9 @@ final class PointToPointMatcher {
     }
 
     /**
-     * The other end of a message. Messages with one tag arrive in the order of their sends, so both ends have the same position
-     * among the messages with the tag. If a dump lacks older messages, the first unfinished message with the tag is taken.
+     * The other end of a message. Messages with one tag arrive in the order of their sends, so both ends have the same
+     * position among the messages with the tag. If a dump lacks older messages, the first unfinished message with the
+     * tag is taken.
      */
     private Optional<OperationRecord> answer(RankRecord mine, OperationRecord message, RankRecord theirs) {
         List<OperationRecord> asked = between(mine, message.name(), theirs.rank());

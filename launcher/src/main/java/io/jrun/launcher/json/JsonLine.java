@@ -15,8 +15,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads plain values as JSON on one line. Uses Jackson's streaming core alone: its object mapper would cost every
- * start of a job a tenth of a second. Stateless.
+ * Writes and reads plain values as JSON on one line. Uses Jackson's streaming core alone: its object mapper would cost
+ * every start of a job a tenth of a second. Stateless.
  */
 public final class JsonLine {
     private static final JsonFactory FACTORY = new JsonFactory();

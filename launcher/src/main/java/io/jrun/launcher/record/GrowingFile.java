@@ -8,8 +8,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
 /**
- * Reads the lines of a file that grows, each line once. A line without its newline waits for the rest: its writer may be
- * writing it, or may have been killed. Confined to one thread.
+ * Reads the lines of a file that grows, each line once. A line without its newline waits for the rest: its writer may
+ * be writing it, or may have been killed. Confined to one thread.
  */
 final class GrowingFile {
     private static final int BUFFER_BYTES = 1 << 16;

@@ -13,8 +13,8 @@ public final class JobControlRequest {
     private JobControlRequest() {}
 
     /**
-     * Says {@code line} to the launcher of the job whose log folder this is; returns what it answers. The launcher bounds how
-     * long that takes, and its end ends the call.
+     * Says {@code line} to the launcher of the job whose log folder this is; returns what it answers. The launcher
+     * bounds how long that takes, and its end ends the call.
      *
      * @throws IOException if it cannot be reached
      */

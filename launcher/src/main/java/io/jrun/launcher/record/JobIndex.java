@@ -12,8 +12,8 @@ import java.util.Optional;
 import java.util.UUID;
 
 /**
- * Where the jobs of this user are: a folder of links, each named like its job and leading to the job's log folder, wherever
- * {@code --log-dir} has put that. A job whose log folder is removed is forgotten.
+ * Where the jobs of this user are: a folder of links, each named like its job and leading to the job's log folder,
+ * wherever {@code --log-dir} has put that. A job whose log folder is removed is forgotten.
  */
 public final class JobIndex {
     private final Path folder;

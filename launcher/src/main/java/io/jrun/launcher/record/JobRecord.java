@@ -43,7 +43,9 @@ public record JobRecord(
         RUNNING,
         /** It is over. */
         ENDED,
-        /** Its launcher is gone and has not recorded the end: it was killed, or its machine went down. No event says so. */
+        /**
+         * Its launcher is gone and has not recorded the end: it was killed, or its machine went down. No event says so.
+         */
         LOST
     }
 

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 /**
- * Reads the record of a job, again and again while the job runs: each call reads only the events since the last call. Ignores
- * unknown fields and event types. A record that is damaged is read up to the damage. Confined to one thread.
+ * Reads the record of a job, again and again while the job runs: each call reads only the events since the last call.
+ * Ignores unknown fields and event types. A record that is damaged is read up to the damage. Confined to one thread.
  */
 public final class JobRecordReader {
     private final Path file;
@@ -26,7 +26,10 @@ public final class JobRecordReader {
         this(folder, launcher -> launcher.isOnThisMachine() && !launcher.isAlive());
     }
 
-    /** @param isGone whether a launcher has surely ended; false for launchers of other machines, since nobody here can tell */
+    /**
+     * @param isGone whether a launcher has surely ended; false for launchers of other machines, since nobody here can
+     * tell
+     */
     JobRecordReader(Path folder, Predicate<ProcessIdentity> isGone) {
         this.file = folder.resolve(RecordSchema.EVENTS);
         this.isGone = isGone;

@@ -13,9 +13,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Records the events of a job that runs. A thread of the recorder writes, at most ten times a second, so that neither the start
- * of thousands of workers nor a slow disk holds up the job. The last event is written before {@link #close} returns.
- * Thread-safe.
+ * Records the events of a job that runs. A thread of the recorder writes, at most ten times a second, so that neither
+ * the start of thousands of workers nor a slow disk holds up the job. The last event is written before {@link #close}
+ * returns. Thread-safe.
  */
 public final class JobRecorder implements JobEventListener, AutoCloseable {
     /** A person who asks for a job's state does not see the difference. */

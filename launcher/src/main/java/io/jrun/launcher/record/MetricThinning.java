@@ -7,9 +7,9 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * Bounds the metrics that are recorded. The first 16 MiB of the file take all reports, the next take a report of each rank every
- * 0.2 s, and the period doubles with each further 16 MiB. The file therefore grows with the logarithm of the job's duration. The
- * last report of each rank is always recorded, at the end at the latest. Confined to one thread.
+ * Bounds the metrics that are recorded. The first 16 MiB of the file take all reports, the next take a report of each
+ * rank every 0.2 s, and the period doubles with each further 16 MiB. The file therefore grows with the logarithm of the
+ * job's duration. The last report of each rank is always recorded, at the end at the latest. Confined to one thread.
  */
 final class MetricThinning {
     private static final long FIRST_PERIOD_MILLIS = 100;

@@ -7,8 +7,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The names of a record's files, and the first line of both: name and version of the schema. docs/job-events.md describes the
- * schema. Stateless.
+ * The names of a record's files, and the first line of both: name and version of the schema. docs/job-events.md
+ * describes the schema. Stateless.
  */
 public final class RecordSchema {
     /** All events but metrics. */

@@ -20,8 +20,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The processes of a {@link AgentLauncher}: runs them, so many at a time until their agents have come, hands each the secret, and
- * tells the places of those that will not come. Thread-safe.
+ * The processes of a {@link AgentLauncher}: runs them, so many at a time until their agents have come, hands each the
+ * secret, and tells the places of those that will not come. Thread-safe.
  */
 final class AgentLaunchProcesses implements AutoCloseable {
     /** sshd takes ten connections at a time that have not logged in (MaxStartups); these go to different hosts. */
@@ -82,7 +82,10 @@ final class AgentLaunchProcesses implements AutoCloseable {
         this.notices = notices;
     }
 
-    /** Begins to start the agents of these nodes, in the background; what brought their agents before, and no other, is ended. */
+    /**
+     * Begins to start the agents of these nodes, in the background; what brought their agents before, and no other, is
+     * ended.
+     */
     synchronized void begin(List<Integer> nodes) {
         calls.stream().filter(call -> nodes.containsAll(call.start.nodes())).forEach(AgentLaunchProcesses::giveUp);
         for (LaunchCommand start : agentLauncher.plan(hosts, nodes, invitation)) {
@@ -167,8 +170,8 @@ final class AgentLaunchProcesses implements AutoCloseable {
     }
 
     /**
-     * Has those end whose agents have not come or were lost, and waits for the others, which end after their agents; its
-     * patience over, kills what is left.
+     * Has those end whose agents have not come or were lost, and waits for the others, which end after their agents;
+     * its patience over, kills what is left.
      */
     @Override
     public void close() {

@@ -5,8 +5,8 @@ import java.util.List;
 /** A way to start agents on hosts where none stands, one on each. */
 public interface AgentLauncher {
     /**
-     * What is to be run here so that some of the hosts get an agent; a pure function. Each of the nodes is in exactly one of the
-     * starts.
+     * What is to be run here so that some of the hosts get an agent; a pure function. Each of the nodes is in exactly
+     * one of the starts.
      *
      * @param hosts of all nodes, by node rank, as the user named them
      * @param nodes which get an agent, by node rank
@@ -20,8 +20,8 @@ public interface AgentLauncher {
     }
 
     /**
-     * One process on this machine that starts agents. It reads the invitation's secret as the first line of its stdin, and hands
-     * stdin on to each agent; it must end by itself soon after its agents.
+     * One process on this machine that starts agents. It reads the invitation's secret as the first line of its stdin,
+     * and hands stdin on to each agent; it must end by itself soon after its agents.
      *
      * @param name what messages call it: the host, or the program for several
      * @param nodes node ranks of the agents that it starts

@@ -91,8 +91,8 @@ public final class AgentRegistry implements AutoCloseable {
     }
 
     /**
-     * From now on an agent without a name is refused where there is another one of its machine, or this process: the name of a job
-     * that was given none is that of every job of the same command line.
+     * From now on an agent without a name is refused where there is another one of its machine, or this process: the
+     * name of a job that was given none is that of every job of the same command line.
      */
     public void onePerMachine() {
         onePerMachine = true;

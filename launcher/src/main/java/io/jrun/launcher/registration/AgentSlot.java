@@ -44,7 +44,10 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
         onSignal = receiver;
     }
 
-    /** Sets what runs, on a thread that must not wait, when the coordinator connects again and another agent is expected. */
+    /**
+     * Sets what runs, on a thread that must not wait, when the coordinator connects again and another agent is
+     * expected.
+     */
     void onReconnect(Runnable receiver) {
         onReconnect = receiver;
     }

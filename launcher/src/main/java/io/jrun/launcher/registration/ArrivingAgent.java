@@ -18,7 +18,10 @@ import java.util.OptionalInt;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
-/** The registration call to an agent that has dialed: hears who the agent is, and ends the agent after the job. Thread-safe. */
+/**
+ * The registration call to an agent that has dialed: hears who the agent is, and ends the agent after the job.
+ * Thread-safe.
+ */
 final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, RegistrationRequest> {
     private final DialedAgent dialed;
     private final BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats;

@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 /**
- * The agents of one job on hosts where none stood: called by a {@link AgentLauncher}, each arrives by itself while the coordinator
- * already waits for it. One that was lost is called again when the coordinator calls again. Thread-safe.
+ * The agents of one job on hosts where none stood: called by a {@link AgentLauncher}, each arrives by itself while the
+ * coordinator already waits for it. One that was lost is called again when the coordinator calls again. Thread-safe.
  */
 public final class LaunchedAgents implements AutoCloseable {
     private final AgentRegistry arrivals;

@@ -19,7 +19,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 
-/** {@code --json}: prints the result of a job as one JSON object when the job has ended. The publisher calls it from one thread at a time. */
+/**
+ * {@code --json}: prints the result of a job as one JSON object when the job has ended. The publisher calls it from one
+ * thread at a time.
+ */
 public final class JobResultJson implements JobEventListener {
     private final String runId;
     private final Path logs;

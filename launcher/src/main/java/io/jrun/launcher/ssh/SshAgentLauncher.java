@@ -14,8 +14,9 @@ public final class SshAgentLauncher implements AgentLauncher {
             List.of("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "LogLevel=ERROR");
 
     /**
-     * For the host's sh, in one line since csh has no longer ones in quotes: the jrun of the same path as here, which is the same one where file systems are shared, else that of
-     * the PATH. 127 is what a shell says of a command that it does not find.
+     * For the host's sh, in one line since csh has no longer ones in quotes: the jrun of the same path as here, which
+     * is the same one where file systems are shared, else that of the PATH. 127 is what a shell says of a command that
+     * it does not find.
      */
     private static final String SCRIPT = "jrun=$1 home=$2; shift 2; "
             + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec \"$jrun\" \"$@\"; fi; "

@@ -130,7 +130,7 @@ class AgentConnectionTest {
         }
         assertThat(mail)
                 .isEqualTo(new CoordinatorMessage.ControlCallEnded(
-                        7, "it does not read what it is sent: more than 64 MiB wait for it", false));
+                        7, "the agent does not read its messages: more than 64 MiB are unsent", false));
     }
 
     @Test

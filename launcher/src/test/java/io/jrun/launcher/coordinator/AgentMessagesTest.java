@@ -40,7 +40,7 @@ class AgentMessagesTest {
                         true,
                         "why",
                         "is stopped",
-                        Optional.of(new WorkerResult.WorkerErrorReport("m", "s")),
+                        Optional.of(new WorkerResult.WorkerError("m", "s")),
                         List.of("tail"),
                         List.of("hs_err"),
                         "attempt-0/rank-0003",

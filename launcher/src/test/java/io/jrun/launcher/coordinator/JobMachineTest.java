@@ -300,9 +300,8 @@ class JobMachineTest {
         assertThat(play(machine(5), concat(first, ends)))
                 .containsSubsequence(
                         new StopRound(15, 30_000, true),
-                        new PrintNotice(
-                                "waiting for the workers to end: they are not started again; another signal kills them"
-                                        + " at once"),
+                        new PrintNotice("waiting for the workers to end: no restart follows; another signal kills them"
+                                + " at once"),
                         new StopRound(2, 30_000, false),
                         new Schedule(new GracePeriodEnded(2), 40_000))
                 .doesNotContain(new StopRound(9, 0, false));
@@ -324,7 +323,7 @@ class JobMachineTest {
         assertThat(once.stream().filter(StopRound.class::isInstance)).containsExactly(new StopRound(15, 30_000, false));
         assertThat(once.getLast())
                 .isEqualTo(new PrintNotice(
-                        "waiting for the workers to end: they have been told to; another signal kills them"
+                        "waiting for the workers to end: the stop signal was sent before; another signal kills them"
                                 + " at once"));
         assertThat(play(
                         machine,
@@ -389,7 +388,7 @@ class JobMachineTest {
 
     @Test
     void stoppedAgentEndsTheJobWhateverRestartsAreLeft() {
-        String why = "it was stopped, and its workers with it";
+        String why = "the agent was stopped, and it stopped its workers";
         List<CoordinatorAction> actions = play(
                 machine(3),
                 new WorkerProcessEnded(1, Ends.stopped(2, 137)),
@@ -502,7 +501,7 @@ class JobMachineTest {
         JobMachine elastic = machine(0, 1, 3, 0, Optional.empty());
         assertThat(playFromStart(elastic, 2, came(1), gone(0, "no such host")))
                 .endsWith(
-                        new PrintNotice("going on without the agent at node1:29600 cannot be reached: no such host"),
+                        new PrintNotice("continuing although the agent at node1:29600 cannot be reached: no such host"),
                         launch(1, 0, Map.of(), 1));
         assertThat(playFromStart(elastic, 2, came(1), new LastCallEnded(0)))
                 .endsWith(new Schedule(new LastCallEnded(0), 30_000), launch(1, 0, Map.of(), 1));
@@ -570,7 +569,7 @@ class JobMachineTest {
                 new WorkerProcessParked(1, 0, 70, "no route"),
                 new WorkerProcessParked(1, 1, 71, ""),
                 new CoordinatorInput.ParkUnexplained(1, 0, "no route"));
-        assertThat(actions).contains(new FailCollectives(1, "rank 0 on node1 has lost the others: no route"));
+        assertThat(actions).contains(new FailCollectives(1, "rank 0 on node1 has lost its peers: no route"));
         play(
                 machine(0),
                 concat(
@@ -648,7 +647,7 @@ class JobMachineTest {
                 .contains(new Schedule(new CoordinatorInput.FailureExpired(1), 300_000))
                 .containsSubsequence(
                         launch(3, 2, Map.of(), 0, 1),
-                        new PrintNotice("going on without node2 for now: " + why),
+                        new PrintNotice("continuing without node2 for now: " + why),
                         new CoolDownNode(1, why),
                         launch(4, 3, Map.of(), 0, 2));
         CoordinatorInput[] seldom = concat(concat(twice, new CoordinatorInput.FailureExpired(1)), failsOnTheSecond(3));

@@ -147,8 +147,8 @@ class ElasticHostsIT extends RealJobs {
         assertThat(result.err())
                 .contains(
                         "restart 3 of 3",
-                        "going on without h2 for now: its workers were the first to fail 3 times",
-                        "h2:29600 is called again in 60 s, time 1 of 8");
+                        "continuing without h2 for now: its workers were the first to fail 3 times",
+                        "jrun connects to h2:29600 again in 60 s, attempt 1 of 8");
     }
 
     /** The hosts have one log folder; the host that comes moves ranks. */

@@ -83,7 +83,9 @@ class KillIT extends RealJobs {
     void terminatedAgentLeavesNoWorkerAndItsLauncherSaysSo(int time) {
         Result result = endAgent("TERM", 143);
         assertThat(result.err())
-                .contains("jrun: lost the agent of ", ": it was stopped, and its workers with it (exit code 69)")
+                .contains(
+                        "jrun: lost the agent of ",
+                        ": the agent was stopped, and it stopped its workers (exit code 69)")
                 .doesNotContain("first failure");
     }
 
