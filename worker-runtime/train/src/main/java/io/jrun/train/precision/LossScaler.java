@@ -18,10 +18,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * step.backward(scaler.scale(loss));
- * if (scaler.unscale(parameters)) {
- *     optimizer.step();
- * }
- * scaler.update();
+ * scaler.step(parameters, optimizer::step);
  * }</pre>
  *
  * <p>Confined to the training thread.
@@ -84,6 +81,22 @@ public final class LossScaler {
         }
         allFinite = badRanks[0] == 0;
         return allFinite;
+    }
+
+    /**
+     * Divides the gradients by the scale, runs {@code optimizer} if all gradients of all ranks are finite, and changes the
+     * scale. To clip gradients, call {@link #unscale} first, then clip, step and call {@link #update}. Collective over the
+     * group.
+     *
+     * @return whether the optimizer has stepped
+     */
+    public boolean step(Collection<Tensor> parameters, Runnable optimizer) {
+        boolean steps = unscale(parameters);
+        if (steps) {
+            optimizer.run();
+        }
+        update();
+        return steps;
     }
 
     /** Changes the scale by the outcome of the last {@link #unscale}. */

@@ -9,9 +9,9 @@ package io.jrun.train.precision;
  * @param backoff more than 0 and less than 1
  * @param interval good steps in a row, 1 or more
  */
-public record ScalePolicy(float initial, float growth, float backoff, int interval) {
+public record ScalePolicy(float initial, double growth, double backoff, int interval) {
     /** torch's defaults: 65,536, times 2 after 2,000 good steps, times 0.5 after a bad one. */
-    public static final ScalePolicy DEFAULT = new ScalePolicy(65_536, 2, 0.5f, 2000);
+    public static final ScalePolicy DEFAULT = new ScalePolicy(65_536, 2, 0.5, 2000);
 
     public ScalePolicy {
         if (!(initial > 0) || Float.isInfinite(initial)) {
@@ -43,12 +43,12 @@ public record ScalePolicy(float initial, float growth, float backoff, int interv
     /** The state after a step. */
     public State after(State state, boolean allFinite) {
         if (!allFinite) {
-            return new State(state.scale() * backoff, 0);
+            return new State((float) (state.scale() * backoff), 0);
         }
         if (state.goodSteps() + 1 < interval) {
             return new State(state.scale(), state.goodSteps() + 1);
         }
-        float grown = state.scale() * growth;
+        float grown = (float) (state.scale() * growth);
         return new State(Float.isFinite(grown) ? grown : state.scale(), 0);
     }
 }

@@ -36,4 +36,21 @@ class AutocastTest {
             assertThat(Autocast.isOnFor(onCpu)).isFalse();
         }
     }
+
+    /** On the CPU bfloat16 attention has the bits of float32 attention, rounded. */
+    @Test
+    void attentionIsComputedInFloat32() {
+        try (PointerScope _ = new PointerScope()) {
+            Tensor narrow = torch.randn(2, 2, 8, 4).to(torch.ScalarType.BFloat16);
+            Tensor wide = narrow.to(torch.ScalarType.Float);
+            Tensor wanted = ScaledAttention.apply(wide, wide, wide, 0, true);
+            assertThat(wanted.scalar_type().intern()).isEqualTo(torch.ScalarType.Float);
+            try (Autocast _ = Autocast.cpuBfloat16()) {
+                Tensor found = ScaledAttention.apply(narrow, narrow, narrow, 0, true);
+                assertThat(found.scalar_type().intern()).isEqualTo(torch.ScalarType.BFloat16);
+                assertThat(found.equal(wanted.to(torch.ScalarType.BFloat16))).isTrue();
+                assertThat(productType()).isEqualTo(torch.ScalarType.BFloat16);
+            }
+        }
+    }
 }

@@ -3,6 +3,8 @@ package io.jrun.train.precision;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.ValueLayout;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -48,6 +50,30 @@ class Float8Test {
                 assertThat(encode(format, value(format, code)))
                         .as("code %d", code)
                         .isEqualTo(code);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void everyCodeHasTheValueOfTheFormat(Float8 format) {
+        byte[] codes = new byte[256];
+        for (int code = 0; code < codes.length; code++) {
+            codes[code] = (byte) code;
+        }
+        try (PointerScope _ = new PointerScope()) {
+            Tensor decoded = Tensor.create(codes)
+                    .view(format.encode(torch.zeros(1)).scalar_type())
+                    .to(torch.ScalarType.Float);
+            float[] values = TensorMemory.segment(decoded).toArray(ValueLayout.JAVA_FLOAT);
+            for (int code = 0; code < codes.length; code++) {
+                boolean isInfinite = format == Float8.E5M2 && (code & 0x7f) == 0x7c;
+                float wanted = isInfinite ? Math.copySign(Float.POSITIVE_INFINITY, (byte) code) : value(format, code);
+                // floatToIntBits: NaN equals NaN, and -0 does not equal 0.
+                float expected = isInfinite || isFinite(format, code) ? wanted : Float.NaN;
+                assertThat(Float.floatToIntBits(values[code]))
+                        .as("code %d", code)
+                        .isEqualTo(Float.floatToIntBits(expected));
             }
         }
     }

@@ -43,10 +43,8 @@ class LossScalerTest {
                                     .mul(new org.bytedeco.pytorch.Scalar(factor))
                                     .sum())
                             .backward();
-                    if (scaler.unscale(List.of(parameter))) {
-                        stepped.addAndGet(world.rank(), 1 << step);
-                    }
-                    scaler.update();
+                    int bit = 1 << step;
+                    boolean _ = scaler.step(List.of(parameter), () -> stepped.addAndGet(world.rank(), bit));
                 }
             }
             assertThat(scaler.scale()).isEqualTo(32_768f);

@@ -1,0 +1,137 @@
+package io.jrun.train.precision;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.autograd.LeafHooks;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Finds the first rank and parameter whose gradient is NaN or infinite, or the rank whose loss is. Hooks look at each gradient
+ * before the ranks average it, so the message names the rank that is the cause.
+ *
+ * <pre>{@code
+ * var guard = new NonFiniteGuard(NonFinitePolicy.SKIP, parameters, group);   // before DistributedDataParallel
+ * ...
+ * guard.checkLoss(loss);
+ * step.backward(loss);
+ * if (guard.mayStep(number)) {
+ *     optimizer.step();
+ * }
+ * }</pre>
+ *
+ * <p>Confined to the training thread. All ranks must call {@link #mayStep} equally often.
+ */
+public final class NonFiniteGuard implements AutoCloseable {
+    private static final long NONE = Long.MAX_VALUE;
+    private static final int LOSS = 0;
+
+    private final NonFinitePolicy policy;
+    private final List<String> names;
+    private final List<Tensor> parameters;
+    private final ProcessGroup group;
+    private final LeafHooks hooks;
+    private final long[] first = {NONE};
+    private long skipped;
+    private String lastSkipped = "";
+
+    /**
+     * Begins to look at gradients. libtorch calls hooks in the order in which they were added: make this object before
+     * {@code DistributedDataParallel}.
+     *
+     * @param trained parameters by name; those that require no gradient are left out
+     */
+    public NonFiniteGuard(NonFinitePolicy policy, Map<String, Tensor> trained, ProcessGroup group) {
+        this.policy = policy;
+        this.group = group;
+        List<Map.Entry<String, Tensor>> entries = trained.entrySet().stream()
+                .filter(entry -> entry.getValue().requires_grad())
+                .toList();
+        names = entries.stream().map(Map.Entry::getKey).toList();
+        parameters = entries.stream().map(Map.Entry::getValue).toList();
+        hooks = AutogradBridge.instance().watch(parameters, this::checkGradient);
+    }
+
+    /** Remembers whether this rank's loss is finite. Waits for the loss. */
+    public void checkLoss(Tensor loss) {
+        if (!Float.isFinite(loss.item_float())) {
+            note(LOSS);
+        }
+    }
+
+    private void checkGradient(int parameter) {
+        if (first[0] == NONE && !isFinite(parameters.get(parameter).mutable_grad())) {
+            note(parameter + 1);
+        }
+    }
+
+    /** A sum is finite only if all elements are. A sum may overflow, so the elements decide in the rare case. */
+    private static boolean isFinite(Tensor gradient) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            return Float.isFinite(gradient.sum().item_float())
+                    || torch.isfinite(gradient).all().item_bool();
+        }
+    }
+
+    /** Keeps the first finding of this rank: later ones follow from it. */
+    private void note(int place) {
+        if (first[0] == NONE) {
+            first[0] = (long) group.worldRank(group.groupRank()) * (names.size() + 1) + place;
+        }
+    }
+
+    /**
+     * Whether the optimizer may step: whether loss and gradients of all ranks were finite since the last call. Collective over
+     * the group.
+     *
+     * @param step in the message
+     * @throws NonFiniteException on all ranks, if the policy is to stop
+     */
+    public boolean mayStep(long step) {
+        group.allReduce(MemorySegment.ofArray(first), DataType.I64, 1, ReduceOp.MIN);
+        long found = first[0];
+        first[0] = NONE;
+        if (found == NONE) {
+            return true;
+        }
+        if (policy == NonFinitePolicy.STOP) {
+            throw new NonFiniteException(message(found, step));
+        }
+        skipped++;
+        lastSkipped = message(found, step);
+        return false;
+    }
+
+    private String message(long found, long step) {
+        long rank = found / (names.size() + 1);
+        int place = Math.toIntExact(found % (names.size() + 1));
+        String what = place == LOSS ? "the loss" : "the gradient of '" + names.get(place - 1) + "'";
+        return "rank " + rank + ", step " + step + ": " + what
+                + " is not finite. Lower the learning rate, clip gradients,"
+                + " or look at the samples of this step. The policy SKIP leaves out such steps.";
+    }
+
+    /** Steps left out so far. */
+    public long skipped() {
+        return skipped;
+    }
+
+    /** Why the last step was left out: rank, step and parameter; empty before the first. */
+    public String lastSkipped() {
+        return lastSkipped;
+    }
+
+    /** Removes the hooks. */
+    @Override
+    public void close() {
+        hooks.close();
+    }
+}

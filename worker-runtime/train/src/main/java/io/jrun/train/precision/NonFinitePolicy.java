@@ -1,0 +1,9 @@
+package io.jrun.train.precision;
+
+/** What a job does with a step whose loss or gradients are not finite. */
+public enum NonFinitePolicy {
+    /** All ranks fail with {@link NonFiniteException}. */
+    STOP,
+    /** All ranks leave the parameters as they are and go on with the next step. */
+    SKIP
+}

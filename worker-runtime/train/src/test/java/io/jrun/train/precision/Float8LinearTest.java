@@ -1,0 +1,124 @@
+package io.jrun.train.precision;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.train.Libtorch;
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class Float8LinearTest {
+    private PointerScope scope;
+
+    @BeforeEach
+    void open() {
+        Libtorch.setThreads(1);
+        scope = new PointerScope();
+        torch.manual_seed(2);
+    }
+
+    @AfterEach
+    void close() {
+        scope.close();
+    }
+
+    @Test
+    void aScaleFollowsFromTheLargestMagnitudeOfTheHistory() {
+        Float8Scaling scaling = new Float8Scaling(Float8.E4M3, 3, 0);
+        assertThat(scaling.scale()).isEqualTo(1f);
+        float[] magnitudes = {2, 7, 1, 1, 1, 0, 0, 0, Float.POSITIVE_INFINITY, 4};
+        float[] scales = new float[magnitudes.length];
+        for (int i = 0; i < magnitudes.length; i++) {
+            scaling.record(magnitudes[i]);
+            scales[i] = scaling.scale();
+        }
+        assertThat(scales).containsExactly(224, 64, 64, 64, 448, 448, 448, 448, 448, 448);
+        assertThat(scaling.history()).containsExactly(4, Float.POSITIVE_INFINITY, 0);
+        Float8Scaling resumed = new Float8Scaling(Float8.E4M3, 3, 1);
+        resumed.load(scaling.scale(), new float[] {4, 0, 0});
+        resumed.record(2);
+        assertThat(resumed.scale()).as("with a margin of one bit").isEqualTo(56f);
+        assertThatThrownBy(() -> resumed.load(1, new float[2])).hasMessageContaining("2 magnitudes");
+    }
+
+    /** Operands that 8 bits can hold, with the scales of the step before: the products are exact, and the formats differ. */
+    @Test
+    void operandsAreRoundedToTheFormatsOfTheirPass() {
+        Float8Linear linear = new Float8Linear(4, 0);
+        Tensor weight = torch.eye(2).set_requires_grad(true);
+        Tensor x = Tensor.create(new float[] {1.0625f, 1.125f}, 1, 2).set_requires_grad(true);
+        Tensor y = linear.apply(x, weight);
+        assertThat(floats(y)).as("e4m3 has steps of 1/8, ties to even").containsExactly(1, 1.125f);
+        y.backward(
+                Tensor.create(new float[] {1.125f, 1.25f}, 1, 2),
+                new org.bytedeco.pytorch.BoolOptional(),
+                false,
+                new org.bytedeco.pytorch.TensorArrayRefOptional());
+        assertThat(floats(x.grad())).as("e5m2 has steps of 1/4, ties to even").containsExactly(1, 1.25f);
+        assertThat(floats(weight.grad())).containsExactly(1, 1.125f, 1.25f, 1.40625f);
+        assertThat(linear.scalings().stream().map(Float8Scaling::scale))
+                .containsExactly(448f / 1.125f, 448f, 57_344f / 1.25f);
+    }
+
+    /** The relative error of an e4m3 number is at most 1/16; with delayed scales a small tensor is not lost. */
+    @Test
+    void smallTensorsKeepTheirPrecisionThroughTheScales() {
+        Float8Linear linear = new Float8Linear();
+        Tensor x = torch.randn(3, 8, 32).mul(new Scalar(1e-4)).set_requires_grad(true);
+        Tensor weight = torch.randn(16, 32).mul(new Scalar(1e-3)).set_requires_grad(true);
+        Tensor first = linear.apply(x, weight);
+        assertThat(first.abs().max().item_float())
+                .as("no scale yet: all is rounded to 0")
+                .isZero();
+        Tensor found = linear.apply(x, weight);
+        Tensor exact = torch.linear(x, weight);
+        assertThat(relativeError(found, exact)).isBetween(0.001, 0.06);
+        AutogradBridge.instance().backward(List.of(found.sum()), List.of());
+        AutogradBridge.instance().backward(List.of(linear.apply(x, weight).sum()), List.of());
+        assertThat(x.grad().defined()).isTrue();
+        assertThat(weight.grad().sizes().vec().get()).containsExactly(16, 32);
+    }
+
+    private static double relativeError(Tensor found, Tensor exact) {
+        return found.sub(exact).norm().item_double() / exact.norm().item_double();
+    }
+
+    /** Least squares in 8 bits comes near the solution. */
+    @Test
+    void gradientDescentInEightBitsConverges() {
+        Float8Linear linear = new Float8Linear(16, 0);
+        Tensor solution = torch.randn(4, 8);
+        Tensor weight = torch.zeros(4, 8).set_requires_grad(true);
+        double loss = 0;
+        for (int step = 0; step < 150; step++) {
+            try (PointerScope _ = new PointerScope()) {
+                Tensor x = torch.randn(64, 8);
+                Tensor squares = linear.apply(x, weight)
+                        .sub(torch.linear(x, solution))
+                        .pow(new Scalar(2))
+                        .mean();
+                AutogradBridge.instance().backward(List.of(squares), List.of());
+                loss = squares.item_double();
+                try (NoGradGuard _ = new NoGradGuard()) {
+                    weight.sub_(weight.grad().mul(new Scalar(0.5)));
+                    weight.mutable_grad().zero_();
+                }
+            }
+        }
+        assertThat(loss).isLessThan(0.02);
+    }
+
+    private static float[] floats(Tensor tensor) {
+        return TensorMemory.segment(tensor.detach().contiguous()).toArray(ValueLayout.JAVA_FLOAT);
+    }
+}
