@@ -37,7 +37,8 @@ class NonFiniteGuardTest {
             if (world.rank() == BAD_RANK) {
                 // At 0 the root is finite and its slope is not: the loss stays finite.
                 Tensor weight = parameters.get("up.weight");
-                loss = loss.add(weight.pow(new Scalar(2)).sum().mul(new Scalar(factor)).sqrt());
+                loss = loss.add(
+                        weight.pow(new Scalar(2)).sum().mul(new Scalar(factor)).sqrt());
             }
             guard.checkLoss(loss);
             step.backward(loss);

@@ -1,0 +1,122 @@
+package io.jrun.train.metrics;
+
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.BiConsumer;
+
+/**
+ * Measures the steps of one rank. Each phase is a span; the spans between two reports give the seconds of each phase.
+ *
+ * <pre>{@code
+ * metrics.begin(step);
+ * try (var phase = metrics.phase(StepPhase.DATA)) { ... }
+ * try (var phase = metrics.phase(StepPhase.FORWARD)) { ... }
+ * ...
+ * metrics.end(tokens);
+ * metrics.report(Map.of("loss", loss));
+ * }</pre>
+ *
+ * <p>Confined to the training thread; {@link #spans} is thread-safe.
+ */
+public final class StepMetrics {
+    /** About a thousand steps. */
+    private static final int RING = 8192;
+
+    private static final double NANOS = 1e9;
+
+    private final SpanRing spans = new SpanRing(RING);
+    private final EnumMap<StepPhase, Long> nanosSinceReport = new EnumMap<>(StepPhase.class);
+    private final BiConsumer<Long, Map<String, Double>> reports;
+    private final long totalSteps;
+    private long step;
+    private long stepsSinceReport;
+    private long tokensSinceReport;
+    private long reportedNanos = System.nanoTime();
+
+    /**
+     * Metrics of a training that begins now.
+     *
+     * @param totalSteps the number of the last step: jrun shows the remaining time. 0 if it is not known
+     * @param reports takes a step and its values, such as {@code world.metrics()::report}
+     */
+    public StepMetrics(long totalSteps, BiConsumer<Long, Map<String, Double>> reports) {
+        this.totalSteps = totalSteps;
+        this.reports = reports;
+    }
+
+    /** A phase that ends when it is closed. */
+    public final class OpenPhase implements AutoCloseable {
+        private final StepPhase phase;
+        private final long beginNanos = System.nanoTime();
+
+        private OpenPhase(StepPhase phase) {
+            this.phase = phase;
+        }
+
+        @Override
+        public void close() {
+            record(phase, beginNanos, System.nanoTime(), 0);
+        }
+    }
+
+    /** A step begins. */
+    public void begin(long number) {
+        step = number;
+    }
+
+    /** Begins a phase. */
+    public OpenPhase phase(StepPhase phase) {
+        return new OpenPhase(phase);
+    }
+
+    /**
+     * Records a phase whose times are known. Time in which the rank stood still for communication belongs to the backward pass
+     * that waited: it is taken from {@link StepPhase#BACKWARD}.
+     */
+    public void record(StepPhase phase, long beginNanos, long endNanos, long bytes) {
+        spans.add(new PhaseSpan(phase.label(), step, beginNanos, endNanos, bytes));
+        nanosSinceReport.merge(phase, endNanos - beginNanos, Long::sum);
+        if (phase == StepPhase.EXPOSED_COMMUNICATION) {
+            nanosSinceReport.merge(StepPhase.BACKWARD, beginNanos - endNanos, Long::sum);
+        }
+    }
+
+    /** A step has ended, which has trained on {@code tokens} tokens of all ranks. */
+    public void end(long tokens) {
+        stepsSinceReport++;
+        tokensSinceReport += tokens;
+    }
+
+    /** The latest spans. */
+    public SpanRing spans() {
+        return spans;
+    }
+
+    /**
+     * Reports the steps since the last report: {@code values}, and {@code step_seconds}, {@code PHASE_seconds} of each phase
+     * (means over the steps), {@code tokens_per_second} and {@code steps_total}.
+     *
+     * @return what was reported
+     */
+    public Map<String, Double> report(Map<String, Double> values) {
+        long now = System.nanoTime();
+        double seconds = (now - reportedNanos) / NANOS;
+        Map<String, Double> all = new LinkedHashMap<>(values);
+        if (stepsSinceReport > 0) {
+            all.put("step_seconds", seconds / stepsSinceReport);
+            nanosSinceReport.forEach(
+                    (phase, nanos) -> all.put(phase.label() + "_seconds", nanos / NANOS / stepsSinceReport));
+            all.put("tokens_per_second", tokensSinceReport / seconds);
+        }
+        if (totalSteps > 0) {
+            all.put("steps_total", (double) totalSteps);
+        }
+        reports.accept(step, all);
+        reportedNanos = now;
+        nanosSinceReport.clear();
+        stepsSinceReport = 0;
+        tokensSinceReport = 0;
+        return all;
+    }
+}

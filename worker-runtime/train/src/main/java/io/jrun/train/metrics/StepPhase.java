@@ -1,0 +1,25 @@
+package io.jrun.train.metrics;
+
+/** What a rank does in a step. */
+public enum StepPhase {
+    /** Waits for samples and makes tensors of them. */
+    DATA("data"),
+    FORWARD("forward"),
+    /** The backward pass, without {@link #EXPOSED_COMMUNICATION}. */
+    BACKWARD("backward"),
+    /** Stands still until gradients of other ranks have come. */
+    EXPOSED_COMMUNICATION("exposed_communication"),
+    /** Clips gradients and updates parameters. */
+    OPTIMIZER("optimizer");
+
+    private final String label;
+
+    StepPhase(String label) {
+        this.label = label;
+    }
+
+    /** The name in metrics. */
+    public String label() {
+        return label;
+    }
+}
