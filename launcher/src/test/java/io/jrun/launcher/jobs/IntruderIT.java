@@ -68,7 +68,7 @@ class IntruderIT extends RealJobs {
         assertThat(result.sortedOut())
                 .filteredOn(line -> line.endsWith("sum 3.0"))
                 .hasSize(2);
-        assertThat(result.err().lines().filter(line -> line.contains("it does not speak this protocol")))
+        assertThat(result.err().lines().filter(line -> line.contains("the caller does not speak this protocol")))
                 .as("one line of each rank")
                 .hasSize(2)
                 .allMatch(line -> line.contains("refused a connection from /127.0.0.1:"));

@@ -208,7 +208,7 @@ class JavaProgramIT extends RealJobs {
         Result result = job.await();
         assertThat(result.exitCode()).as(result.err()).isZero();
         assertThat(result.err())
-                .contains("goes on for thread 'server' at Lingers.serve(Lingers.java:")
+                .contains("still runs because of thread 'server' at Lingers.serve(Lingers.java:")
                 .doesNotContain("DestroyJavaVM");
     }
 

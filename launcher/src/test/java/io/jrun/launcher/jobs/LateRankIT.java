@@ -10,7 +10,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rank 1 does something else than its peers: they fail at once or at their deadline, and are told what it does instead. */
+/**
+ * Rank 1 does something else than its peers: they fail at once or at their deadline, and are told what it does instead.
+ */
 @Tag("alone") // on a busy machine another rank may be the first to end
 class LateRankIT extends RealJobs {
     private Result run(String transport, String instead) {
@@ -47,7 +49,7 @@ class LateRankIT extends RealJobs {
                         "jrun: rank 0: barrier #1 on group world waits, while:\n(.* )? {2}rank 1 \\(host .*, pid"
                                 + " \\d+\\) has completed barrier #0 on group world and has entered no other operation of that group\n")
                 .containsPattern("first failure: rank [02] on .* exited with code 1")
-                .contains("barrier #1 on group world", "at Job.instead(Job.java:15)", "in it as well: rank ");
+                .contains("barrier #1 on group world", "at Job.instead(Job.java:15)", "also in the operation: rank ");
     }
 
     @ParameterizedTest
@@ -59,7 +61,7 @@ class LateRankIT extends RealJobs {
         assertThat(result.exitCode()).isEqualTo(1);
         assertThat(result.err())
                 .containsPattern("rank 1 \\(host .*, pid (\\d+)\\) does not answer: process \\1 is stopped \\(state T")
-                .contains("barrier #1 on group world", "in it as well: rank ");
+                .contains("barrier #1 on group world", "also in the operation: rank ");
     }
 
     /** The rest of the job would wait for ten minutes. */

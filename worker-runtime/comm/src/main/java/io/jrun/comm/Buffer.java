@@ -3,14 +3,14 @@ package io.jrun.comm;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Elements of one type, one behind the other, on one device. Immutable; the memory must live until every operation on the
- * buffer is done. A program may make a buffer once and pass it to many operations.
+ * A contiguous array of elements of one type on one device. Immutable. The memory must stay valid until every operation
+ * on the buffer is done. A program may make a buffer once and pass the buffer to many operations.
  *
- * @param memory heap or native memory; for a device other than {@code cpu} an address of that device. At least {@code count}
- *     elements long
- * @param type of the elements, in native byte order
+ * @param memory heap or native memory of at least {@code count} elements; for a device other than {@code cpu}, an
+ *     address of that device
+ * @param type type of the elements, in native byte order
  * @param count number of elements
- * @param device where the memory is
+ * @param device device that holds the memory
  */
 public record Buffer(MemorySegment memory, DataType type, long count, Device device) {
     public Buffer {

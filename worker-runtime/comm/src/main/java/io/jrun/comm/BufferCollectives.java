@@ -5,11 +5,11 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The collectives of a {@link ProcessGroup} on {@link Buffer}s. Each method checks devices, types and lengths, then does
- * what the method of the same name in {@link MemoryCollectives} does.
+ * The collectives of a {@link ProcessGroup} on {@link Buffer}s. Each method checks devices, types and lengths, then
+ * calls the method of the same name in {@link MemoryCollectives}.
  *
- * <p>Every method throws {@link CommException} with USAGE, before anything is sent, if the group cannot use the device of a
- * buffer ({@link #obstacle}), if input and output have different types, or if a length does not fit the operation.
+ * <p>Every method throws {@link CommException} with USAGE before anything is sent, if the group cannot use the device
+ * of a buffer ({@link #obstacle}), if input and output have different types, or if a length does not fit the operation.
  */
 public interface BufferCollectives extends MemoryCollectives {
     /** Number of this rank in the group, 0 to size-1. */
@@ -19,8 +19,9 @@ public interface BufferCollectives extends MemoryCollectives {
     int size();
 
     /**
-     * Why the operations of this group cannot use memory of {@code device}, and what to do: a sentence for messages. Empty if
-     * they can. Every group can use {@link Device#CPU}. Cheap.
+     * Returns a sentence for messages if the operations of this group cannot use memory of {@code device}: the reason
+     * and the remedy. Returns an empty value if the operations can use the memory. Every group can use
+     * {@link Device#CPU}. The call is cheap.
      */
     Optional<String> obstacle(Device device);
 
@@ -73,7 +74,7 @@ public interface BufferCollectives extends MemoryCollectives {
     /**
      * As {@link #allGather(Buffer, Buffer)} with {@code counts[r]} elements of rank r.
      *
-     * @param counts alike on all ranks
+     * @param counts equal on all ranks
      * @param output as many elements as all counts together
      */
     default void allGatherV(Buffer input, Buffer output, long... counts) {
@@ -90,7 +91,8 @@ public interface BufferCollectives extends MemoryCollectives {
     /**
      * Gives rank r the reduction over all ranks of their r-th input block.
      *
-     * @param input {@code size()} blocks as long as the output; {@code output} may be this rank's own block of the input
+     * @param input {@code size()} blocks as long as the output; {@code output} may be this rank's own block of the
+     *     input
      */
     default void reduceScatter(Buffer input, Buffer output, ReduceOp op) {
         checkBlocks("reduceScatter", input, output);
@@ -108,7 +110,7 @@ public interface BufferCollectives extends MemoryCollectives {
     /**
      * As {@link #reduceScatter(Buffer, Buffer, ReduceOp)} with a block of {@code counts[r]} elements for rank r.
      *
-     * @param counts alike on all ranks
+     * @param counts equal on all ranks
      * @param input as many elements as all counts together
      */
     default void reduceScatterV(Buffer input, Buffer output, ReduceOp op, long... counts) {
@@ -142,7 +144,7 @@ public interface BufferCollectives extends MemoryCollectives {
     /**
      * As {@link #gather(Buffer, Buffer, int)} with {@code counts[r]} elements of rank r.
      *
-     * @param counts alike on all ranks, the root and the others
+     * @param counts equal on all ranks, the root and the others
      * @param output as many elements as all counts together at the root; ignored elsewhere, where it may be null
      */
     default void gatherV(Buffer input, @Nullable Buffer output, int root, long... counts) {
@@ -177,7 +179,7 @@ public interface BufferCollectives extends MemoryCollectives {
      * As {@link #scatter(Buffer, Buffer, int)} with a block of {@code counts[r]} elements for rank r.
      *
      * @param counts alike on all ranks
-     * @param input as many elements as all counts together at the root; ignored elsewhere, where it may be null
+     * @param counts equal on all ranks
      */
     default void scatterV(@Nullable Buffer input, Buffer output, int root, long... counts) {
         checkTypes("scatterV", output, atRoot(input, root));
@@ -211,7 +213,8 @@ public interface BufferCollectives extends MemoryCollectives {
      * As {@link #allToAll(Buffer, Buffer)} with blocks of any lengths; the buffers must not overlap.
      *
      * @param outgoing {@code outgoing[r]} elements of the input go to rank r
-     * @param incoming {@code incoming[r]} elements of the output come from rank r; rank r's outgoing count for this rank
+     * @param incoming {@code incoming[r]} elements of the output come from rank r: the outgoing count of rank r for
+     *     this rank
      */
     default void allToAllV(Buffer input, long[] outgoing, Buffer output, long[] incoming) {
         checkTypes("allToAllV", input, output);
@@ -245,7 +248,7 @@ public interface BufferCollectives extends MemoryCollectives {
         return recvAsync(hostMemory("recv", buffer), buffer.type(), buffer.count(), source);
     }
 
-    /** {@code whole} has one block as long as {@code block} for each rank. */
+    /** Checks that {@code whole} has one block as long as {@code block} for each rank. */
     private void checkBlocks(String operation, @Nullable Buffer whole, Buffer block) {
         checkTypes(operation, block, whole);
         if (whole != null && whole.count() != block.count() * size()) {

@@ -4,11 +4,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Operations on many small buffers as one: their elements travel together, and the cost of an operation is paid once. The
- * results are those of separate calls, in deterministic mode bit for bit. Every rank passes buffers of the same sizes in
- * the same order; other sizes are a COLLECTIVE_MISMATCH. Buffers are used whole, and copied into one and back.
+ * Operations on many small buffers as one operation. The elements of all buffers travel together, so the fixed cost of
+ * an operation is paid once. The results equal the results of separate calls; in deterministic mode the bits are equal.
+ * Every rank passes buffers of the same sizes in the same order. Different sizes are a COLLECTIVE_MISMATCH. Each buffer
+ * is used whole. The elements are copied into one packed buffer and back.
  *
- * <p>From {@link ProcessGroup#coalesced()}; has that view's timeout, factor and compression. Thread-safe as the group.
+ * <p>An instance comes from {@link ProcessGroup#coalesced()} and has the timeout, factor and compression of that view.
+ * Thread-safe as the group.
  */
 public interface CoalescedOperations {
     /** {@link ProcessGroup#allReduce} of every buffer, in place. */

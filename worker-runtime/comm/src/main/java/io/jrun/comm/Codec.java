@@ -6,11 +6,11 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 
 /**
- * How objects become bytes and back. Called on the caller's thread. What {@link #encode} or {@link #decode} throws
- * becomes a USAGE error that names the rank whose object it was.
+ * Encodes objects as bytes and decodes bytes to objects. Both methods run on the caller's thread. An exception of
+ * {@link #encode} or {@link #decode} becomes a USAGE error that names the rank of the object.
  */
 public interface Codec<T> {
-    /** Strings in UTF-8; bytes that are no UTF-8 are an error. */
+    /** Strings in UTF-8. Bytes that are not UTF-8 are an error. */
     Codec<String> STRING = new Codec<>() {
         @Override
         public byte[] encode(String value) {
@@ -22,12 +22,12 @@ public interface Codec<T> {
             try {
                 return UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
             } catch (CharacterCodingException e) {
-                throw new IllegalArgumentException(bytes.length + " bytes that are no UTF-8", e);
+                throw new IllegalArgumentException(bytes.length + " bytes that are not UTF-8", e);
             }
         }
     };
 
-    /** Bytes as they are. */
+    /** Byte arrays without a change. */
     Codec<byte[]> BYTES = new Codec<>() {
         @Override
         public byte[] encode(byte[] value) {
@@ -40,13 +40,13 @@ public interface Codec<T> {
         }
     };
 
-    /** The bytes of {@code value}, which is not changed. */
+    /** Returns the bytes of {@code value}. The method does not change the value. */
     byte[] encode(T value);
 
     /**
-     * The value of bytes that {@link #encode} has made; they are the decoder's to keep.
+     * Returns the value of bytes that {@link #encode} made. The decoder may keep the array.
      *
-     * @throws RuntimeException if they mean nothing
+     * @throws RuntimeException if the bytes are not a valid encoding
      */
     T decode(byte[] bytes);
 }

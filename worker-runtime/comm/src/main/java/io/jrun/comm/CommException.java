@@ -4,8 +4,8 @@ import java.io.Serial;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The one exception of this module. The message says what happened, where (operation, group, rank, host) and what to do;
- * {@link #code()} is for programs.
+ * The only exception type of this module. The message names the event, the place (operation, group, rank, host) and the
+ * remedy. Programs read {@link #code()}.
  */
 public final class CommException extends RuntimeException {
     @Serial
@@ -13,18 +13,18 @@ public final class CommException extends RuntimeException {
 
     private final ErrorCode code;
 
-    /** A failure without a lower-level cause. */
+    /** Makes a failure without a lower-level cause. */
     public CommException(ErrorCode code, String message) {
         this(code, message, null);
     }
 
-    /** A failure with the exception that revealed it. */
+    /** Makes a failure with its lower-level cause. */
     public CommException(ErrorCode code, String message, @Nullable Throwable cause) {
         super(message, cause);
         this.code = code;
     }
 
-    /** Which kind of failure this is. */
+    /** Returns the kind of the failure. */
     public ErrorCode code() {
         return code;
     }

@@ -18,7 +18,7 @@ public enum DataType {
     I32(Integer.BYTES, "i32"),
     /** Two's complement, 64 bits; sums and products wrap. */
     I64(Long.BYTES, "i64"),
-    /** A byte that is 0 or 1; what reductions make of other bytes is undefined. */
+    /** One byte that is 0 or 1. The result of a reduction of other bytes is undefined. */
     BOOL(Byte.BYTES, "bool");
 
     private final int sizeBytes;

@@ -1,10 +1,10 @@
 package io.jrun.comm;
 
 /**
- * Where the elements of a {@link Buffer} lie.
+ * The device that holds the elements of a {@link Buffer}.
  *
- * @param type {@code cpu}, {@code cuda}, or another name that libtorch gives a kind of device; lower case
- * @param index the number of the device among those of its type that this process sees, from 0; 0 for {@code cpu}
+ * @param type {@code cpu}, {@code cuda}, or the lower-case name of another device type of libtorch
+ * @param index index from 0 among the devices of this type that this process sees; 0 for {@code cpu}
  */
 public record Device(String type, int index) {
     /** Host memory. */
@@ -27,7 +27,7 @@ public record Device(String type, int index) {
         return type.equals("cpu");
     }
 
-    /** The name as libtorch writes it: {@code cpu}, {@code cuda:0}. */
+    /** Returns the name in libtorch's form: {@code cpu}, {@code cuda:0}. */
     @Override
     public String toString() {
         return isCpu() ? type : type + ":" + index;

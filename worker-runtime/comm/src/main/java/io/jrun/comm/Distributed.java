@@ -1,22 +1,26 @@
 package io.jrun.comm;
 
-/** The way into the job that this process was started for. */
+/** Joins this process to its job. */
 public final class Distributed {
-    /** Names the runtime's class, since this package stands below it. ServiceLoader would open each jar of the class path. */
+    /**
+     * The name of the runtime's class. This package is below the runtime and cannot refer to the class. A ServiceLoader
+     * would open each jar of the class path.
+     */
     private static final WorldProvider PROVIDER = provider(".join.RuntimeWorldProvider");
 
     private Distributed() {}
 
     /**
-     * Joins the job and returns when every rank has. A process that jrun did not start is a world of one; unless MPI has
-     * started it (mpirun, srun --mpi=pmix): then the world is MPI's, without a store and without word of ranks that leave.
+     * Joins the job and returns when every rank has joined. A process that jrun did not start is a world of one rank.
+     * Exception: if MPI started the process (mpirun, srun --mpi=pmix), the world is the MPI world; such a world has no
+     * store and no reports of departed ranks.
      *
-     * <p>Call it once per process and close the world at the end. When this node's agent vanishes, the process says so on
-     * stderr and halts with exit code 1: a worker does not outlive its job.
+     * <p>Call the method once per process, and close the world at the end. If the agent of this node vanishes, the
+     * process writes a message to stderr and halts with exit code 1, because a worker must not outlive its job.
      *
-     * @throws CommException RENDEZVOUS_TIMEOUT if not all ranks have joined in time; ABORTED if the job stops meanwhile;
-     *     USAGE if the environment is not jrun's, or the agent refuses this process (a second call, for instance); SYSTEM if
-     *     the agent cannot be reached
+     * @throws CommException RENDEZVOUS_TIMEOUT if not all ranks have joined before the deadline; ABORTED if the job
+     *     stops before all ranks have joined; USAGE if the environment is invalid, or if the agent refuses this process
+     *     (for example at a second call); SYSTEM if the agent cannot be reached
      */
     public static World init() {
         return PROVIDER.init();
@@ -25,15 +29,15 @@ public final class Distributed {
     /**
      * Checks the environment variables that {@link #init()} reads, so that a program can fail before its work begins.
      *
-     * @throws CommException USAGE as init
+     * @throws CommException USAGE under the conditions of {@link #init()}
      */
     public static void checkEnvironment() {
         PROVIDER.checkEnvironment();
     }
 
     /**
-     * As {@link #init()}, for a process that can go on in another round when this one fails; see
-     * {@code Elastic}, which is what programs use.
+     * Joins as {@link #init()} does, for a process that can continue in another round after this round fails. Programs
+     * use {@code Elastic} instead.
      */
     public static Rounds rounds() {
         return PROVIDER.rounds();
@@ -47,7 +51,7 @@ public final class Distributed {
                     .getDeclaredConstructor()
                     .newInstance();
         } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("jrun's runtime is not whole: " + className + " cannot be made", e);
+            throw new IllegalStateException("jrun's runtime is incomplete: " + className + " cannot be loaded", e);
         }
     }
 }

@@ -1,19 +1,25 @@
 package io.jrun.comm;
 
-/** The closed set of ways communication can fail. None is retryable on the same group: a failed group stays poisoned. */
+/**
+ * The kinds of failure of communication. No failure is retryable on the same group, because a failed group stays
+ * poisoned.
+ */
 public enum ErrorCode {
-    /** The caller passed something unusable: wrong size, unknown rank, closed group. Not used for disagreement of ranks. */
+    /**
+     * An argument or a state of the caller is unusable: wrong size, unknown rank, closed group. Not used if ranks
+     * disagree.
+     */
     USAGE,
-    /** Joining the world, or a store wait, passed its deadline. */
+    /** The world was not joined, or a key of the store was not set, before the deadline. */
     RENDEZVOUS_TIMEOUT,
     /** A peer process ended, or left its main, while this rank waited for it. */
     PEER_LOST,
-    /** A collective passed its deadline although no peer is known to be lost. */
+    /** A collective did not end before its deadline, although no peer is known to be lost. */
     COLLECTIVE_TIMEOUT,
-    /** Two ranks issued different operations at the same place of a group's order. */
+    /** Two ranks called different operations at the same position of a group's order. */
     COLLECTIVE_MISMATCH,
-    /** The job is being stopped, or the group was aborted by its own program. */
+    /** The job is being stopped, or the program aborted the group. */
     ABORTED,
-    /** The machine refused something: no space in /dev/shm, no socket, no permission. */
+    /** The operating system refused a resource: no space in /dev/shm, no socket, no permission. */
     SYSTEM
 }

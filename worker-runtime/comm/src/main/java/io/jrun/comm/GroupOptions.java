@@ -3,18 +3,18 @@ package io.jrun.comm;
 import java.time.Duration;
 
 /**
- * What a group promises and how long it waits.
+ * The guarantees and time limits of a group. Every member of a group gives equal values where a parameter says so.
  *
- * @param timeout every operation fails with COLLECTIVE_TIMEOUT when it has run for longer
- * @param deterministic floating point results depend on the contributions and the group size only, not on transport,
- *     topology, or how data is split into operations; alike on all members
- * @param lateWarning an operation that has run for longer says on stderr which ranks it waits for, once, and goes on
- * @param backend what moves the data: {@value #OWN_BACKEND}, or the name of a {@code BackendProvider}
- *     (gloo, mpi, nccl); alike on all members
- * @param algorithm over TCP, for every operation that has it, whatever its size, as JRUN_ALGORITHM names one for all groups;
- *     empty: chosen by size; alike on all members
- * @param compared whether the ranks compare each collective before a backend other than jrun's own runs it, see
- *     {@code ForeignBackend}; jrun's own always compares; alike on all members
+ * @param timeout longest time of an operation; a longer operation fails with COLLECTIVE_TIMEOUT
+ * @param deterministic whether floating point results depend only on the contributions and the group size, and not on
+ *     the transport, the topology, or the division of the data into operations; equal on all members
+ * @param lateWarning time after which a running operation writes one warning to stderr with the ranks it waits for
+ * @param backend implementation that moves the data: {@value #OWN_BACKEND}, or the name of a {@code BackendProvider}
+ *     (gloo, mpi, nccl); equal on all members
+ * @param algorithm TCP algorithm for every operation that has the algorithm, at every size; overrides JRUN_ALGORITHM
+ *     for this group; empty: the size decides; equal on all members
+ * @param compared whether the ranks compare each collective before a backend other than jrun's own runs the collective,
+ *     see {@code ForeignBackend}; jrun's own backend always compares; equal on all members
  */
 public record GroupOptions(
         Duration timeout,
@@ -26,10 +26,10 @@ public record GroupOptions(
     /** jrun's own data planes: shared memory and TCP. */
     public static final String OWN_BACKEND = "jrun";
 
-    /** Longer than any program runs, and still far from the end of a 64-bit clock of nanoseconds. */
+    /** A duration longer than the run of any program, and far below the limit of a 64-bit clock of nanoseconds. */
     private static final Duration LONGEST = Duration.ofDays(36_500);
 
-    /** Ten minutes: longer than any checkpoint that one rank writes while the others wait. The warning after one. */
+    /** The defaults: a timeout of ten minutes, longer than one rank's checkpoint takes; a warning after one minute. */
     public static final GroupOptions DEFAULT =
             new GroupOptions(Duration.ofMinutes(10), false, Duration.ofMinutes(1), OWN_BACKEND, "", true);
 
@@ -45,37 +45,37 @@ public record GroupOptions(
         }
     }
 
-    /** {@code timeout}, or a hundred years if the timeout is longer: programs write "for ever" as a very long duration. */
+    /** Returns {@code timeout}, but at most a hundred years. Programs use very long durations to mean no limit. */
     public static Duration bounded(Duration timeout) {
         return timeout.compareTo(LONGEST) > 0 ? LONGEST : timeout;
     }
 
-    /** The same with another timeout. */
+    /** Returns these options with another timeout. */
     public GroupOptions withTimeout(Duration newTimeout) {
         return new GroupOptions(newTimeout, deterministic, lateWarning, backend, algorithm, compared);
     }
 
-    /** The same with another determinism. */
+    /** Returns these options with another choice of determinism. */
     public GroupOptions withDeterministic(boolean newDeterministic) {
         return new GroupOptions(timeout, newDeterministic, lateWarning, backend, algorithm, compared);
     }
 
-    /** The same with another time before the warning. */
+    /** Returns these options with another time before the warning. */
     public GroupOptions withLateWarning(Duration newLateWarning) {
         return new GroupOptions(timeout, deterministic, newLateWarning, backend, algorithm, compared);
     }
 
-    /** The same on another backend. */
+    /** Returns these options with another backend. */
     public GroupOptions withBackend(String newBackend) {
         return new GroupOptions(timeout, deterministic, lateWarning, newBackend, algorithm, compared);
     }
 
-    /** The same with one algorithm for all sizes. */
+    /** Returns these options with one algorithm for all sizes. */
     public GroupOptions withAlgorithm(String newAlgorithm) {
         return new GroupOptions(timeout, deterministic, lateWarning, backend, newAlgorithm, compared);
     }
 
-    /** The same, but with or without comparing calls on another backend: a benchmark of that backend does without. */
+    /** Returns these options with or without the comparison of calls. A benchmark of a foreign backend turns it off. */
     public GroupOptions withCompared(boolean newCompared) {
         return new GroupOptions(timeout, deterministic, lateWarning, backend, algorithm, newCompared);
     }

@@ -5,13 +5,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What one rank knows of a group's collectives.
+ * Statistics of the collectives of one group on one rank.
  *
- * @param collectives how many it has completed
- * @param waited how long it has waited in them for others to come; waits of up to about a microsecond are not counted
- * @param lags the same by the rank that came last, the one that cost most first; world ranks. Over TCP this is a neighbour,
- *     which may itself have waited for another
- * @param lagsByOperation the same by the method that was called, as {@code allReduce}
+ * @param collectives number of completed collectives
+ * @param waited time this rank has waited for other ranks in collectives; waits below about one microsecond are not
+ *     counted
+ * @param lags the waits by the rank that came last (world ranks), largest total first. Over TCP the rank is a
+ *     neighbour, which may itself have waited for another rank
+ * @param lagsByOperation the lags for each method, such as {@code allReduce}
  */
 public record GroupStats(
         long collectives, Duration waited, List<RankLag> lags, Map<String, List<RankLag>> lagsByOperation) {

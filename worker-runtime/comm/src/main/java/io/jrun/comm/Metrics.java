@@ -3,27 +3,30 @@ package io.jrun.comm;
 import java.util.Map;
 
 /**
- * Reports numbers of the training, such as a loss, from a rank to jrun, which records them as events of the job. Thread-safe.
+ * Reports numbers of the training, such as a loss, from a rank to jrun. jrun records the numbers as events of the job.
+ * Thread-safe.
  *
- * <p>A report never waits: it goes into a queue of {@value #MAX_QUEUED_STEPS} steps, and a thread of the runtime sends at most ten
- * reports a second from each rank, and about a thousand a second from all ranks of a job. Where a program reports more, the
- * oldest steps of the queue are dropped, and their number is recorded. A rank that fails may lose its last reports.
+ * <p>A report never waits. The report enters a queue of {@value #MAX_QUEUED_STEPS} steps. A thread of the runtime sends
+ * at most ten reports a second from each rank, and about a thousand a second from all ranks of a job. If a program
+ * reports faster, the queue drops its oldest steps, and jrun records the number of dropped steps. A rank that fails may
+ * lose its last reports.
  *
- * <p>A world that jrun did not start ({@code LocalWorld}, a world of MPI, a process by itself) checks each report and drops it.
+ * <p>A world that jrun did not start ({@code LocalWorld}, an MPI world, a single process) checks each report and drops
+ * the report.
  */
 public interface Metrics {
-    /** A report has no more names. */
+    /** The largest number of names in one report. */
     int MAX_NAMES = 64;
 
-    /** A name has no more characters. */
+    /** The largest number of characters in one name. */
     int MAX_NAME_LENGTH = 64;
 
-    /** No more steps wait to be sent. */
+    /** The largest number of steps in the queue. */
     int MAX_QUEUED_STEPS = 16;
 
     /**
-     * Reports values of a step. A second report of a step that still waits is merged into the first, and its values replace those
-     * of the same names.
+     * Reports values of a step. A second report of a queued step is merged into the first report and replaces the
+     * values of equal names.
      *
      * @param step 0 or more
      * @param values by name: 1 to {@value #MAX_NAME_LENGTH} letters, digits and characters of {@code _-./:%@+}

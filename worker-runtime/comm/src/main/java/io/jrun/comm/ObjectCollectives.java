@@ -4,15 +4,19 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves objects as the bytes that a {@link Codec} makes of them: settings, metrics, vocabularies; tensors have operations of
- * their own. Each operation is two collectives, one of sizes and one of bytes.
+ * Collectives of objects, such as settings, metrics and vocabularies. A {@link Codec} encodes the objects. Each
+ * operation is two collectives: one of sizes and one of bytes. Tensors have operations of their own.
  *
- * <p>An object of more than {@value #MAX_BYTES} bytes, or one that its codec cannot encode, is a USAGE error on every rank,
- * which names the rank that has it; bytes that cannot be decoded are one on the rank that received them. The group stays
- * usable after either. From {@link ProcessGroup#objects()}; thread-safe as the group.
+ * <p>An object of more than {@value #MAX_BYTES} bytes, or an object that its codec cannot encode, is a USAGE error on
+ * every rank. The error names the rank of the object. Bytes that cannot be decoded are a USAGE error on the receiving
+ * rank. The group stays usable after these errors. An instance comes from {@link ProcessGroup#objects()}. Thread-safe
+ * as the group.
  */
 public interface ObjectCollectives {
-    /** Far more than what is no tensor needs, and little enough for a heap. */
+    /**
+     * The limit in bytes of one object. The limit protects the heap, and is far above the size of settings and
+     * vocabularies.
+     */
     int MAX_BYTES = 256 << 20;
 
     /**
@@ -23,10 +27,10 @@ public interface ObjectCollectives {
      */
     <T> T broadcast(@Nullable T value, int root, Codec<T> codec);
 
-    /** Gives every rank everybody's value, by group rank. */
+    /** Gives every rank the values of all ranks, by group rank. */
     <T> List<T> allGather(T value, Codec<T> codec);
 
-    /** Gives the root everybody's value, by group rank; other ranks get an empty list. */
+    /** Gives the root the values of all ranks, by group rank. The other ranks get an empty list. */
     <T> List<T> gather(T value, int root, Codec<T> codec);
 
     /**
@@ -37,10 +41,10 @@ public interface ObjectCollectives {
     <T> T scatter(@Nullable List<T> values, int root, Codec<T> codec);
 
     /**
-     * Gives rank r the r-th of this rank's values; every rank learns all sizes, of which there is one for each pair of ranks.
+     * Gives rank r the r-th value of this rank. Every rank receives all sizes: one size for each pair of ranks.
      *
      * @param values one for each rank
-     * @return what each rank has for this one, by group rank
+     * @return the value of each rank for this rank, by group rank
      */
     <T> List<T> allToAll(List<T> values, Codec<T> codec);
 }

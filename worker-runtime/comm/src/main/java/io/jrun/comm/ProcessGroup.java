@@ -6,20 +6,20 @@ import java.util.List;
 
 /**
  * An ordered set of ranks that communicate. Every member calls the same collectives with the same arguments in the same
- * order; a difference fails on every rank with COLLECTIVE_MISMATCH, naming both calls.
+ * order. A difference fails on every rank with COLLECTIVE_MISMATCH. The error names both calls.
  *
- * <p>Each collective has a form for {@link Buffer}s and one for memory segments; both are the same operation to the other
- * ranks. Collectives run in call order, whether called or submitted with {@code ...Async}; messages have an order of their
- * own, see {@link Messages}.
+ * <p>Each collective has a form for {@link Buffer}s and a form for memory segments. One rank may use the first form and
+ * another rank the second form. Collectives run in call order, both blocking and {@code ...Async} calls. Messages have
+ * an order of their own, see {@link Messages}.
  *
- * <p>Operations whose name ends in {@code V} give each rank a block of a size of its own: {@code counts} has one count for
- * each rank, and blocks lie one behind the other in rank order. Blocks may be empty.
+ * <p>Operations whose name ends in {@code V} have a separate block size for each rank: {@code counts} has one count for
+ * each rank. The blocks are contiguous in rank order. A block may be empty.
  *
- * <p>Once an operation has failed with anything but USAGE, the group is poisoned: pending and later operations fail at once
- * with the same cause. Every operation ends within the group's timeout, or
- * that of {@link #withTimeout}.
+ * <p>An operation that fails with any code but USAGE poisons the group: pending and later operations fail at once with
+ * the same cause. Every operation ends within the timeout of the group, or the timeout of {@link #withTimeout}.
  *
- * <p>Thread-safe; but two threads that call collectives on one group must agree about their order with the other ranks.
+ * <p>Thread-safe. If several threads call collectives on one group, the program must ensure the same order on all
+ * ranks.
  */
 public interface ProcessGroup extends BufferCollectives, AutoCloseable {
     /** Number of this rank in the group, 0 to size-1. */
@@ -33,92 +33,96 @@ public interface ProcessGroup extends BufferCollectives, AutoCloseable {
     /** Unique name within the job's round: "world", or derived from the group it was split from. */
     String name();
 
-    /** Timeout and determinism. */
+    /** The options of the group. */
     GroupOptions options();
 
-    /** How much this group has done, and for whom this rank has waited meanwhile. Cheap; at any time. */
+    /** Statistics of this group's collectives, with the waits for other ranks. Cheap; callable at any time. */
     GroupStats stats();
 
     /** The world rank of a member. */
     int worldRank(int groupRank);
 
     /**
-     * A view of this group whose operations have another timeout each. A view is this group in everything else: its
-     * operations are in one order with the group's, and closing it closes the group.
+     * Returns a view of this group with another timeout for each operation. A view shares everything else with the
+     * group: the operations of both have one order, and closing the view closes the group.
      *
      * @throws CommException USAGE if {@code timeout} is not positive
      */
     ProcessGroup withTimeout(Duration timeout);
 
     /**
-     * A view whose reductions multiply this rank's contribution by {@code factor} before they sum it, each rank by its own:
-     * NCCL's PreMulSum. The results are those of multiplying first and summing then; F16 and BF16 are multiplied in binary32
-     * and rounded once. For SUM of floating point types in allReduce, reduce and reduceScatter; anything else is a USAGE
-     * error, also integers, which NCCL's takes. What is not replaced by the result is copied: reduceScatter takes memory for its input.
+     * Returns a view whose reductions multiply this rank's contribution by {@code factor} before the sum (NCCL:
+     * PreMulSum). Each rank has its own factor. The results equal a multiplication followed by a sum; F16 and BF16 are
+     * multiplied in binary32 and rounded once. The view takes SUM of floating point types in allReduce, reduce and
+     * reduceScatter. Every other call is a USAGE error, also a call with integers, which NCCL accepts. The view copies
+     * input that the result does not replace: reduceScatter allocates memory for its input.
      */
     ProcessGroup scaled(double factor);
 
     /**
-     * A view whose reductions of F32 move and fold elements as BF16 or F16: half the bytes. Each rank's contribution is
-     * rounded to {@code wire}, partial sums are computed in binary32 and rounded as in {@link ReduceOp}. The error of a SUM
-     * over N ranks is at most {@code ((1 + u)^N (1 + 2^-24)^N - 1)} times the sum of the contributions' magnitudes, with
-     * {@code u} = 2^-8 for BF16 and 2^-11 for F16; one factor {@code (1 + u)} more for AVG. F16 adds at most 2^-25 for each
-     * rounding of a number below 2^-14, and what exceeds 65504 becomes infinite. Every rank chooses alike. For allReduce,
-     * reduce and reduceScatter of F32, anything else is a USAGE error. Takes memory for the rounded elements.
+     * Returns a view whose reductions of F32 send and reduce elements as BF16 or F16, which halves the bytes. Each
+     * rank's contribution is rounded to {@code wire}. Partial sums are computed in binary32 and rounded as
+     * {@link ReduceOp} says. The error of a SUM over N ranks is at most {@code ((1 + u)^N (1 + 2^-24)^N - 1)} times the
+     * sum of the contributions' magnitudes, with {@code u} = 2^-8 for BF16 and 2^-11 for F16; AVG has one more factor
+     * {@code (1 + u)}. F16 adds at most 2^-25 for each rounding of a number below 2^-14. F16 turns magnitudes above
+     * 65504 into infinity. Every rank chooses the same type. The view takes allReduce, reduce and reduceScatter of F32;
+     * every other call is a USAGE error. The view allocates memory for the rounded elements.
      *
      * @param wire BF16 or F16
      */
     ProcessGroup compressed(DataType wire);
 
     /**
-     * A view for small operations that must not wait for large ones: it has a queue, connections and memory of its own.
-     * Its operations are ordered among themselves, and not with those of the group: all ranks call the same operations on
-     * it in the same order. It fails and is closed together with the group. Memory from {@link #allocate} is registered
-     * with the view that it was asked of.
+     * Returns a view for small operations that must not wait for large operations. The view has a queue, connections
+     * and memory of its own. The operations of the view are ordered among themselves, and not relative to the
+     * operations of the group. All ranks call the same operations on the view in the same order. The view fails and
+     * closes together with the group. Memory of {@link #allocate} is registered with the view whose method was called.
      */
     ProcessGroup urgent();
 
     /** Operations on many small buffers as one. */
     CoalescedOperations coalesced();
 
-    /** Messages with tags, from any source, and many at once; they have this view's timeout. */
+    /** Messages with tags, from any source, and several at once. The messages have this view's timeout. */
     Messages messages();
 
-    /** Operations on objects; they have this view's timeout. */
+    /** Operations on objects. The operations have this view's timeout. */
     ObjectCollectives objects();
 
-    /** Returns when every rank has called it. */
+    /** Returns when every rank has called the method. */
     void barrier();
 
     /** Asynchronous {@link #barrier}. */
     Work barrierAsync();
 
     /**
-     * Collective: memory that this group's transport moves with the fewest copies (over shared memory: none). Every rank
-     * asks for the same size. It is zeroed, 64-byte aligned, and lives until the group is closed.
+     * Collective. Allocates memory that this group's transport moves with the fewest copies (over shared memory: none).
+     * Every rank passes the same size. The memory is zeroed and 64-byte aligned, and stays valid until the group is
+     * closed.
      */
     MemorySegment allocate(long bytes);
 
     /**
-     * Collective: the group of all members that passed the same {@code color}, ordered by {@code key}, then by rank. It has
-     * this group's options and must be closed by itself.
+     * Collective. Returns the group of all members with the same {@code color}, ordered by {@code key}, then by rank.
+     * The new group has this group's options. The program must close the new group separately.
      */
     ProcessGroup split(int color, int key);
 
     /**
      * As {@link #split(int, int)} with other options.
      *
-     * @throws CommException USAGE on every member of a new group whose members give different options of those that are alike
-     *     on all; this group stays usable
+     * @throws CommException USAGE on every member of a new group if its members pass different values of an option that
+     *     must be equal; this group stays usable
      */
     ProcessGroup split(int color, int key, GroupOptions newOptions);
 
     /**
-     * The group of {@code groupRanks}, in this order. Only these members call it, each with the same list and the same options:
-     * MPI_Comm_create_group. It has this group's options and must be closed by itself. Nothing is sent.
+     * Returns the group of {@code groupRanks}, in this order. Only these members call the method, each with the same
+     * list and the same options (MPI_Comm_create_group). The new group has this group's options. The program must close
+     * the new group separately. The method sends nothing.
      *
      * @param groupRanks distinct ranks of this group, this rank among them
-     * @throws CommException USAGE if a rank is not of this group or named twice, or if this rank is not named
+     * @throws CommException USAGE if a rank is not of this group or is named twice, or if this rank is not named
      */
     ProcessGroup newGroup(List<Integer> groupRanks);
 
@@ -133,9 +137,9 @@ public interface ProcessGroup extends BufferCollectives, AutoCloseable {
     void abort(String cause);
 
     /**
-     * Gives back what the group holds, its registered memory included. Operations that are pending have five seconds to end,
-     * receives half a second; then the group is poisoned, since what closes it may be a failure that the job is to hear of: await all
-     * {@link Work} before. Idempotent.
+     * Releases the resources of the group, including registered memory. Await all {@link Work} before. Pending
+     * operations have five seconds to end, pending receives half a second. Then the group is poisoned, because a
+     * failure may be the reason of the close, and the job must learn of the failure soon. Idempotent.
      */
     @Override
     void close();

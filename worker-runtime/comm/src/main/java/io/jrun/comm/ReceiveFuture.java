@@ -2,6 +2,6 @@ package io.jrun.comm;
 
 /** An asynchronous receive. */
 public interface ReceiveFuture extends Work {
-    /** Waits as {@link #await()}, and says what has arrived. */
+    /** Waits as {@link #await()} does, and returns the envelope of the received message. */
     Received received();
 }

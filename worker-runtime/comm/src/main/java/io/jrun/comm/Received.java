@@ -1,10 +1,10 @@
 package io.jrun.comm;
 
 /**
- * A message that has been received.
+ * The envelope of a received message.
  *
  * @param source group rank of the sender
- * @param tag of the message
- * @param count elements
+ * @param tag tag of the message
+ * @param count number of elements
  */
 public record Received(int source, int tag, long count) {}

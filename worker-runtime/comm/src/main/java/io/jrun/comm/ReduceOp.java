@@ -1,13 +1,14 @@
 package io.jrun.comm;
 
 /**
- * How contributions of several ranks become one element. Floating point NaN propagates through every operator.
+ * The operator that reduces the contributions of several ranks to one element. Floating point NaN propagates through
+ * every operator.
  *
- * <p>F16 and BF16 are folded in binary32 and rounded to nearest, ties to even, whenever a partial result goes into memory of
- * the element type: once per element over shared memory and in deterministic mode, else once per message. A NaN so rounded
- * is the type's positive quiet NaN without payload.
+ * <p>F16 and BF16 are reduced in binary32. A partial result that is stored as F16 or BF16 is rounded to nearest, ties
+ * to even: once per element over shared memory and in deterministic mode, else once per message. A rounded NaN is the
+ * positive quiet NaN of the type without payload.
  *
- * <p>Of BOOL, SUM and MAX are the logical or, PROD and MIN the logical and.
+ * <p>For BOOL, SUM and MAX are the logical or; PROD and MIN are the logical and.
  */
 public enum ReduceOp {
     /** Sum over ranks. */
@@ -27,7 +28,7 @@ public enum ReduceOp {
     /** Bitwise exclusive or; for integers and BOOL. */
     BXOR;
 
-    /** Whether elements of {@code type} can be combined so. */
+    /** Whether the operator is defined for elements of {@code type}. */
     public boolean supports(DataType type) {
         return switch (this) {
             case SUM, MIN, MAX, PROD -> true;

@@ -1,31 +1,31 @@
 package io.jrun.comm;
 
 /**
- * The rounds of a job that this process takes part in, one after the other: when one fails, or the job's nodes change, it
- * leaves that one and enters the next, with its memory, its connection to its agent and its log files. From
- * {@link Distributed#rounds()}. Confined to one thread.
+ * The rounds of a job in which this process takes part, one after the other. When a round fails, or when the nodes of
+ * the job change, the process leaves the round and enters the next round. The process keeps its memory, its connection
+ * to the agent and its log files. An instance comes from {@link Distributed#rounds()}. Confined to one thread.
  */
 public interface Rounds extends AutoCloseable {
-    /** The world of the round that this process is in. */
+    /** The world of the current round. */
     World world();
 
-    /** Whether there can be another round. */
+    /** Whether another round is possible. */
     boolean canGoOn();
 
-    /** Whether this rank is asked to leave its round, because the job's nodes change. */
+    /** Whether the job asks this rank to leave its round, because the nodes of the job change. */
     boolean isRegroupRequested();
 
     /**
-     * Leaves the round, whose world must not be used any more, and waits for the next, in which this rank may have another
-     * number.
+     * Leaves the round and waits for the next round. The program must not use the old world any more. This rank may
+     * have another number in the next round.
      *
-     * @param why the failure that makes it leave; empty if it leaves because it was asked to
-     * @throws CommException RENDEZVOUS_TIMEOUT if there is none for a long time; ABORTED if the job ends
-     * @throws IllegalStateException if there can be no other round
+     * @param why the failure that ends the round for this rank; empty if the job asked the rank to leave
+     * @throws CommException RENDEZVOUS_TIMEOUT if no round begins before the deadline; ABORTED if the job ends
+     * @throws IllegalStateException if no other round is possible
      */
     void next(String why);
 
-    /** Closes the world, as {@link World#close()}. */
+    /** Closes the world as {@link World#close()} does. */
     @Override
     void close();
 }

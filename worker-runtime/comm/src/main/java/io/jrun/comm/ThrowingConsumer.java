@@ -1,6 +1,6 @@
 package io.jrun.comm;
 
-/** A consumer that may throw anything. */
+/** A consumer that may throw any exception. */
 @FunctionalInterface
 public interface ThrowingConsumer<T> {
     /** Consumes {@code value}. */

@@ -1,11 +1,11 @@
 package io.jrun.comm;
 
-/** How the ranks of a world move data. */
+/** The transport between the ranks of a world. */
 public enum TransportKind {
     /** Shared memory between ranks of one node, TCP between nodes. */
     AUTO,
-    /** Shared memory; an error where ranks are on several nodes. */
+    /** Shared memory only; an error if the ranks are on several nodes. */
     SHM,
-    /** TCP, also between ranks of one node. */
+    /** TCP only, also between ranks of one node. */
     TCP
 }

@@ -1,14 +1,17 @@
 package io.jrun.comm;
 
 /**
- * Prepares a worker process before the user's main class runs, once and on the main thread. The agent names the class, which
- * has a public constructor without arguments, in the system property {@value #PROPERTY}: looking for it with a ServiceLoader
- * would open every jar of the class path, 40 ms that each start would pay.
+ * Prepares a worker process before the user's main class runs, once and on the main thread. The agent names the class
+ * in the system property {@value #PROPERTY}. The class has a public constructor without arguments. A ServiceLoader
+ * would open every jar of the class path, which costs each start 40 ms.
  */
 public interface WorkerSetup {
-    /** The system property. */
+    /** The system property with the name of the class. */
     String PROPERTY = "jrun.worker.setup";
 
-    /** Must be quick when there is nothing to do: every worker pays for it. Failures are told on stderr, not thrown. */
+    /**
+     * Must return quickly if there is nothing to do, because every worker calls the method. Reports failures on stderr
+     * and does not throw.
+     */
     void prepare();
 }

@@ -3,11 +3,14 @@ package io.jrun.comm;
 import java.util.List;
 
 /**
- * All ranks of a job, seen from one of them: who this rank is, the group of everybody, and the store. Made by
- * {@link Distributed#init()} or by {@code LocalWorld}. Thread-safe.
+ * All ranks of a job, seen from one rank: the number of this rank, the group of all ranks, and the store.
+ * {@link Distributed#init()} and {@code LocalWorld} make worlds. Thread-safe.
  */
 public interface World extends AutoCloseable {
-    /** World rank: number of this rank in the job, 0 to size-1. {@link ProcessGroup#groupRank()} is its number in a group. */
+    /**
+     * World rank: number of this rank in the job, 0 to size-1. {@link ProcessGroup#groupRank()} is the number of the
+     * rank in a group.
+     */
     int rank();
 
     /** Number of ranks of the job. */
@@ -31,10 +34,10 @@ public interface World extends AutoCloseable {
     /** The job's name. */
     String runId();
 
-    /** How often the job's workers have been restarted. */
+    /** Number of restarts of the job's workers so far. */
     int restartCount();
 
-    /** The group of all ranks; closed with the world. */
+    /** The group of all ranks. Closing the world closes the group. */
     ProcessGroup group();
 
     /** The group of these world ranks, see {@link ProcessGroup#newGroup(List)}. */
@@ -45,14 +48,18 @@ public interface World extends AutoCloseable {
     /** The job's key-value store. */
     Store store();
 
-    /** Reports numbers of the training, which jrun records. */
+    /** Reports numbers of the training to jrun. */
     Metrics metrics();
 
-    /** True once after each time a checkpoint was asked for; ranks may hear of it at different steps, so agree about it. */
+    /**
+     * Returns true once for each checkpoint request. Ranks may see a request at different steps, so the ranks must
+     * agree on a step.
+     */
     boolean checkpointRequested();
 
     /**
-     * Closes all groups as {@link ProcessGroup#close()} does, and tells the others that this rank has left. Idempotent.
+     * Closes all groups as {@link ProcessGroup#close()} does, and reports to the other ranks that this rank has left.
+     * Idempotent.
      */
     @Override
     void close();

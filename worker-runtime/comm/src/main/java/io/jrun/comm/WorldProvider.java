@@ -1,6 +1,6 @@
 package io.jrun.comm;
 
-/** What {@link Distributed} asks of the runtime. Programs use {@link Distributed}. */
+/** The entry point of the runtime for {@link Distributed}. Programs use {@link Distributed}. */
 public interface WorldProvider {
     /** As {@link Distributed#init()}. */
     World init();

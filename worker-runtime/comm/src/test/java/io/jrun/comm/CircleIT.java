@@ -75,7 +75,10 @@ class CircleIT {
                         .hasMessageNotContaining("rank 0"));
     }
 
-    /** Rank 0 waits for rank 1, which waits for rank 0 in its main thread, while another of its threads is about to send. */
+    /**
+     * Rank 0 waits for rank 1, which waits for rank 0 in its main thread, while another of its threads is about to
+     * send.
+     */
     @Test
     void whoHasAnotherThreadIsInNoCircle() {
         Map<Integer, CommException> failures = failures(options(2, TransportKind.SHM), group -> {
@@ -97,7 +100,10 @@ class CircleIT {
         assertThat(failures).isEmpty();
     }
 
-    /** Rank 0 waits for rank 1, whose main waits for rank 0, and whose other thread will send something for the first time. */
+    /**
+     * Rank 0 waits for rank 1, whose main waits for rank 0, and whose other thread will send something for the first
+     * time.
+     */
     public static final class HelperSendsLate {
         private HelperSendsLate() {}
 
@@ -150,7 +156,7 @@ class CircleIT {
             for (Process process : agent.start(BothReceive.class, List.of())) {
                 assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
-            assertThat(agent.output(0)).contains("ranks wait for each other in a circle in which nobody sends");
+            assertThat(agent.output(0)).contains("ranks wait for each other in a circle in which no rank sends");
         }
     }
 

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Rank 1 of two nodes has begun to send its part of the first piece, and waits for rank 0 in the second: what goes wrong on
- * one of these two ways is told on the other.
+ * Rank 1 of two nodes has begun to send its part of the first piece, and waits for rank 0 in the second: what goes
+ * wrong on one of these two ways is told on the other.
  */
 @Timeout(60)
 class ColumnFailureTest {
@@ -33,14 +33,17 @@ class ColumnFailureTest {
 
     private final Map<Integer, CommException> failures = new ConcurrentHashMap<>();
 
-    /** What rank 0 does in its node when the second piece begins, and rank 1 beside that when the first goes to the network. */
+    /**
+     * What rank 0 does in its node when the second piece begins, and rank 1 beside that when the first goes to the
+     * network.
+     */
     private record Trouble(Runnable inNode, Runnable beside, AtomicInteger pieces) implements Interference {
         Trouble(Runnable inNode, Runnable beside) {
             this(inNode, beside, new AtomicInteger());
         }
 
         @Override
-        public PausePoint pauseOf(int rank, LocalCoordinator hub) {
+        public PausePoint pauseOf(int rank, LocalCoordinator coordinator) {
             return switch (rank) {
                 case 0 -> PausePoint.at("allReduce#1:enter", this::enteredByFirst);
                 case 1 -> PausePoint.at("allReduce#1:enter", this::enteredBySecond);
@@ -118,7 +121,7 @@ class ColumnFailureTest {
         assertThat(failures.values()).hasSize(4).allSatisfy(failure -> {
             assertThat(failure.code()).isEqualTo(ErrorCode.SYSTEM);
             assertThat(failure)
-                    .hasMessageContaining("allReduce #1(f32, 40000, SUM) failed in itself")
+                    .hasMessageContaining("allReduce #1(f32, 40000, SUM) failed internally")
                     .hasMessageContaining("out of luck");
         });
         assertThat(failures.values().stream().map(Throwable::getMessage).distinct())

@@ -76,7 +76,7 @@ class FlightDumpIT {
             List<Process> processes = agent.start(ReduceWithoutRankOne.class, List.of());
             assertThat(TestAgent.exitCode(processes.getFirst())).isEqualTo(1);
             String awaited =
-                    "for rank 1 (host testhost, pid " + processes.get(1).pid() + "), having entered no operation";
+                    "for rank 1 (host testhost, pid " + processes.get(1).pid() + "), which has entered no operation";
             assertThat(agent.output(0))
                     .containsOnlyOnce("jrun: rank 0: allocate #0(1048576 bytes) on group world has waited 1 s (it fails"
                             + " after 3 s) " + awaited + "\n")
@@ -105,8 +105,9 @@ class FlightDumpIT {
             assertThat(dump.isWhole()).isFalse();
             assertThat(dump.reason())
                     .startsWith("PEER_LOST: rank 1")
-                    .contains("Where the ranks are: rank 0 in allReduce #3000(f32, 262144, SUM); rank 1 was killed")
-                    .endsWith(", before that in allReduce #3000(f32, 262144, SUM).");
+                    .contains(
+                            "Positions of the ranks: rank 0 is in allReduce #3000(f32, 262144, SUM); rank 1 was killed")
+                    .endsWith(" in allReduce #3000(f32, 262144, SUM).");
             assertThat(dump.operations().getLast().call()).isEqualTo("allReduce #3000(f32, 262144, SUM)");
             assertThat(dump.operations().getLast().state()).isEqualTo(OperationState.FAILED);
         }

@@ -31,10 +31,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * In every algorithm of every operation, over every data plane, one rank dies at each place that it comes to in turn: all others
- * report one cause, which names it; and what the ranks compute before is exact. Ranks are threads, of which one's stay where
- * they are, while its connections end and the agent says that it was killed, in either order. On several nodes also in calls
- * of many pieces, where a rank may be on the network and at work inside its node at once; who has failed is in neither.
+ * In every algorithm of every operation, over every data plane, one rank dies at each place that it comes to in turn:
+ * all others report one cause, which names it; and what the ranks compute before is exact. Ranks are threads, of which
+ * one's stay where they are, while its connections end and the agent says that it was killed, in either order. On
+ * several nodes also in calls of many pieces, where a rank may be on the network and at work inside its node at once;
+ * who has failed is in neither.
  *
  * <p>A sample of places; {@code -Djrun.soak=true}: all.
  */
@@ -111,13 +112,13 @@ class KillAnywhereIT {
         }
 
         @Override
-        public PausePoint pauseOf(int rank, LocalCoordinator hub) {
+        public PausePoint pauseOf(int rank, LocalCoordinator coordinator) {
             String place = subject.kind().methodName() + "#" + STRUCK + ":*@" + turn;
-            return rank == victim ? PausePoint.at(place, () -> die(hub)) : PausePoint.NONE;
+            return rank == victim ? PausePoint.at(place, () -> die(coordinator)) : PausePoint.NONE;
         }
 
         /** Every thread of the rank that comes to a place from now on stays there. */
-        private void die(LocalCoordinator hub) {
+        private void die(LocalCoordinator coordinator) {
             if (died.compareAndSet(false, true)) {
                 DEATHS.incrementAndGet();
                 if (Thread.currentThread().getName().endsWith(" column")) {
@@ -125,9 +126,9 @@ class KillAnywhereIT {
                 }
                 if (turn % 2 == 0) {
                     switchboard.cutOff(victim);
-                    hub.lost(victim, KILLED);
+                    coordinator.lost(victim, KILLED);
                 } else {
-                    hub.lost(victim, KILLED);
+                    coordinator.lost(victim, KILLED);
                     switchboard.cutOff(victim);
                 }
             }

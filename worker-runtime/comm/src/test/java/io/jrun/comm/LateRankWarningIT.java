@@ -30,7 +30,7 @@ class LateRankWarningIT {
         try (TestAgent agent = new TestAgent(3, transport)) {
             agent.setVariable("JRUN_LATE_WARNING_SECONDS", "1");
             List<Process> processes = agent.start(RankOneReadsItsData.class, List.of());
-            agent.awaitOutput(0, "in it as well: rank 2\n");
+            agent.awaitOutput(0, "also in the operation: rank 2\n");
             assertThat(agent.output(0))
                     .containsOnlyOnce("barrier #1 on group world has waited 1 s (it fails after 60 s) for ")
                     .containsOnlyOnce("jrun: rank 0: barrier #1 on group world waits, while:\n  " + rankOne(processes))
@@ -53,7 +53,7 @@ class LateRankWarningIT {
                         .contains(rankOne(processes))
                         .contains("$RankOneReadsItsData.readData(WorkerPrograms.java:");
             }
-            assertThat(agent.output(0) + agent.output(2)).contains("in it as well: rank ");
+            assertThat(agent.output(0) + agent.output(2)).contains("also in the operation: rank ");
         }
     }
 

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 
 /**
- * A rank that stands still for a moment, at any step of a call that runs in parts, is waited for: the others, who are parts
- * ahead of each other meanwhile and run them with different algorithms, make nothing of that.
+ * A rank that stands still for a moment, at any step of a call that runs in parts, is waited for: the others, who are
+ * parts ahead of each other meanwhile and run them with different algorithms, make nothing of that.
  */
 @Timeout(180)
 class SlowRankIT {
@@ -42,7 +42,7 @@ class SlowRankIT {
         }
 
         @Override
-        public PausePoint pauseOf(int rank, LocalCoordinator hub) {
+        public PausePoint pauseOf(int rank, LocalCoordinator coordinator) {
             return rank == slow ? PausePoint.at(place, this::hold) : PausePoint.NONE;
         }
 

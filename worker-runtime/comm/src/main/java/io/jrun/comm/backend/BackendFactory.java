@@ -2,17 +2,17 @@ package io.jrun.comm.backend;
 
 import io.jrun.comm.Device;
 
-/** Makes the backends of one world's groups; owns what they share, such as connections. Thread-safe. */
+/** Makes the backends of one world's groups. Owns their shared resources, such as connections. Thread-safe. */
 public interface BackendFactory extends AutoCloseable {
     /**
-     * Called by each member of the group when its own first operation begins. Does not wait for the others: that operation
-     * may be a message that concerns only two of them.
+     * Makes the backend of a group. Each member calls the method at its own first operation. The method does not wait
+     * for the other members, because the operation may be a message between only two members.
      *
-     * @throws io.jrun.comm.CommException SYSTEM if the machine refuses what the backend needs
+     * @throws io.jrun.comm.CommException SYSTEM if the operating system refuses a resource
      */
     Backend create(GroupContext group);
 
-    /** Whether the backends of this factory use memory of {@code device}. Cheap. */
+    /** Whether the backends of this factory can use memory of {@code device}. Cheap. */
     default boolean supports(Device device) {
         return device.isCpu();
     }

@@ -6,14 +6,14 @@ import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the elements of a buffer are divided among ranks: one block each, one behind the other in rank order unless placed
- * {@link #at} other offsets. Blocks may be empty. Immutable.
+ * The division of a buffer into one block for each rank. The blocks are contiguous in rank order, unless {@link #at}
+ * gives other offsets. A block may be empty. Immutable.
  */
 public final class Blocks {
-    /** Of a buffer that is not divided. */
+    /** The blocks of a buffer that is not divided. */
     public static final Blocks NONE = new Blocks(0, 1, null, null);
 
-    /** Messages list the sizes of so many blocks. */
+    /** The largest number of blocks whose sizes a message lists. */
     private static final int MAX_LISTED = 16;
 
     private final long total;
@@ -28,20 +28,23 @@ public final class Blocks {
         this.lengths = lengths;
     }
 
-    /** {@code parts} blocks as even as whole elements allow: the first {@code total % parts} have one element more. */
+    /**
+     * Makes {@code parts} blocks as even as whole elements allow: the first {@code total % parts} blocks have one
+     * element more.
+     */
     public static Blocks cut(long total, int parts) {
         return new Blocks(total, parts, null, null);
     }
 
-    /** {@code parts} blocks of {@code count} elements. */
+    /** Makes {@code parts} blocks of {@code count} elements. */
     public static Blocks equal(long count, int parts) {
         return new Blocks(count * parts, parts, null, null);
     }
 
     /**
-     * Blocks of these sizes.
+     * Makes blocks of these sizes.
      *
-     * @throws ArithmeticException if they exceed 64 bits together
+     * @throws ArithmeticException if the sizes exceed 64 bits in total
      */
     public static Blocks of(long... counts) {
         long[] offsets = new long[counts.length + 1];
@@ -52,7 +55,10 @@ public final class Blocks {
         return new Blocks(offsets[counts.length], counts.length, areEqual ? null : offsets, null);
     }
 
-    /** Blocks of these sizes of which each begins where {@code newOffsets} says, in a buffer that may hold other things. */
+    /**
+     * Returns blocks of the same sizes at {@code newOffsets}, in a buffer that may have other content between the
+     * blocks.
+     */
     public Blocks at(long... newOffsets) {
         return new Blocks(total, parts, newOffsets.clone(), counts().toArray());
     }
@@ -62,12 +68,15 @@ public final class Blocks {
         return parts;
     }
 
-    /** Elements in all blocks. */
+    /** Number of elements in all blocks. */
     public long total() {
         return total;
     }
 
-    /** Elements from the buffer's begin to the end of the last block: more than {@link #total} where blocks lie apart. */
+    /**
+     * Number of elements from the start of the buffer to the end of the last block: above {@link #total} if there are
+     * gaps.
+     */
     public long extent() {
         return lengths == null
                 ? total
@@ -77,28 +86,28 @@ public final class Blocks {
                         .orElse(0);
     }
 
-    /** Elements before a block; {@code block} may be the number of blocks if they lie one behind the other. */
+    /** Number of elements before a block. {@code block} may be the number of blocks if the blocks are contiguous. */
     public long offset(int block) {
         return offsets != null ? offsets[block] : block * (total / parts) + Math.min(block, total % parts);
     }
 
-    /** Elements in a block. */
+    /** Number of elements in a block. */
     public long count(int block) {
         return lengths != null ? lengths[block] : offset(block + 1) - offset(block);
     }
 
-    /** Whether they lie one behind the other and are known to be all of one size. */
+    /** Whether the blocks are contiguous and known to be of one size. */
     public boolean areEqual() {
         return offsets == null && total % parts == 0;
     }
 
-    /** Elements in the longest block. */
+    /** Number of elements in the longest block. */
     public long longest() {
-        // Of a cut, the first.
+        // The first block of an even division is the longest.
         return offsets == null ? count(0) : counts().max().orElse(0);
     }
 
-    /** The blocks counted from block {@code first} on, as trees count ranks from their root. */
+    /** Returns the blocks rotated to begin with block {@code first}, because trees number ranks from their root. */
     public Blocks from(int first) {
         return areEqual()
                 ? this
@@ -107,19 +116,20 @@ public final class Blocks {
                         .toArray());
     }
 
-    /** A number that differs, as good as always, between blocks of different sizes; never 0. */
+    /** A hash of the sizes. Different sizes have different hashes with very high probability. Never 0. */
     public long checksum() {
         long sum = 1;
         for (int block = 0; block < parts; block++) {
-            // Multiplying by an odd number and mixing the upper half down is one to one, so a single difference always
-            // shows.
+            // Multiplication by an odd number and mixing the upper half down are one to one, so a single difference
+            // always
+            // changes the sum.
             sum = (sum + count(block)) * 0x9e3779b97f4a7c15L;
             sum ^= sum >>> 32;
         }
         return sum == 0 ? 1 : sum;
     }
 
-    /** The sizes for messages: {@code 3 0 5}. */
+    /** Describes the sizes for messages: {@code 3 0 5}. */
     public String describe() {
         String listed = counts().limit(MAX_LISTED).mapToObj(Long::toString).collect(Collectors.joining(" "));
         return parts > MAX_LISTED ? listed + " ..." : listed;

@@ -10,15 +10,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One operation, with arguments already checked: buffers are large enough, writable where they are written, and overlap
- * only where the operation allows it.
+ * One operation with valid arguments: the buffers are large enough, writable if they are written, and overlap only as
+ * the operation allows.
  *
  * <p>Buffers may be heap or native segments, may be larger than needed, and carry native byte order. In-place kinds
  * ({@code BROADCAST ALL_REDUCE REDUCE SEND RECV}) have {@code input == output}. A buffer that this rank does not need
  * (a gather's output away from the root) is {@link MemorySegment#NULL}.
  *
- * <p>A group has one for all its synchronous collectives, so that they leave nothing to the garbage collector: it says
- * something else as soon as the operation is over. Who looks at one later looks at a {@link #copy}.
+ * <p>A group has one instance for all its blocking collectives, so that these allocate nothing. The instance changes as
+ * soon as the operation is over. A thread that reads a call later needs a {@link #copy}.
  */
 public final class Call {
     private long sequence;
@@ -37,10 +37,11 @@ public final class Call {
     private final @Nullable Call whole;
 
     /**
-     * A call.
+     * Makes a call.
      *
-     * @param sequence see {@link #sequence}, and so on
-     * @param whole the program's call that this one is a part of, which messages name and ranks compare; null if this is it
+     * @param sequence value of {@link #sequence}; the other parameters likewise
+     * @param whole the program's call of which this call is a part; messages name the program's call, and ranks compare
+     *     it; null if this is the program's call
      */
     public Call(
             long sequence,
@@ -72,7 +73,7 @@ public final class Call {
         this.whole = whole;
     }
 
-    /** A call that a program makes, whose blocks, if it has any, are all of {@code count} elements. */
+    /** Makes a program's call whose blocks, if it has any, all have {@code count} elements. */
     public Call(
             long sequence,
             OpKind kind,
@@ -86,13 +87,16 @@ public final class Call {
         this(sequence, kind, type, op, count, root, input, output, deadline, null, null, 0, null);
     }
 
-    /** A call that is yet to {@link #become} one. */
+    /** Makes a call for a later {@link #become}. */
     public static Call blank() {
         MemorySegment none = MemorySegment.NULL;
         return requested(OpKind.BARRIER, DataType.I64, ReduceOp.SUM, 0, 0, none, none, null, null);
     }
 
-    /** A call as a program asks for it: {@link #numbered} gives it a number and a deadline when it is queued or run. */
+    /**
+     * Makes a call with the arguments of a program. {@link #numbered} sets sequence and deadline when the call is
+     * queued or run.
+     */
     public static Call requested(
             OpKind kind,
             DataType type,
@@ -107,7 +111,10 @@ public final class Call {
         return new Call(0, kind, type, op, count, root, input, output, none, uneven, unevenIncoming, 0, null);
     }
 
-    /** A requested call on buffers of {@code counts} elements each as one, which differs from a call on other buffers. */
+    /**
+     * Makes a requested call on several buffers of {@code counts} elements each. Calls on buffers of other sizes
+     * differ.
+     */
     public static Call coalesced(OpKind kind, DataType type, ReduceOp op, long total, List<Long> counts) {
         long checksum =
                 Blocks.of(counts.stream().mapToLong(Long::longValue).toArray()).checksum();
@@ -116,7 +123,7 @@ public final class Call {
         return requested(kind, type, op, total, root, none, none, null, null);
     }
 
-    /** From now on this is a program's next call, whose time begins now. */
+    /** Sets all values to the values of a program's next call. The time of the call begins now. */
     public void become(
             long newSequence,
             OpKind newKind,
@@ -143,121 +150,125 @@ public final class Call {
         unevenIncoming = newUnevenIncoming;
     }
 
-    /** Number of this operation among the group's collectives, from 0; of a message, among those of its direction and peer. */
+    /**
+     * Number of this operation among the group's collectives, from 0. For a message: among the messages of its
+     * direction and peer.
+     */
     public long sequence() {
         return sequence;
     }
 
-    /** Which operation. */
+    /** The kind of the operation. */
     public OpKind kind() {
         return kind;
     }
 
-    /** Of the elements. */
+    /** The type of the elements. */
     public DataType type() {
         return type;
     }
 
-    /** The reduction; SUM where the kind does not reduce. */
+    /** The reduction; SUM if the kind does not reduce. */
     public ReduceOp op() {
         return op;
     }
 
     /**
-     * Elements: of the buffer for in-place kinds, of one rank's block otherwise; of all blocks where those are uneven, and 0
-     * for an uneven ALL_TO_ALL, which every rank divides in its own way; bytes for ALLOCATE.
+     * Number of elements: of the buffer for in-place kinds, of one rank's block for other kinds, of all blocks if the
+     * blocks are uneven. 0 for an uneven ALL_TO_ALL, which every rank divides in its own way. Number of bytes for
+     * ALLOCATE.
      */
     public long count() {
         return count;
     }
 
     /**
-     * Group rank of the root, or of the peer of SEND and RECV, -1 for any; where the kind has none, a checksum of the sizes of
-     * the buffers that were coalesced to one, else 0.
+     * Group rank of the root, or of the peer of SEND and RECV; -1 for any source. If the kind has no root: a checksum
+     * of the sizes of coalesced buffers, else 0.
      */
     public int root() {
         return root;
     }
 
-    /** What is read. */
+    /** The memory that the operation reads. */
     public MemorySegment input() {
         return input;
     }
 
-    /** What is written. */
+    /** The memory that the operation writes. */
     public MemorySegment output() {
         return output;
     }
 
-    /** When it fails if it has not ended. */
+    /** The deadline of the operation. */
     public Deadline deadline() {
         return new Deadline(endNanos, timeout);
     }
 
-    /** As {@link Deadline#remainingNanos}. */
+    /** Nanoseconds until the deadline, as {@link Deadline#remainingNanos}. */
     public long remainingNanos() {
         return endNanos - System.nanoTime();
     }
 
-    /** The value of {@link System#nanoTime()} at which its time began. */
+    /** The value of {@link System#nanoTime()} at which the operation's time began. */
     public long startNanoTime() {
         return endNanos - timeout.toNanos();
     }
 
-    /** How long it may take. */
+    /** The longest time of the operation. */
     public Duration timeout() {
         return timeout;
     }
 
     /**
-     * The blocks of the buffer that has one for each rank (ALL_TO_ALL: of the input), alike on all ranks but for ALL_TO_ALL;
-     * null: all of {@link #count} elements.
+     * The blocks of the buffer that has one block for each rank (ALL_TO_ALL: of the input). Equal on all ranks except
+     * for ALL_TO_ALL. Null if all blocks have {@link #count} elements.
      */
     public @Nullable Blocks uneven() {
         return uneven;
     }
 
-    /** Of an uneven ALL_TO_ALL, the blocks of the output; else null. */
+    /** The blocks of the output of an uneven ALL_TO_ALL; null for other calls. */
     public @Nullable Blocks unevenIncoming() {
         return unevenIncoming;
     }
 
-    /** Of a message what it is besides type and count, as {@link Envelope#label} has it; else 0. */
+    /** The tag and object flag of a message, as {@link Envelope#label} encodes them; 0 for other calls. */
     public long label() {
         return label;
     }
 
-    /** The program's call that this one is a part of; null if this is it. */
+    /** The program's call of which this call is a part; null if this is the program's call. */
     public @Nullable Call whole() {
         return whole;
     }
 
-    /** This call as it is now. */
+    /** Returns a copy of the current values. */
     public Call copy() {
         return with(sequence, type, input, output, deadline(), label, whole == null ? null : whole.copy());
     }
 
-    /** The requested call with its number and its deadline. */
+    /** Returns the requested call with its sequence and its deadline. */
     public Call numbered(long newSequence, Deadline newDeadline) {
         return with(newSequence, type, input, output, newDeadline, label, whole);
     }
 
-    /** The same with another deadline. */
+    /** Returns the same call with another deadline. */
     public Call withDeadline(Deadline newDeadline) {
         return with(sequence, type, input, output, newDeadline, label, whole);
     }
 
-    /** The same on other memory. */
+    /** Returns the same call on other memory. */
     public Call withBuffers(MemorySegment newInput, MemorySegment newOutput) {
         return with(sequence, type, newInput, newOutput, deadline(), label, whole);
     }
 
-    /** The same for elements of another type. */
+    /** Returns the same call for elements of another type. */
     public Call withType(DataType newType) {
         return with(sequence, newType, input, output, deadline(), label, whole);
     }
 
-    /** The same message with a tag, or one that is an object. */
+    /** Returns the same message with another label. */
     public Call withLabel(long newLabel) {
         return with(sequence, type, input, output, deadline(), newLabel, whole);
     }
@@ -286,22 +297,25 @@ public final class Call {
                 newWhole);
     }
 
-    /** The call as the program made it: this one, or the one that it is a part of. */
+    /** Returns the program's call: this call, or the call of which this call is a part. */
     public Call asCalled() {
         return whole == null ? this : whole;
     }
 
-    /** Whether the program's call has others like this. */
+    /** Whether this call is one of several parts of the program's call. */
     public boolean isPart() {
         return whole != null;
     }
 
-    /** What ranks compare: the program's call; of messages, of which the program's may take several, the message itself. */
+    /**
+     * Returns the call that ranks compare: the program's call; for messages the message itself, since a program's call
+     * may have several.
+     */
     public Call compared() {
         return kind.isMessage() ? this : asCalled();
     }
 
-    /** A step of this call that some of the ranks take among themselves; of the same type, with the same deadline. */
+    /** Returns a part of this call that some of the ranks run among themselves, with the same type and deadline. */
     public Call part(
             long partSequence,
             OpKind partKind,
@@ -327,10 +341,10 @@ public final class Call {
     }
 
     /**
-     * Such a step for which each of the ranks that take it has a block.
+     * Returns such a part with one block for each participating rank.
      *
-     * @param blocks of the buffer that has one for each of them
-     * @param incoming of an ALL_TO_ALL, the blocks of the output; else null
+     * @param blocks blocks of the buffer that has one block for each participating rank
+     * @param incoming blocks of the output of an ALL_TO_ALL; else null
      */
     public Call part(
             long partSequence,
@@ -358,7 +372,7 @@ public final class Call {
                 asCalled());
     }
 
-    /** Of a receive that waits for {@code source}: the call that receives its next message. */
+    /** Returns the call that receives the next message of {@code source} on behalf of a receive. */
     public Call receiving(long messageSequence, int source, Envelope envelope, MemorySegment memory) {
         return new Call(
                 messageSequence,
@@ -376,39 +390,48 @@ public final class Call {
                 asCalled());
     }
 
-    /** Size of {@code count} elements in bytes. */
+    /** Returns the size of {@code count} elements in bytes. */
     public long bytes() {
         return bytes(kind, type, count);
     }
 
-    /** The same for a call of which only the fingerprint is known. */
+    /** Returns the size in bytes of a call whose fingerprint is known. */
     public static long bytes(OpKind kind, DataType type, long count) {
         return kind == OpKind.ALLOCATE ? count : count * type.sizeBytes();
     }
 
-    /** Bytes by which algorithms are chosen, alike on all ranks: as {@link #bytes}, and of an average block if uneven. */
+    /**
+     * Returns the size in bytes for the choice of an algorithm, equal on all ranks: {@link #bytes}, or an average block
+     * if uneven.
+     */
     public long typicalBytes(int size) {
         return uneven == null ? bytes() : bytes() / size;
     }
 
-    /** The blocks of the buffer that has one for each of {@code size} ranks, if one has; of the input where both have. */
+    /**
+     * Returns the blocks of the buffer that has one block for each of {@code size} ranks; of the input if both buffers
+     * have blocks.
+     */
     public Blocks blocks(int size) {
         return uneven != null ? uneven : kind.isInPlace() ? Blocks.NONE : Blocks.equal(count, size);
     }
 
-    /** The blocks of the output of an ALL_TO_ALL. */
+    /** Returns the blocks of the output of an ALL_TO_ALL. */
     public Blocks incoming(int size) {
         return unevenIncoming != null ? unevenIncoming : blocks(size);
     }
 
-    /** What fails this call when {@code cause} was thrown while it ran: that itself if it says so, else what wraps it. */
+    /**
+     * Returns the failure of this call after {@code cause} was thrown: the cause itself if it is a CommException, else
+     * a wrapper.
+     */
     public CommException failure(Throwable cause) {
-        return cause instanceof CommException told
-                ? told
-                : new CommException(ErrorCode.SYSTEM, describe() + " failed in itself: " + cause, cause);
+        return cause instanceof CommException known
+                ? known
+                : new CommException(ErrorCode.SYSTEM, describe() + " failed internally: " + cause, cause);
     }
 
-    /** How messages name this call: {@code allReduce #12(f32, 100, SUM)}. */
+    /** Describes this call for messages: {@code allReduce #12(f32, 100, SUM)}. */
     public String describe() {
         Call called = asCalled();
         if (called.kind.isMessage()) {
@@ -425,15 +448,15 @@ public final class Call {
         return describe(called.sequence, called.kind, called.type, called.op, amount, called.root);
     }
 
-    /** The same text for a call of which only the fingerprint is known, as a peer's. */
+    /** Describes a call whose fingerprint is known, such as a peer's call. */
     public static String describe(long sequence, OpKind kind, DataType type, ReduceOp op, long count, int root) {
         return describe(sequence, kind, type, op, Long.toString(count), root);
     }
 
     /**
-     * The same where more, or less, is known than a count.
+     * Describes a call whose amount is not a plain count.
      *
-     * @param amount what takes the place of the count
+     * @param amount text in the place of the count
      */
     public static String describe(long sequence, OpKind kind, DataType type, ReduceOp op, String amount, int root) {
         String name = kind.methodName() + " #" + sequence;

@@ -4,29 +4,29 @@ import io.jrun.comm.GroupOptions;
 import java.time.Duration;
 
 /**
- * A point in time that no wait may pass, on the monotonic clock of this process.
+ * The latest end of a wait, on the monotonic clock of this process.
  *
- * @param nanoTime the value of {@link System#nanoTime()} at which it passes
- * @param timeout the duration it was made from, for messages
+ * @param nanoTime value of {@link System#nanoTime()} at the deadline
+ * @param timeout duration from which the deadline was made, for messages
  */
 public record Deadline(long nanoTime, Duration timeout) {
-    /** The deadline {@code timeout} from now. */
+    /** Returns the deadline {@code timeout} from now. */
     public static Deadline after(Duration timeout) {
         return new Deadline(System.nanoTime() + GroupOptions.bounded(timeout).toNanos(), timeout);
     }
 
-    /** This, or the one {@code limit} from now if that is earlier. */
+    /** Returns this deadline, or the deadline {@code limit} from now if that is earlier. */
     public Deadline atMost(Duration limit) {
         Deadline other = after(limit);
         return other.nanoTime - nanoTime < 0 ? other : this;
     }
 
-    /** Nanoseconds left; zero or negative once it has passed. */
+    /** Nanoseconds until the deadline; zero or negative after the deadline. */
     public long remainingNanos() {
         return nanoTime - System.nanoTime();
     }
 
-    /** Whether it has passed. */
+    /** Whether the deadline has passed. */
     public boolean passed() {
         return remainingNanos() <= 0;
     }

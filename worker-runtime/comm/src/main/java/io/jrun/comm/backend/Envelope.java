@@ -5,33 +5,33 @@ import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What a message is, which its receiver cannot know: it goes to the receive that waits for such a one.
+ * The description of a message that travels with it. The receiver matches messages by their envelopes.
  *
- * @param isObject whether the bytes are those of an object, of whatever number
+ * @param isObject whether the bytes are an encoded object of any size
  */
 public record Envelope(int tag, DataType type, long count, boolean isObject) {
     private static final int WORDS = 3;
     private static final long OBJECT = 1L << 32;
     private static final DataType[] TYPES = DataType.values();
 
-    /** The envelope of a message whose call has this label. */
+    /** Decodes the envelope of a message with this label. */
     public static Envelope of(long label, DataType type, long count) {
         return new Envelope((int) label, type, count, (label & OBJECT) != 0);
     }
 
-    /** What a {@link Call} has of this besides type and count: the tag, and whether it is an object. */
+    /** Encodes the tag and the object flag as one number for {@link Call#label}. */
     public long label() {
         return Integer.toUnsignedLong(tag) | (isObject ? OBJECT : 0);
     }
 
-    /** The call that sends the envelope of {@code message} before it, as a message of its own. */
-    @SuppressWarnings("EnumOrdinal") // Whoever reads it runs the same classes.
-    static Call ahead(Call message) {
+    /** Returns the call that sends the envelope of {@code message} as a separate message. */
+    @SuppressWarnings("EnumOrdinal") // The reader runs the same classes.
+    static Call sendCall(Call message) {
         return call(message, new long[] {message.label(), message.type().ordinal(), message.count()});
     }
 
-    /** The call that receives what {@link #ahead} sent, into {@code words}, for the sake of {@code receive}. */
-    static Call into(long[] words, Call receive) {
+    /** Returns the call that receives an envelope into {@code words}, on behalf of {@code receive}. */
+    static Call receiveCall(long[] words, Call receive) {
         return call(receive, words);
     }
 
@@ -66,17 +66,17 @@ public record Envelope(int tag, DataType type, long count, boolean isObject) {
         return count * type.sizeBytes();
     }
 
-    /** How messages name the send. */
+    /** Describes the send for messages to the user. */
     public String describe(long sequence, int destination) {
         return Call.describe(sequence, OpKind.SEND, type, ReduceOp.SUM, amount(), destination);
     }
 
-    /** Tag and size for messages, in the place of a count. */
+    /** Describes tag and size for messages to the user, in the place of a count. */
     public String amount() {
         return amount(OpKind.SEND);
     }
 
-    /** The same as a call of that kind knows it: a receive does not know the size of an object. */
+    /** Describes tag and size as known to a call of {@code kind}: a receive does not know the size of an object. */
     public String amount(OpKind kind) {
         String object = kind == OpKind.SEND ? "an object of " + count + " bytes" : "an object";
         return (isObject ? object : Long.toString(count)) + (tag == 0 ? "" : ", tag " + tag);

@@ -5,20 +5,23 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a rank that has found its group's failure spends the second within which it reports it. Each wait ends at a time counted
- * from the finding, not from its own beginning, so that all of them together keep within it. Of a group and all parts of its
+ * The division of the second in which a rank reports its group's failure after finding it. Each wait ends at a fixed
+ * time after the finding, so that all waits together stay within the second. Shared by a group and all parts of its
  * data plane. Thread-safe.
  */
 public final class FailureDeadline {
-    /** What is waited for, in this order; each takes milliseconds, a hundred times that where ten threads want each core. */
+    /**
+     * The waits, in this order. Each takes milliseconds, and a hundred times as long if ten threads compete for each
+     * core.
+     */
     public enum Wait {
-        /** The agent's word on how a peer has ended, which takes that one's exit. */
+        /** The agent's report of a peer's end, which follows the peer's exit. */
         DEPARTURE(350),
-        /** Where the other ranks are. */
-        PLACES(450),
+        /** The locations of the other ranks. */
+        LOCATIONS(450),
         /** The causes that the other ranks know. */
-        FAREWELL(650),
-        /** The one cause in the job's store. The rest of the second is for what a busy machine adds. */
+        GOSSIP(650),
+        /** The agreed cause in the job's store. The rest of the second is a reserve for a busy machine. */
         CAUSE(900);
 
         private final long endNanos;
@@ -30,17 +33,22 @@ public final class FailureDeadline {
 
     private final AtomicReference<@Nullable Long> begun = new AtomicReference<>();
 
-    /** An operation of this rank has found the failure; the second begins with the first. */
+    /** Records that an operation of this rank has found the failure. The second begins with the first call. */
     public void found() {
         boolean _ = begun.compareAndSet(null, System.nanoTime());
     }
 
-    /** An operation of this rank fails: where it has not found why itself, another has, and has had its time for that. */
+    /**
+     * Records that an operation of this rank has failed. If another operation has found the cause, the first two waits
+     * are over.
+     */
     public void failed() {
-        boolean _ = begun.compareAndSet(null, System.nanoTime() - Wait.PLACES.endNanos);
+        boolean _ = begun.compareAndSet(null, System.nanoTime() - Wait.LOCATIONS.endNanos);
     }
 
-    /** Nanoseconds for that wait, zero or negative if none are left; without end where no operation has failed here. */
+    /**
+     * Nanoseconds left for a wait, zero or negative after its end; unlimited if no operation of this rank has failed.
+     */
     public long leftNanos(Wait wait) {
         Long from = begun.get();
         return from == null ? Long.MAX_VALUE : from + wait.endNanos - System.nanoTime();

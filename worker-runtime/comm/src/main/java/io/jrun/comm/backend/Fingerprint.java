@@ -3,8 +3,11 @@ package io.jrun.comm.backend;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 
-/** What must be equal on all ranks besides sequence, count and the sizes of uneven blocks, in one word. Stateless. */
-@SuppressWarnings("EnumOrdinal") // Never stored: whoever reads one runs the same classes.
+/**
+ * The values that must be equal on all ranks, in one word; without sequence, count and the sizes of uneven blocks.
+ * Stateless.
+ */
+@SuppressWarnings("EnumOrdinal") // Never stored: every reader runs the same classes.
 public final class Fingerprint {
     private static final OpKind[] KINDS = OpKind.values();
     private static final DataType[] TYPES = DataType.values();
@@ -14,7 +17,7 @@ public final class Fingerprint {
 
     private Fingerprint() {}
 
-    /** The word of a call, as the program made it. */
+    /** Returns the fingerprint of the program's call. */
     public static long of(Call part) {
         Call call = part.compared();
         return call.kind().ordinal()
@@ -24,62 +27,62 @@ public final class Fingerprint {
                 | (long) call.root() << 32;
     }
 
-    /** The same with what the ranks' groups must have in common, where that decides how the call is run. */
+    /** Returns the fingerprint with the options of the group that decide how the call runs. */
     public static long of(Call part, GroupContext group) {
         return of(part) | (group.deterministic() ? DETERMINISTIC : 0);
     }
 
-    /** A checksum of the sizes of its blocks if those are uneven and alike on all ranks, else 0. */
+    /** Returns a checksum of the sizes of uneven blocks that are equal on all ranks, else 0. */
     public static long blocks(Call part) {
         Call call = part.compared();
         Blocks uneven = call.uneven();
         return uneven == null || call.unevenIncoming() != null ? 0 : uneven.checksum();
     }
 
-    /** How messages name blocks of which only the checksum is known. */
+    /** Describes blocks whose checksum is known. */
     public static String describeBlocks(long count, long checksum) {
         return count + " in uneven blocks of checksum " + Long.toHexString(checksum);
     }
 
-    /** The kind of the call that had this word. */
+    /** Returns the kind of the call. */
     public static OpKind kind(long fingerprint) {
         return KINDS[(int) (fingerprint & 0xff)];
     }
 
-    /** Its type. */
+    /** Returns the type of the call. */
     public static DataType type(long fingerprint) {
         return TYPES[(int) (fingerprint >>> 8 & 0xff)];
     }
 
-    /** Its reduction. */
+    /** Returns the reduction of the call. */
     public static ReduceOp op(long fingerprint) {
         return OPS[(int) (fingerprint >>> 16 & 0xff)];
     }
 
-    /** Whether its blocks have sizes of their own. */
+    /** Whether the blocks of the call are uneven. */
     public static boolean isUneven(long fingerprint) {
         return (fingerprint & UNEVEN) != 0;
     }
 
-    /** Whether it was called on a group that its rank has opened as deterministic. */
+    /** Whether the caller's group is deterministic. */
     public static boolean isDeterministic(long fingerprint) {
         return (fingerprint & DETERMINISTIC) != 0;
     }
 
-    /** Its root or peer. */
+    /** Returns the root or the peer of the call. */
     public static int root(long fingerprint) {
         return (int) (fingerprint >>> 32);
     }
 
-    /** The call, as messages name it. */
+    /** Describes the call for messages. */
     public static String describe(long sequence, long fingerprint, long count) {
         return describe(sequence, fingerprint, isUneven(fingerprint) ? "uneven blocks" : Long.toString(count));
     }
 
     /**
-     * The same where more is known than a count.
+     * Describes a call whose amount is not a plain count.
      *
-     * @param amount what takes the place of the count
+     * @param amount text in the place of the count
      */
     public static String describe(long sequence, long fingerprint, String amount) {
         return Call.describe(

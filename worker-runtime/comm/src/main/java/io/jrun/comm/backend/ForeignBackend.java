@@ -8,17 +8,18 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Another library's data plane with what a group promises besides: before each collective the ranks meet on jrun's own data
- * plane and compare their calls there, so that a difference, a lost or a missing rank is found and told as without the
- * library, and nobody enters it before all have come; and blocks of sizes of their own, which libraries do not have, are
- * moved by calls that they have ({@link UnevenCalls}). Messages go to the library as they are: their envelopes tell enough.
+ * The data plane of another library, with the guarantees of a group added. Before each collective, the ranks meet on
+ * jrun's own data plane and compare their calls. A difference, or a lost or missing rank, is therefore found and
+ * reported as with jrun's own backend, and no rank enters the library before all ranks have come. {@link UnevenCalls}
+ * moves uneven blocks by calls that libraries have. Messages go to the library directly, because their envelopes
+ * suffice for the comparison.
  */
 public final class ForeignBackend implements Backend {
     private final Backend library;
     private final @Nullable Backend own;
     private final UnevenCalls uneven;
 
-    /** @param own jrun's data plane of the same group; null: calls are not compared */
+    /** @param own jrun's data plane of the same group; null: no comparison */
     public ForeignBackend(GroupContext group, Backend library, @Nullable Backend own) {
         this.library = library;
         this.own = own;
@@ -28,7 +29,7 @@ public final class ForeignBackend implements Backend {
     @Override
     public void run(Call call) {
         if (!call.kind().isMessage()) {
-            agree(call);
+            compare(call);
         }
         if (call.uneven() == null) {
             library.run(call);
@@ -37,7 +38,10 @@ public final class ForeignBackend implements Backend {
         }
     }
 
-    /** The ranks compare a call on device memory while the device runs the operation, so that no stream waits for them. */
+    /**
+     * The ranks compare a call on device memory while the device runs the operation, so that no stream waits for the
+     * comparison.
+     */
     @Override
     public @Nullable DeviceOperation onDevice(MemorySegment input, MemorySegment output) {
         DeviceOperation operation = library.onDevice(input, output);
@@ -59,7 +63,7 @@ public final class ForeignBackend implements Backend {
         @Override
         public void enqueue(Call call, Runnable onStream) {
             operation.enqueue(call, onStream);
-            agree(call);
+            compare(call);
         }
 
         @Override
@@ -73,8 +77,8 @@ public final class ForeignBackend implements Backend {
         }
     }
 
-    /** Returns when every rank has entered the call, and all mean the same. */
-    private void agree(Call call) {
+    /** Returns when every rank has entered the call, and all calls are equal. */
+    private void compare(Call call) {
         if (own != null) {
             MemorySegment none = MemorySegment.NULL;
             own.run(call.part(call.sequence(), OpKind.BARRIER, ReduceOp.SUM, 0, 0, none, none));
@@ -83,7 +87,7 @@ public final class ForeignBackend implements Backend {
 
     @Override
     public MemorySegment allocate(Call call) {
-        agree(call);
+        compare(call);
         return library.allocate(call);
     }
 
@@ -109,8 +113,8 @@ public final class ForeignBackend implements Backend {
 
     @Override
     public CommException settle(CommException failure) {
-        CommException told = library.settle(failure);
-        return own == null ? told : own.settle(told);
+        CommException settled = library.settle(failure);
+        return own == null ? settled : own.settle(settled);
     }
 
     @Override

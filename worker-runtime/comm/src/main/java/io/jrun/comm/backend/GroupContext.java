@@ -5,17 +5,17 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * What a backend knows of its group.
+ * The properties of a group that its backend uses.
  *
- * @param name unique among the groups of a round and equal on all members; ASCII letters, digits, '.' and '-'
- * @param groupRank of this rank
- * @param members by group rank; {@code Peer.rank()} is the world rank
- * @param deterministic whether floating point results must not depend on transport, topology or how data is split: every
- *     element is folded in ascending group rank
- * @param algorithm over TCP, see {@code GroupOptions.algorithm}
- * @param lateWarning how long an operation waits before it says for whom, see {@link LateRankWarning}
- * @param health of the group; shared with the group and alive as long as it
- * @param waits how long this rank waits for the others; backends add to it
+ * @param name name, unique among the groups of a round and equal on all members; ASCII letters, digits, '.' and '-'
+ * @param groupRank group rank of this rank
+ * @param members members by group rank; {@code Peer.rank()} is the world rank
+ * @param deterministic whether floating point results must not depend on transport, topology or the division of the
+ *     data: every element is reduced in ascending group rank
+ * @param algorithm algorithm over TCP, see {@code GroupOptions.algorithm}
+ * @param lateWarning time after which a waiting operation prints a warning, see {@link LateRankWarning}
+ * @param health health of the group; shared with the group
+ * @param waits statistics of the waits for other ranks; backends add to it
  */
 public record GroupContext(
         WorldContext world,
@@ -31,7 +31,7 @@ public record GroupContext(
         members = List.copyOf(members);
     }
 
-    /** A group that chooses algorithms by size, and whose waits nobody asks for. */
+    /** Makes a group that chooses algorithms by size and whose wait statistics are not read. */
     public GroupContext(
             WorldContext world,
             String name,
@@ -43,7 +43,7 @@ public record GroupContext(
         this(world, name, groupRank, members, deterministic, "", lateWarning, health, new WaitTimes());
     }
 
-    /** The same members, of one health with this, under another name and with waits of its own. */
+    /** Returns the same members with the same health, another name and separate wait statistics. */
     public GroupContext withName(String newName, WaitTimes newWaits) {
         return new GroupContext(
                 world, newName, groupRank, members, deterministic, algorithm, lateWarning, health, newWaits);
@@ -54,12 +54,12 @@ public record GroupContext(
         return members.size();
     }
 
-    /** Where each member is reached, by group rank; numeric. */
+    /** Returns the numeric address of each member, by group rank. */
     public List<String> addresses() {
         return members.stream().map(Peer::address).toList();
     }
 
-    /** How messages name a member: {@code rank 3 (host node1, pid 4711)}. */
+    /** Describes a member for messages: {@code rank 3 (host node1, pid 4711)}. */
     public String describe(int groupRank) {
         Peer peer = members.get(groupRank);
         return "rank " + peer.rank() + " (host " + peer.host() + ", pid " + peer.pid() + ")";

@@ -7,15 +7,18 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is known to be wrong with a group: the cause that poisoned it, and the members that have left. Written by the group
- * and its backend, read by everybody. Thread-safe.
+ * The failures of a group: the cause that poisoned it, and the members that have left. The group and its backend write,
+ * all threads read. Thread-safe.
  *
- * <p>Ranks may find different things at the same time. Of what several ranks have found, until the cause is settled, that
- * counts which explains the rest, by an order that is the same on every rank. Who knows a cause finds no other: so one that
- * has told its cause to all others, and heard theirs, knows them all.
+ * <p>Ranks may find different causes at the same time. Until the cause is settled, the cause with the highest
+ * precedence wins. The precedence is the same on every rank. A rank that knows a cause searches no further. A rank that
+ * has exchanged causes with all other ranks therefore knows all of them.
  */
 public final class GroupHealth {
-    /** What a program did wrong explains that it left, and not the other way round; of equals, any choice that all make. */
+    /**
+     * A program's mistake explains a departure, not the reverse. Between equal kinds, the message decides, equally on
+     * all ranks.
+     */
     private static final Comparator<CommException> FIRST_CAUSES_FIRST = Comparator.comparingInt(
                     GroupHealth::distanceFromCause)
             .thenComparing(failure -> String.valueOf(failure.getMessage()));
@@ -27,7 +30,7 @@ public final class GroupHealth {
     private final FailureDeadline failureDeadline;
     private volatile boolean impaired;
 
-    /** Of a group with which nothing is wrong. */
+    /** Makes the health of a group without failures. */
     public GroupHealth() {
         this(new FailureDeadline());
     }
@@ -36,24 +39,27 @@ public final class GroupHealth {
         this.failureDeadline = failureDeadline;
     }
 
-    /** Of a part of the group's data plane: causes and members of its own, and the group's second. */
+    /**
+     * Returns the health of a part of the group's data plane: separate causes and departures, and the same failure
+     * deadline.
+     */
     public GroupHealth ofPart() {
         return new GroupHealth(failureDeadline);
     }
 
-    /** Records the failure of the group that this rank has found; only the first cause counts. */
+    /** Records a cause that this rank has found. Only the first cause counts. */
     public void poison(CommException failure) {
         boolean _ = cause.compareAndSet(null, new Cause(failure, false));
         impaired = true;
     }
 
-    /** Records what another rank has found: the cause, unless one is known that explains it or is settled. */
+    /** Records a cause that another rank has found, unless the known cause has precedence or is settled. */
     public void poisonedElsewhere(CommException failure) {
         Cause _ = cause.accumulateAndGet(new Cause(failure, false), GroupHealth::first);
         impaired = true;
     }
 
-    /** Ends the search for the cause of a failed group; returns it. */
+    /** Settles the cause of a failed group and returns the cause. */
     public CommException settle() {
         Cause settled = cause.updateAndGet(known -> known == null ? null : new Cause(known.failure(), true));
         if (settled == null) {
@@ -62,43 +68,45 @@ public final class GroupHealth {
         return settled.failure();
     }
 
-    /** The same where the ranks have agreed on {@code agreed}; returns what was settled first. */
+    /** Settles the cause on which the ranks have {@code agreed}. Returns the first settled cause. */
     public CommException settle(CommException agreed) {
         Cause mine = new Cause(agreed, true);
         Cause settled =
-                cause.accumulateAndGet(mine, (known, told) -> known != null && known.isSettled() ? known : told);
+                cause.accumulateAndGet(mine, (known, other) -> known != null && known.isSettled() ? known : other);
         impaired = true;
         return settled == null ? agreed : settled.failure();
     }
 
-    /** Records that a member takes part in nothing any more; {@code how} as in "returned from main". */
+    /** Records that a member has left the group. {@code how} is a predicate such as "returned from main". */
     public void left(int groupRank, String how) {
         rankDepartures.putIfAbsent(groupRank, how);
         impaired = true;
     }
 
-    /** Cheap enough for every turn of a waiting loop: false as long as there is neither a cause nor a departure. */
+    /** Whether there is a cause or a departure. Cheap enough for every iteration of a waiting loop. */
     public boolean isImpaired() {
         return impaired;
     }
 
-    /** Why the group is poisoned; null if it is not. */
+    /** Returns the cause that poisoned the group; null if there is none. */
     public @Nullable CommException cause() {
         Cause known = cause.get();
         return known == null ? null : known.failure();
     }
 
-    /** How a member has left; null if it has not. */
+    /** Returns the predicate of a member's departure; null if the member has not left. */
     public @Nullable String departure(int groupRank) {
         return rankDepartures.get(groupRank);
     }
 
-    /** Begins with the first operation of this rank that fails. */
+    /** Returns the failure deadline. Its time begins with the first failed operation of this rank. */
     public FailureDeadline failureDeadline() {
         return failureDeadline;
     }
 
-    /** Throws if the group is poisoned: a new exception with the caller's stack, the cause's code, text and stack. */
+    /**
+     * Throws if the group is poisoned. The exception has the caller's stack, and the code, text and stack of the cause.
+     */
     public void check() {
         CommException first = cause();
         if (first != null) {

@@ -13,36 +13,36 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/** The records of the ranks for which one operation waits. Asks for the records and does not wait. Thread-safe. */
+/** The records of the ranks for which one operation waits. Requests the records and does not wait. Thread-safe. */
 final class LateRankLocations {
-    /** Bounds the number of questions in a group of thousands. */
-    static final int MAX_ASKED = 16;
+    /** The limit of requests in a group of thousands of ranks. */
+    static final int MAX_RANKS = 16;
 
     private static final int MAX_STACKS = 3;
 
-    /** An agent has answered by then, also if its worker does not. */
-    private static final Duration ANSWERED = Duration.ofMillis(1200);
+    /** The time after which every agent has answered, even for a worker that does not answer. */
+    private static final Duration ANSWER_TIMEOUT = Duration.ofMillis(1200);
 
     private final GroupContext group;
     private final Call call;
-    private final List<Integer> asked;
+    private final List<Integer> requested;
     private final List<CompletableFuture<RankRecord>> answers = new ArrayList<>();
-    private final Deadline answered = Deadline.after(ANSWERED);
+    private final Deadline answerDeadline = Deadline.after(ANSWER_TIMEOUT);
 
     /**
-     * Asks for the records.
+     * Requests the records.
      *
-     * @param ranks group ranks; this one is not asked
+     * @param ranks group ranks; this rank is skipped
      */
     LateRankLocations(GroupContext group, Call call, List<Integer> ranks) {
         this.group = group;
         this.call = call.copy(); // Answers may come after the end of the operation.
-        this.asked = ranks.stream()
+        this.requested = ranks.stream()
                 .filter(rank -> rank != group.groupRank())
                 .distinct()
-                .limit(MAX_ASKED)
+                .limit(MAX_RANKS)
                 .toList();
-        for (int rank : asked) {
+        for (int rank : requested) {
             int worldRank = group.members().get(rank).rank();
             answers.add(group.world()
                     .locator()
@@ -58,11 +58,11 @@ final class LateRankLocations {
                 });
     }
 
-    /** Waits for the missing answers, {@code nanos} at most. */
+    /** Waits at most {@code nanos} for the missing answers. */
     void await(long nanos) {
         try {
             CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
-                    .get(Math.min(nanos, answered.remainingNanos()), TimeUnit.NANOSECONDS);
+                    .get(Math.min(nanos, answerDeadline.remainingNanos()), TimeUnit.NANOSECONDS);
         } catch (ExecutionException | TimeoutException _) {
             return; // text() has the answers so far.
         } catch (InterruptedException _) {
@@ -71,10 +71,10 @@ final class LateRankLocations {
     }
 
     /** Whether a rank with a lower number is in the operation and prints the same warning. */
-    boolean isToldByLowerRank() {
-        for (int i = 0; i < asked.size(); i++) {
+    boolean isPrintedByLowerRank() {
+        for (int i = 0; i < requested.size(); i++) {
             RankRecord location = answer(i);
-            if (location != null && isInside(location) && asked.get(i) < group.groupRank()) {
+            if (location != null && isInside(location) && requested.get(i) < group.groupRank()) {
                 return true;
             }
         }
@@ -82,41 +82,41 @@ final class LateRankLocations {
     }
 
     /**
-     * The answers so far, {@code maxChars} at most. Has the ranks outside the operation; if there are none, the ranks inside. Empty
-     * without answers.
+     * Returns the answers so far in at most {@code maxChars} characters: the ranks outside the operation, or the ranks
+     * inside if no rank is outside. Empty without answers.
      */
     String text(int maxChars) {
         List<Integer> outside = new ArrayList<>();
         List<Integer> inside = new ArrayList<>();
-        for (int i = 0; i < asked.size(); i++) {
+        for (int i = 0; i < requested.size(); i++) {
             RankRecord location = answer(i);
             if (location != null) {
                 (isInside(location) ? inside : outside).add(i);
             }
         }
-        List<Integer> told = outside.isEmpty() ? inside : outside;
-        int shown = Math.min(told.size(), MAX_STACKS);
+        List<Integer> listed = outside.isEmpty() ? inside : outside;
+        int shown = Math.min(listed.size(), MAX_STACKS);
         StringBuilder text = new StringBuilder();
-        for (int i : told.subList(0, shown)) {
+        for (int i : listed.subList(0, shown)) {
             StringBuilder one = new StringBuilder();
-            tell(one, i, maxChars / shown);
+            append(one, i, maxChars / shown);
             text.append(one);
         }
-        if (told.size() > shown) {
-            text.append("\n  and ").append(told.size() - shown).append(" ranks more");
+        if (listed.size() > shown) {
+            text.append("\n  and ").append(listed.size() - shown).append(" ranks more");
         }
         if (!outside.isEmpty() && !inside.isEmpty()) {
-            text.append("\n  in it as well: ").append(names(inside));
+            text.append("\n  also in the operation: ").append(names(inside));
         }
         return text.toString();
     }
 
-    private void tell(StringBuilder text, int i, int maxChars) {
+    private void append(StringBuilder text, int i, int maxChars) {
         RankRecord location = answer(i);
         if (location == null) {
             return;
         }
-        text.append("\n  ").append(group.describe(asked.get(i))).append(' ').append(location.place(group.name()));
+        text.append("\n  ").append(group.describe(requested.get(i))).append(' ').append(location.place(group.name()));
         if (location.stack().isEmpty()) {
             return;
         }
@@ -130,7 +130,9 @@ final class LateRankLocations {
         }
     }
 
-    /** Whether the rank is in the collective of that number, and has made the same call. The data plane compares calls later. */
+    /**
+     * Whether the rank is in the collective of this sequence with an equal call. The data plane compares calls later.
+     */
     private boolean isInside(RankRecord rank) {
         Call own = call.asCalled();
         String text = Fingerprint.describe(own.sequence(), Fingerprint.of(own), own.count());
@@ -140,11 +142,12 @@ final class LateRankLocations {
                         .isPresent();
     }
 
-    private String names(List<Integer> places) {
+    private String names(List<Integer> indexes) {
         return String.join(
                 ", ",
-                places.stream()
-                        .map(i -> "rank " + group.members().get(asked.get(i)).rank())
+                indexes.stream()
+                        .map(i ->
+                                "rank " + group.members().get(requested.get(i)).rank())
                         .toList());
     }
 

@@ -8,44 +8,50 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Warns on stderr, once for each operation, that the operation has waited for long: first for which ranks, then where those
- * ranks are, with their stacks. The operation continues. Shortly before the deadline the class asks the ranks again, so that the
- * error has their places without another wait. A waiting backend calls {@link #look} in each turn of its slow path. Thread-safe.
+ * Warns on stderr, once for each operation, that the operation has waited for long. The first line names the awaited
+ * ranks, and later lines their locations and stacks. The operation continues. Shortly before the deadline the class
+ * requests the locations again, so that the error has them without another wait. A waiting backend calls {@link #check}
+ * in each iteration of its slow path. Thread-safe.
  */
 public final class LateRankWarning {
     /** Longer than an agent waits for a worker that does not answer. */
-    private static final long ASKED_BEFORE_END_NANOS = TimeUnit.MILLISECONDS.toNanos(1500);
+    private static final long REQUEST_BEFORE_END_NANOS = TimeUnit.MILLISECONDS.toNanos(1500);
 
-    /** An error travels to the other ranks in a few kilobytes of shared memory or in one frame. A warning does not travel. */
+    /**
+     * An error travels to the other ranks in a few kilobytes of shared memory or in one frame. A warning does not
+     * travel.
+     */
     private static final int MAX_ERROR_CHARS = 1800;
 
     private static final int MAX_WARNING_CHARS = 16_384;
     private static final int COLLECTIVES = -1;
-    private static final long NEWS_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** The ranks for which an operation waits. */
     public interface Awaited {
-        /** Completes "it waits for ...". */
-        String words();
+        /** Describes the ranks: the object of "waits for ...". */
+        String description();
 
-        /** Group ranks whose places matter, the most important first. */
+        /** Group ranks whose locations to report, the most important first. */
         List<Integer> ranks();
     }
 
-    /** Operations of a group that run one after another: the collectives, or the messages of one direction with a peer. */
-    private record Lane(OpKind kind, int peer) {
-        static Lane of(Call call) {
-            return call.kind().isMessage() ? new Lane(call.kind(), call.root()) : new Lane(OpKind.BARRIER, COLLECTIVES);
+    /** The key of a queue of operations: the collectives of the group, or the messages of one direction with a peer. */
+    private record QueueKey(OpKind kind, int peer) {
+        static QueueKey of(Call call) {
+            return call.kind().isMessage()
+                    ? new QueueKey(call.kind(), call.root())
+                    : new QueueKey(OpKind.BARRIER, COLLECTIVES);
         }
     }
 
-    /** The answers for the operation with that number. */
-    private record Asked(long sequence, LateRankLocations ranks) {}
+    /** The requested locations for the operation of this sequence. */
+    private record Requested(long sequence, LateRankLocations ranks) {}
 
     private final GroupContext group;
     private final long afterNanos;
-    private final ConcurrentHashMap<Lane, Long> told = new ConcurrentHashMap<>();
-    private final ConcurrentHashMap<Lane, Asked> asked = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<QueueKey, Long> warned = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<QueueKey, Requested> requested = new ConcurrentHashMap<>();
 
     /** Watches the operations of this rank in one group. */
     public LateRankWarning(GroupContext group) {
@@ -53,56 +59,57 @@ public final class LateRankWarning {
         this.afterNanos = group.lateWarning().toNanos();
     }
 
-    /** Whether {@link #look} has anything to do now. False in almost every turn. */
+    /** Whether {@link #check} has work to do now. False in almost every iteration. */
     public boolean isTime(Call call, long leftNanos) {
         long timeout = call.timeout().toNanos();
         return timeout - leftNanos >= Math.min(afterNanos, timeout - beforeEnd(timeout));
     }
 
     /**
-     * Warns or asks, if it is time.
+     * Prints the warning, or requests the locations, at their times.
      *
      * @param leftNanos time until the deadline of the call
      */
-    public void look(Call call, long leftNanos, Awaited awaited) {
+    public void check(Call call, long leftNanos, Awaited awaited) {
         long timeout = call.timeout().toNanos();
         long waited = timeout - leftNanos;
         if (waited >= afterNanos && isFirst(call)) {
             warn(call, awaited);
         }
         if (waited >= timeout - beforeEnd(timeout)) {
-            asked(call, awaited.ranks());
+            requested(call, awaited.ranks());
         }
     }
 
-    /** Nanoseconds until {@link #look} has something to do, or until the end of the operation. */
+    /** Nanoseconds until {@link #check} has work to do, or until the end of the operation. */
     public long untilNextNanos(Call call, long leftNanos) {
         long timeout = call.timeout().toNanos();
         long untilWarning = afterNanos - (timeout - leftNanos);
-        long untilAsking = leftNanos - beforeEnd(timeout);
+        long untilRequest = leftNanos - beforeEnd(timeout);
         long next = leftNanos;
         if (untilWarning > 0) {
             next = Math.min(next, untilWarning);
         }
-        return untilAsking > 0 ? Math.min(next, untilAsking) : next;
+        return untilRequest > 0 ? Math.min(next, untilRequest) : next;
     }
 
     /**
-     * Where the ranks are, as lines that follow the text of an error; empty if no rank has answered. Waits for its part of the
-     * {@link FailureDeadline}, and not at all if the ranks were asked so long ago that no answer will come.
+     * Returns the locations of the ranks as lines that follow the text of an error; empty if no rank has answered.
+     * Waits for its part of the {@link FailureDeadline}, and not at all if the request is so old that no answer will
+     * come.
      */
-    public String places(Call call, List<Integer> ranks) {
-        FailureDeadline second = group.health().failureDeadline();
-        second.found();
-        LateRankLocations answers = asked(call, ranks);
-        answers.await(second.leftNanos(FailureDeadline.Wait.PLACES));
+    public String locations(Call call, List<Integer> ranks) {
+        FailureDeadline deadline = group.health().failureDeadline();
+        deadline.found();
+        LateRankLocations answers = requested(call, ranks);
+        answers.await(deadline.leftNanos(FailureDeadline.Wait.LOCATIONS));
         return answers.text(MAX_ERROR_CHARS);
     }
 
     /**
-     * How a member has left whose connection has just ended; null if unknown. The message of its agent may come a moment after the
-     * end of the connection. Waits for its part of the {@link FailureDeadline}, and not at all if the group has failed for a known
-     * cause.
+     * Returns the predicate of the departure of a member whose connection has just ended; null if unknown. The message
+     * of its agent may come a moment after the end of the connection. Waits for its part of the
+     * {@link FailureDeadline}, and not at all if the group has failed for a known cause.
      */
     public @Nullable String awaitDeparture(int groupRank) {
         GroupHealth health = group.health();
@@ -111,44 +118,45 @@ public final class LateRankWarning {
                 && health.departure(groupRank) == null
                 && health.cause() == null
                 && health.failureDeadline().leftNanos(FailureDeadline.Wait.DEPARTURE) > 0) {
-            LockSupport.parkNanos(this, NEWS_NANOS);
+            LockSupport.parkNanos(this, POLL_NANOS);
         }
         return health.departure(groupRank);
     }
 
     private boolean isFirst(Call call) {
         long sequence = call.asCalled().sequence();
-        Long last = told.put(Lane.of(call), sequence);
+        Long last = warned.put(QueueKey.of(call), sequence);
         return last == null || last != sequence;
     }
 
-    private LateRankLocations asked(Call call, List<Integer> ranks) {
-        return asked.compute(Lane.of(call), (_, before) -> isAbout(before, call) ? before : ask(call, ranks))
+    private LateRankLocations requested(Call call, List<Integer> ranks) {
+        return requested
+                .compute(QueueKey.of(call), (_, before) -> isAbout(before, call) ? before : request(call, ranks))
                 .ranks();
     }
 
-    private static boolean isAbout(@Nullable Asked before, Call call) {
+    private static boolean isAbout(@Nullable Requested before, Call call) {
         return before != null && before.sequence() == call.asCalled().sequence();
     }
 
-    private Asked ask(Call call, List<Integer> ranks) {
-        return new Asked(call.asCalled().sequence(), new LateRankLocations(group, call, ranks));
+    private Requested request(Call call, List<Integer> ranks) {
+        return new Requested(call.asCalled().sequence(), new LateRankLocations(group, call, ranks));
     }
 
     private void warn(Call call, Awaited awaited) {
-        String who = "jrun: rank " + group.world().rank() + ": " + call.describe() + " on group " + group.name();
-        System.err.println(who + " has waited " + group.lateWarning().toSeconds() + " s (it fails after "
-                + call.timeout().toSeconds() + " s) for " + awaited.words());
+        String operation = "jrun: rank " + group.world().rank() + ": " + call.describe() + " on group " + group.name();
+        System.err.println(operation + " has waited " + group.lateWarning().toSeconds() + " s (it fails after "
+                + call.timeout().toSeconds() + " s) for " + awaited.description());
         LateRankLocations answers = new LateRankLocations(group, call, awaited.ranks());
         answers.whenAnswered(() -> {
             String text = answers.text(MAX_WARNING_CHARS);
-            if (!text.isEmpty() && !answers.isToldByLowerRank()) {
-                System.err.println(who + " waits, while:" + text);
+            if (!text.isEmpty() && !answers.isPrintedByLowerRank()) {
+                System.err.println(operation + " waits, while:" + text);
             }
         });
     }
 
     private static long beforeEnd(long timeoutNanos) {
-        return Math.min(ASKED_BEFORE_END_NANOS, timeoutNanos / 2);
+        return Math.min(REQUEST_BEFORE_END_NANOS, timeoutNanos / 2);
     }
 }

@@ -8,7 +8,10 @@ import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import org.jspecify.annotations.Nullable;
 
-/** The socket on which other ranks reach this rank. A rank opens the socket before it joins, since peers learn the port then. */
+/**
+ * The socket on which other ranks reach this rank. A rank opens the socket before it joins, since peers learn the port
+ * then.
+ */
 public final class ListenerSocket {
     /** All other ranks may connect before the first operation here answers. The kernel caps the number. */
     private static final int BACKLOG = 4096;

@@ -4,8 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A call's buffers in native memory, for libraries that take addresses: native ones as they are, heap ones as copies. Closing
- * copies the output back. Confined to the thread that runs the call.
+ * A call's buffers in native memory, for libraries that take addresses. Native buffers are used directly, heap buffers
+ * are copied. {@link #deliver} copies the output back. Confined to the thread that runs the call.
  */
 public final class NativeBuffers implements AutoCloseable {
     private static final long ALIGNMENT = 64;
@@ -18,13 +18,13 @@ public final class NativeBuffers implements AutoCloseable {
     private NativeBuffers(MemorySegment callersInput, long inputBytes, MemorySegment callersOutput, long outputBytes) {
         this.callersOutput =
                 callersOutput.equals(MemorySegment.NULL) ? MemorySegment.NULL : callersOutput.asSlice(0, outputBytes);
-        // Segments of one address are equal whatever their sizes.
+        // Segments with the same address are equal, even if their sizes differ.
         boolean inPlace = callersInput.equals(callersOutput) && inputBytes == outputBytes;
-        this.input = brought(callersInput, inputBytes);
-        this.output = inPlace ? input : brought(callersOutput, outputBytes);
+        this.input = toNative(callersInput, inputBytes);
+        this.output = inPlace ? input : toNative(callersOutput, outputBytes);
     }
 
-    /** The buffers of {@code call} on a group of {@code size}. */
+    /** Makes the buffers of {@code call} on a group of {@code size} ranks. */
     public static NativeBuffers of(Call call, int size) {
         long block = call.bytes();
         long all = block * size;
@@ -41,7 +41,7 @@ public final class NativeBuffers implements AutoCloseable {
         return new NativeBuffers(call.input(), input, call.output(), output);
     }
 
-    private MemorySegment brought(MemorySegment buffer, long bytes) {
+    private MemorySegment toNative(MemorySegment buffer, long bytes) {
         if (buffer.equals(MemorySegment.NULL)) {
             return MemorySegment.NULL;
         }
@@ -52,17 +52,17 @@ public final class NativeBuffers implements AutoCloseable {
         return copy.copyFrom(buffer.asSlice(0, bytes));
     }
 
-    /** What the call reads, exactly as long as needed; NULL where this rank has none. */
+    /** The memory that the call reads, exactly as long as needed; NULL if this rank has none. */
     public MemorySegment input() {
         return input;
     }
 
-    /** What the call writes, exactly as long as needed; NULL where this rank has none. */
+    /** The memory that the call writes, exactly as long as needed; NULL if this rank has none. */
     public MemorySegment output() {
         return output;
     }
 
-    /** Brings the results to the caller; not after a failure, when the copy is undefined. */
+    /** Copies the results to the caller's memory. Not callable after a failure, when the copy is undefined. */
     public void deliver() {
         if (!callersOutput.equals(MemorySegment.NULL) && !callersOutput.isNative() && !callersOutput.isReadOnly()) {
             callersOutput.copyFrom(output);

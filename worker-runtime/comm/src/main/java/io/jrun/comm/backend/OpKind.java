@@ -1,30 +1,30 @@
 package io.jrun.comm.backend;
 
-/** The operations of a group. The constant's place is part of the fingerprint that ranks compare: add at the end. */
+/** The operations of a group. Ranks compare the position of the constant: add constants at the end. */
 public enum OpKind {
-    /** Root's buffer to everybody, in place. */
+    /** Copies the root's buffer to every rank, in place. */
     BROADCAST("broadcast"),
-    /** Everybody gets the reduction, in place. */
+    /** Gives every rank the reduction, in place. */
     ALL_REDUCE("allReduce"),
-    /** The root gets the reduction, in place; the others' buffers stay as they are. */
+    /** Gives the root the reduction, in place. The buffers of the other ranks do not change. */
     REDUCE("reduce"),
-    /** Everybody gets everybody's block, in rank order. */
+    /** Gives every rank the blocks of all ranks, in rank order. */
     ALL_GATHER("allGather"),
-    /** Rank r gets the reduction of everybody's block r. */
+    /** Gives rank r the reduction of block r of all ranks. */
     REDUCE_SCATTER("reduceScatter"),
-    /** The root gets everybody's block, in rank order. */
+    /** Gives the root the blocks of all ranks, in rank order. */
     GATHER("gather"),
-    /** Rank r gets block r of the root. */
+    /** Gives rank r block r of the root. */
     SCATTER("scatter"),
-    /** Rank r gets everybody's block r, in rank order. */
+    /** Gives rank r block r of every rank, in rank order. */
     ALL_TO_ALL("allToAll"),
-    /** One message to one rank. */
+    /** Sends one message to one rank. */
     SEND("send"),
-    /** One message from one rank. */
+    /** Receives one message from one rank. */
     RECV("recv"),
-    /** Nobody leaves before everybody has entered. */
+    /** No rank leaves before every rank has entered. */
     BARRIER("barrier"),
-    /** Registered memory of equal size on every rank; count is bytes. */
+    /** Allocates registered memory of equal size on every rank. The count is in bytes. */
     ALLOCATE("allocate");
 
     private final String methodName;
@@ -33,12 +33,12 @@ public enum OpKind {
         this.methodName = methodName;
     }
 
-    /** The name of the method that users call, for messages. */
+    /** The name of the method in the API, for messages. */
     public String methodName() {
         return methodName;
     }
 
-    /** Whether the ranks' contributions are combined, so that the {@code ReduceOp} means something. */
+    /** Whether the operation reduces the ranks' contributions with a {@code ReduceOp}. */
     public boolean reduces() {
         return this == ALL_REDUCE || this == REDUCE || this == REDUCE_SCATTER;
     }
@@ -48,12 +48,12 @@ public enum OpKind {
         return this == BROADCAST || this == REDUCE || this == GATHER || this == SCATTER || isMessage();
     }
 
-    /** Whether there is one buffer, which has no block for each rank. */
+    /** Whether the operation has one buffer without blocks. */
     public boolean isInPlace() {
         return this == BROADCAST || this == ALL_REDUCE || this == REDUCE || isMessage();
     }
 
-    /** Whether two ranks take part rather than the whole group. */
+    /** Whether only two ranks take part. */
     public boolean isMessage() {
         return this == SEND || this == RECV;
     }

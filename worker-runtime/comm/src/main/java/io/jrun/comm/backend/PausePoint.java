@@ -6,23 +6,24 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A place at which a test can stop a rank: {@code OPERATION#N:PHASE}, or {@code OPERATION#N:PHASE@K} for the K-th time that
- * the operation, with all its parts, comes to the phase, and every time after, on whatever thread. Phases are
+ * A point at which a test can pause a rank: {@code OPERATION#N:PHASE}, or {@code OPERATION#N:PHASE@K} for the K-th and
+ * every later time that the operation, with all its parts, reaches the phase, on any thread. The phases are
  *
  * <ul>
- *   <li>{@code enter}: over shared memory all ranks have entered, over TCP this one has, of a message this end has;
- *   <li>{@code step}: a frame is about to be sent or awaited, a phase of shared memory to be finished, a chunk of a message
- *       to be handed over;
+ * <li>{@code enter}: over shared memory all ranks have entered; over TCP this rank has entered; for a message this end;
+ * <li>{@code step}: before sending or awaiting a frame, before the end of a phase of shared memory, before passing on a
+ * chunk of a message;
  *   <li>{@code reduce}: a part of this rank's share is reduced;
- *   <li>{@code map}: this rank has made its part of registered memory, which has a name until all ranks have mapped it;
- *   <li>{@code mapped}: all have, and its name is still there;
+ * <li>{@code map}: this rank has made its part of registered memory; the part has a name until all ranks have mapped
+ * it;
+ *   <li>{@code mapped}: all ranks have mapped the memory, and its name still exists;
  *   <li>{@code exit}: this rank is done.
  * </ul>
  *
  * and {@code *} is each of them. Thread-safe.
  */
 public final class PausePoint {
-    /** Stops nobody. */
+    /** Pauses no rank. */
     public static final PausePoint NONE = new PausePoint("", "", 0, () -> {});
 
     private static final String ANY = "*";
@@ -39,7 +40,7 @@ public final class PausePoint {
         this.then = then;
     }
 
-    /** A place where the rank runs {@code then}. */
+    /** Makes a point at which the rank runs {@code then}. */
     public static PausePoint at(String place, Runnable then) {
         List<String> words = Arrays.asList(place.split("[:@]", -1));
         int times = words.size() > 2 ? Integer.parseInt(words.get(2)) : 1;
@@ -47,8 +48,8 @@ public final class PausePoint {
     }
 
     /**
-     * The place that this process was told of by the system property {@code jrun.test.pauseAt}, {@code RANK:PLACE}, if it
-     * concerns {@code worldRank}: there that rank writes a marker line to stderr and never goes on.
+     * Makes the point of the system property {@code jrun.test.pauseAt} ({@code RANK:POINT}) if the property names
+     * {@code worldRank}. At the point the rank writes a marker line to stderr and never continues.
      */
     public static PausePoint ofRank(int worldRank) {
         String property = System.getProperty("jrun.test.pauseAt", "");
@@ -67,7 +68,7 @@ public final class PausePoint {
         }
     }
 
-    /** Stops here if this is the place. */
+    /** Pauses here if this is the point. */
     public void reached(Call part, String reachedPhase) {
         if (!operation.isEmpty() && isWanted(part.asCalled(), reachedPhase) && timesLeft.decrementAndGet() <= 0) {
             then.run();

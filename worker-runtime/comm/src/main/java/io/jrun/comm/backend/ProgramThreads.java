@@ -5,27 +5,35 @@ import java.util.Arrays;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ForkJoinWorkerThread;
 
-/** The threads of this process that may yet call something: neither the VM's nor the runtime's own. Stateless. */
+/**
+ * The threads of this process that may still call the API: all except the threads of the VM and of the runtime.
+ * Stateless.
+ */
 public final class ProgramThreads {
-    /** On which the platform's libraries, and jrun, end waits. */
+    /** The prefix of the thread that ends timed waits of the JDK's libraries and of jrun. */
     private static final String TIMER = "ForkJoinPool.commonPool-delayScheduler";
 
-    /** The JDK's daemons that run no code of the program's but cleaning actions. */
+    /** The thread group of JDK daemons that run only cleaning actions of the program. */
     private static final String DAEMONS = "InnocuousThreadGroup";
 
-    /** The one of them that is there from the first virtual thread on; those themselves are in no list of threads. */
+    /**
+     * The thread of that group that exists after the first virtual thread. Virtual threads are in no list of threads.
+     */
     private static final String VIRTUAL_THREADS = "VirtualThread-unblocker";
 
     private ProgramThreads() {}
 
-    /** Whether there is one besides {@code thread}; also where there has been a virtual thread, which may still be there. */
+    /**
+     * Whether there is such a thread besides {@code thread}. True after the first virtual thread, which may still run.
+     */
     public static boolean areBeside(Thread thread) {
         ThreadGroup machine = thread.getThreadGroup();
         while (machine.getParent() != null) {
             machine = machine.getParent();
         }
         ThreadGroup root = machine;
-        // One slot more than there were threads shows whether all have found room.
+        // A full array means that some threads may be missing in it. The array has one slot more than there were
+        // threads.
         Thread[] all = new Thread[root.activeCount() + 1];
         int count = root.enumerate(all);
         return count == all.length

@@ -1,8 +1,8 @@
 package io.jrun.comm.backend;
 
 /**
- * A thread that runs operations in the background of a computation: a backend that waits on one must not spin for long,
- * since the computing thread may need the core.
+ * A thread that runs operations in the background of a computation. A backend must not spin for long on a progress
+ * thread, because the computing thread may need the core.
  */
 public final class ProgressThread extends Thread {
     private final boolean runsProgram;
@@ -13,17 +13,17 @@ public final class ProgressThread extends Thread {
         setDaemon(true);
     }
 
-    /** A daemon named {@code name}, not started, that runs whole operations, and what the program wants done after them. */
+    /** Makes a daemon thread, not started, that runs whole operations and the program's continuations. */
     public static ProgressThread ofOperations(String name, Runnable body) {
         return new ProgressThread(name, body, true);
     }
 
-    /** The same that runs parts of operations, and nothing of the program's. */
+    /** Makes a daemon thread, not started, that runs parts of operations and no code of the program. */
     public static ProgressThread ofParts(String name, Runnable body) {
         return new ProgressThread(name, body, false);
     }
 
-    /** Whether anything of the program's runs on it. */
+    /** Whether the thread may run code of the program. */
     boolean runsProgram() {
         return runsProgram;
     }

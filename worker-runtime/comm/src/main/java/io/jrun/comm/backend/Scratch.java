@@ -3,21 +3,24 @@ package io.jrun.comm.backend;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Native memory for the operation that runs, kept for the next one unless it is much. Confined to one thread at a time. */
+/**
+ * Native memory of the running operation. Memory up to a limit is kept for the next operation. Confined to one thread
+ * at a time.
+ */
 public final class Scratch {
-    /** What a group keeps between operations: the bucket of a gradient reduction, twice. */
+    /** The limit of kept memory: twice the bucket of a gradient reduction. */
     private static final long MAX_KEPT_BYTES = 64L << 20;
 
     private static final long ALIGNMENT = 64;
 
     private MemorySegment kept = MemorySegment.NULL;
 
-    /** At least {@code bytes} bytes; what an earlier operation put there is void. */
+    /** Returns at least {@code bytes} bytes. The content of earlier operations is lost. */
     public MemorySegment of(long bytes) {
         if (bytes <= kept.byteSize()) {
             return kept;
         }
-        // Collected when unreachable, since what a failed operation used may still be looked at.
+        // The garbage collector frees old memory, because a failed operation may still read its memory.
         MemorySegment made = Arena.ofAuto().allocate(bytes, ALIGNMENT);
         if (bytes <= MAX_KEPT_BYTES) {
             kept = made;

@@ -3,7 +3,7 @@ package io.jrun.comm.backend;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** The data plane of a group of one: every operation is a copy from input to output, or nothing. */
+/** The data plane of a group of one rank: every operation is a copy from input to output, or nothing. */
 public final class SoloBackend implements Backend {
     private static final long ALIGNMENT = 64;
 

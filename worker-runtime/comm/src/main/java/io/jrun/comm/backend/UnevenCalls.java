@@ -10,9 +10,10 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Calls with blocks of sizes of their own as calls of one size, which every library has: an all-gather is a broadcast from each
- * rank, a reduce-scatter a reduce to each, and what is left moves blocks as long as the longest. First all ranks tell each
- * other their sizes, and fail alike if these do not fit. Confined to the group's collectives.
+ * Runs calls with uneven blocks as calls with even blocks, which every library has: an all-gather as one broadcast from
+ * each rank, a reduce-scatter as one reduce to each rank, all other kinds with blocks as long as the longest block.
+ * First all ranks exchange their sizes, and all fail in the same way if the sizes do not match. Confined to the group's
+ * collectives.
  */
 final class UnevenCalls {
     private final GroupContext group;
@@ -37,7 +38,7 @@ final class UnevenCalls {
         }
     }
 
-    /** What each rank says of its blocks: by rank those it has for each rank, and those it expects of each. */
+    /** The blocks of all ranks, by rank: outgoing to each rank, and expected from each rank. */
     private record Sizes(List<Blocks> outgoing, List<Blocks> incoming) {
         long longest() {
             return outgoing.stream().mapToLong(Blocks::longest).max().orElse(0);
@@ -69,7 +70,7 @@ final class UnevenCalls {
         return new Sizes(rows(all, 0), rows(all, size));
     }
 
-    /** Of what all ranks have told, by rank, the sizes that begin at {@code from}. */
+    /** Returns the sizes that begin at {@code from} of each rank's row. */
     private List<Blocks> rows(long[] all, int from) {
         int size = group.size();
         return IntStream.range(0, size)
@@ -78,7 +79,7 @@ final class UnevenCalls {
                 .toList();
     }
 
-    /** Finds the same difference on all ranks, if there is one. */
+    /** Compares the sizes. All ranks find the same difference. */
     private void compare(Call call, Sizes sizes) {
         boolean ofEachRank = call.kind() == OpKind.ALL_TO_ALL;
         for (int first = 0; first < group.size(); first++) {
@@ -181,7 +182,7 @@ final class UnevenCalls {
         }
     }
 
-    /** All of {@code to}, with the beginning of {@code from}. */
+    /** Fills {@code to} with the beginning of {@code from}. */
     private static void fill(MemorySegment from, MemorySegment to) {
         MemorySegment.copy(from, 0, to, 0, to.byteSize());
     }

@@ -11,10 +11,10 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How long one rank has waited in its collectives for other ranks, by the kind of operation and by the rank that came last. A
- * backend adds each wait that is longer than a short spin. A wait begins when this rank enters the collective, on the clock of
- * this rank. Over TCP the wait lasts until the first data of each neighbour, and the neighbour may itself have waited for another
- * rank. Thread-safe.
+ * Statistics of one rank's waits for other ranks in collectives, by the kind of operation and by the rank that came
+ * last. A backend adds each wait that is longer than a short spin. A wait begins when this rank enters the collective,
+ * on the clock of this rank. Over TCP the wait lasts until the first data of each neighbour, and the neighbour may
+ * itself have waited for another rank. Thread-safe.
  */
 public final class WaitTimes {
     /** Four buckets for each power of two of nanoseconds: a quantile is at most a quarter too large. */
@@ -23,7 +23,7 @@ public final class WaitTimes {
     private static final long NONE = -1;
 
     /** {@link #settle} returns this for a collective in which this rank has not waited. */
-    public static final long NOBODY = 0;
+    public static final long NO_WAIT = 0;
 
     private static final int NANOS_BITS = 44; // Almost five hours; the rest holds a million ranks.
     private static final long MAX_NANOS = (1L << NANOS_BITS) - 1;
@@ -87,8 +87,8 @@ public final class WaitTimes {
     private volatile long longestNanos = NONE;
 
     /**
-     * In the running collective, this rank has waited {@code nanos} for all ranks, and {@code worldRank} came last. If a collective
-     * has several parts, the longest wait counts.
+     * Records that this rank has waited {@code nanos} for all ranks in the running collective, and that
+     * {@code worldRank} came last. If a collective has several parts, the longest wait counts.
      */
     public synchronized void add(int worldRank, long nanos) {
         if (nanos > longestNanos) {
@@ -100,10 +100,10 @@ public final class WaitTimes {
     /**
      * Ends the running collective. Allocates only for the first wait for a rank.
      *
-     * @return {@link #NOBODY}, or the late rank and the wait, see {@link #lateRank} and {@link #lateNanos}
+     * @return {@link #NO_WAIT}, or the late rank and the wait, see {@link #lateRank} and {@link #lateNanos}
      */
     public long settle(OpKind kind) {
-        return longestNanos == NONE ? NOBODY : count(kind);
+        return longestNanos == NONE ? NO_WAIT : count(kind);
     }
 
     private synchronized long count(OpKind kind) {
@@ -144,12 +144,12 @@ public final class WaitTimes {
         return Duration.ofNanos(totalNanos);
     }
 
-    /** The waits by rank, the rank that cost most first. */
+    /** The waits by rank, the largest total first. */
     public synchronized List<RankLag> lags() {
         return lags(byKind);
     }
 
-    /** The same by the called method, such as {@code allReduce}. Has only methods in which this rank has waited. */
+    /** The waits by method, such as {@code allReduce}. Contains only methods in which this rank has waited. */
     @SuppressWarnings("EnumOrdinal") // Never leaves this class.
     public synchronized Map<String, List<RankLag>> lagsByOperation() {
         Map<String, List<RankLag>> byOperation = new TreeMap<>();

@@ -8,18 +8,18 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What a backend factory knows of the world it serves.
+ * The properties of the world that a backend factory uses.
  *
- * @param runId the job
- * @param round the round of the rendezvous; everything on the wire belongs to one round
- * @param rank this rank
+ * @param runId the job's name
+ * @param round the round of the rendezvous; all data on the wire belongs to one round
+ * @param rank world rank of this rank
  * @param secret the job secret, key of the data plane's handshake; never logged
- * @param peers every rank of the round in rank order, this one included
- * @param listener bound before this rank joined, its port is {@code peers.get(rank).tcpPort()}; the factory owns and closes
- *     it; absent where the round has no TCP data plane
- * @param locator finds out where a rank is that does not come
- * @param nodeCores cores of this node that its ranks may use together, whichever of them this rank is bound to
- * @param pause where a test stops this rank
+ * @param peers all ranks of the round in rank order, including this rank
+ * @param listener socket that was bound before this rank joined, with the port {@code peers.get(rank).tcpPort()}; the
+ *     factory owns and closes the socket; absent if the round has no TCP data plane
+ * @param locator requests the record of a late rank
+ * @param nodeCores number of cores of this node that its ranks may use together, independent of this rank's binding
+ * @param pause point at which a test pauses this rank
  */
 public record WorldContext(
         String runId,
@@ -35,33 +35,36 @@ public record WorldContext(
         peers = List.copyOf(peers);
     }
 
-    /** A world of ranks that are bound to no cores, and in which nobody can be asked where one is. */
+    /** Makes a world whose ranks are not bound to cores and cannot be located. */
     public WorldContext(
             String runId, int round, int rank, Bytes secret, List<Peer> peers, Optional<ServerSocketChannel> listener) {
         this(runId, round, rank, secret, peers, listener, RankLocator.NONE, usableCores(), PausePoint.NONE);
     }
 
-    /** Cores that this process may use. */
+    /** Returns the number of cores that this process may use. */
     public static int usableCores() {
         return Runtime.getRuntime().availableProcessors();
     }
 
-    /** Whether a rank that waits may spin: where this node's ranks outnumber its cores, it would take one from a peer. */
+    /**
+     * Whether a waiting rank may spin. If the ranks of this node outnumber its cores, spinning would take a core from a
+     * peer.
+     */
     public boolean hasCoreForEachLocalRank() {
         return localRanks() <= nodeCores;
     }
 
-    /** How many nodes have ranks. */
+    /** Returns the number of nodes with ranks. */
     public int nodeCount() {
         return (int) peers.stream().mapToInt(Peer::nodeRank).distinct().count();
     }
 
-    /** This rank's number on its node. */
+    /** Returns this rank's number on its node. */
     public int localRank() {
         return peers.get(rank).localRank();
     }
 
-    /** How many ranks this node has, of whatever groups. */
+    /** Returns the number of ranks on this node. */
     int localRanks() {
         int node = peers.get(rank).nodeRank();
         return (int) peers.stream().filter(peer -> peer.nodeRank() == node).count();

@@ -4,19 +4,19 @@ import java.util.Arrays;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** The algorithms there are. The constant's place travels in every frame: add at the end. */
+/** The algorithms over TCP. The position of the constant travels in every frame: add constants at the end. */
 public enum Algorithm {
-    /** Neighbours on a ring; fewest bytes. */
+    /** Neighbours on a ring; the fewest bytes. */
     RING("ring"),
     /** Recursive vector halving and distance doubling; few steps and few bytes. */
     HALVING_DOUBLING("halving-doubling"),
-    /** Recursive doubling of whole buffers; fewest steps. */
+    /** Recursive doubling of whole buffers; the fewest steps. */
     RECURSIVE_DOUBLING("recursive-doubling"),
     /** Binomial tree. */
     TREE("tree"),
     /** Pipelined chain. */
     CHAIN("chain"),
-    /** Everybody with everybody, or with the root, at once; reductions are folded in rank order. */
+    /** All pairs of ranks, or the root with all ranks, at once. Reductions are done in rank order. */
     DIRECT("direct"),
     /** One partner per step. */
     PAIRWISE("pairwise"),
@@ -29,19 +29,19 @@ public enum Algorithm {
         this.label = label;
     }
 
-    /** The name a user writes. */
+    /** Returns the name of the algorithm in JRUN_ALGORITHM. */
     public String label() {
         return label;
     }
 
-    /** The algorithm that a user calls so. */
+    /** Returns the algorithm with this name. */
     static Optional<Algorithm> named(String name) {
         return Arrays.stream(values())
                 .filter(algorithm -> algorithm.label.equals(name.strip()))
                 .findFirst();
     }
 
-    /** All names, for messages. */
+    /** Returns all names, for messages. */
     static String labels() {
         return Arrays.stream(values()).map(Algorithm::label).collect(Collectors.joining(", "));
     }

@@ -16,31 +16,32 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Chooses the algorithm of a call from what all ranks know alike: the kind, the bytes and the group size. Immutable.
+ * Chooses the algorithm of a call from values that are equal on all ranks: the kind, the bytes and the group size.
+ * Immutable.
  *
- * <p>The sizes at which one algorithm takes over from the next are measured, see docs/algorithms.md; they need not be exact.
+ * <p>The limits between the algorithms are measured, see docs/algorithms.md. Their exact values do not matter.
  */
 public final class AlgorithmSelector {
-    /** Chooses by kind, bytes and group size alone. */
+    /** Chooses only by kind, bytes and group size. */
     public static final AlgorithmSelector BY_SIZE = new AlgorithmSelector(Optional.empty(), TuningTable.EMPTY);
 
-    /** Up to here the number of steps is all that counts. */
+    /** The size up to which only the number of steps matters. */
     static final long SMALL_BYTES = 8 * 1024;
-    /** Up to here a doubled buffer costs an all-reduce less than more steps do. */
+    /** The size up to which an all-reduce with doubled buffers costs less than more steps. */
     static final long MEDIUM_BYTES = 64 * 1024;
-    /** The same for two ranks, between which doubling sends no more than anything else does. */
+    /** The same limit for two ranks, between which doubling sends no more bytes than other algorithms. */
     static final long MEDIUM_BYTES_OF_TWO = 1024 * 1024;
-    /** A segment, of which a larger message has several under way. */
+    /** The size of a segment. A larger message has several segments under way. */
     static final long SEGMENT_BYTES = 256 * 1024;
-    /** Up to here, blocks that few ranks send to everybody at once are not slower than round a ring. */
+    /** The block size up to which few ranks that send to all ranks at once are not slower than a ring. */
     static final long DIRECT_BYTES_OF_FEW = 1024 * 1024;
-    /** From here on a ring of segments costs an all-reduce less than fewer steps do. */
+    /** The size from which an all-reduce on a ring of segments costs less than fewer steps. */
     static final long LARGE_BYTES = 512 * 1024;
-    /** The same for powers of two, which can halve and double without ranks that sit out. */
+    /** The same limit for powers of two, whose halving and doubling has no idle ranks. */
     static final long LARGE_BYTES_OF_POWERS = 8 * 1024 * 1024;
-    /** Up to this many ranks, a chain has hardly more steps than a tree, and its root sends once. */
+    /** The number of ranks up to which a chain has hardly more steps than a tree. The root of a chain sends once. */
     static final int FEW_RANKS = 4;
-    /** Beyond this many ranks, one message to everybody costs more than log2(N) steps. */
+    /** The number of ranks above which one message to each rank costs more than log2(N) steps. */
     static final int MANY_RANKS = 16;
 
     private final Optional<Algorithm> override;
@@ -52,9 +53,9 @@ public final class AlgorithmSelector {
     }
 
     /**
-     * A selector for the setting JRUN_ALGORITHM.
+     * Makes a selector for the setting JRUN_ALGORITHM.
      *
-     * @param setting the name of an algorithm, used wherever an operation has it; absent or empty: choose by size
+     * @param setting name of the algorithm of every operation that has it; absent or empty: choice by size
      * @throws CommException USAGE if there is no such algorithm
      */
     public static AlgorithmSelector of(Optional<String> setting) {
@@ -62,13 +63,13 @@ public final class AlgorithmSelector {
                 setting.filter(name -> !name.isBlank()).map(name -> parse("JRUN_ALGORITHM", name)), TuningTable.EMPTY);
     }
 
-    /** The same by measured crossover points; what is forced stays so. */
+    /** Returns this selector with measured limits. A forced algorithm stays forced. */
     public AlgorithmSelector withTable(TuningTable newTable) {
         return new AlgorithmSelector(override, newTable);
     }
 
     /**
-     * The same with the algorithm of this name wherever an operation has it.
+     * Returns this selector with a forced algorithm for every operation that has it.
      *
      * @throws CommException USAGE if there is no such algorithm
      */
@@ -81,14 +82,14 @@ public final class AlgorithmSelector {
                 .orElseThrow(() -> new CommException(
                         ErrorCode.USAGE,
                         source + ": unknown algorithm '" + name + "' (expected one of " + Algorithm.labels()
-                                + "). Leave it out to choose by size."));
+                                + "). Remove the setting to choose by size."));
     }
 
     /**
-     * The algorithm of one call.
+     * Chooses the algorithm of one call.
      *
-     * @param bytes of one rank's block; of the whole buffer for in-place kinds
-     * @param deterministic reductions are folded in rank order; this is stronger than a setting
+     * @param bytes size of one rank's block in bytes; of the whole buffer for in-place kinds
+     * @param deterministic whether reductions must be done in rank order; this takes precedence over a forced algorithm
      */
     public Algorithm choose(OpKind kind, long bytes, int size, boolean deterministic) {
         if (deterministic && kind.reduces()) {
@@ -99,7 +100,7 @@ public final class AlgorithmSelector {
                 .orElseGet(() -> bySize(kind, bytes, size));
     }
 
-    /** What there is for a kind. */
+    /** Returns the algorithms of a kind. */
     public static List<Algorithm> candidates(OpKind kind) {
         return switch (kind) {
             case ALL_REDUCE -> List.of(RING, HALVING_DOUBLING, RECURSIVE_DOUBLING, DIRECT);

@@ -1,15 +1,15 @@
 package io.jrun.comm.collective;
 
 /**
- * A rank's place in the binomial tree over {@code size} ranks with a given root. Ranks are counted from the root
- * ({@code virtual}); the subtree of a node holds the virtual ranks {@code [virtual, virtual + span)}.
+ * A rank's position in the binomial tree over {@code size} ranks with a given root. Ranks are numbered from the root
+ * ({@code virtual}). The subtree of a node has the virtual ranks {@code [virtual, virtual + span)}.
  *
- * <p>Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
- * 2007, section 3 (minimum spanning tree).
+ * <p>Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and
+ * experience", 2007, section 3 (minimum spanning tree).
  *
  * @param size number of ranks
  * @param root group rank of the root
- * @param virtual this rank counted from the root
+ * @param virtual virtual rank of this rank: its number counted from the root
  */
 record BinomialTree(int size, int root, int virtual) {
     static BinomialTree of(PeerLinks links, int root) {
@@ -20,7 +20,7 @@ record BinomialTree(int size, int root, int virtual) {
         return virtual == 0;
     }
 
-    /** Distance to the parent: the lowest set bit; for the root the first power of two that covers all ranks. */
+    /** Distance to the parent: the lowest set bit. For the root: the first power of two that covers all ranks. */
     int reach() {
         return isRoot() ? coveringPowerOfTwo() : Integer.lowestOneBit(virtual);
     }

@@ -4,10 +4,11 @@ import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Broadcast along a chain of all ranks that starts at the root; every rank passes a segment on while it receives the next.
+ * Broadcast along a chain of all ranks that starts at the root. Every rank passes a segment on while it receives the
+ * next.
  *
- * <p>Steps: N-2 plus the number of segments. Bytes: every rank but the last sends the buffer once, every rank but the root
- * receives it once: for large buffers the time of one transfer, whatever N.
+ * <p>Steps: N-2 plus the number of segments. Bytes: every rank but the last sends the buffer once, every rank but the
+ * root receives the buffer once. For large buffers: the time is the time of one transfer, independent of N.
  *
  * <p>Source: van de Geijn and Watts, "SUMMA", 1997, section 5 (pipelined broadcast).
  */

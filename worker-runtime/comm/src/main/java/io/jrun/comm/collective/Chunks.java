@@ -10,42 +10,44 @@ import java.lang.foreign.MemorySegment;
  * @param elementBytes size of one element
  */
 record Chunks(Blocks blocks, int elementBytes) {
-    /** A buffer of {@code count} elements cut as evenly as whole elements allow; {@code parts} is the group size. */
+    /**
+     * Divides a buffer of {@code count} elements as evenly as whole elements allow; {@code parts} is the group size.
+     */
     Chunks(long count, int parts, int elementBytes) {
         this(Blocks.cut(count, parts), elementBytes);
     }
 
-    /** First byte of chunk {@code index}; the whole buffer's end if that is the number of chunks. */
+    /** Offset of chunk {@code index} in bytes. The offset of the number of chunks is the end of the buffer. */
     long offset(int index) {
         return blocks.offset(index) * elementBytes;
     }
 
-    /** Bytes in chunk {@code index}. */
+    /** Size of chunk {@code index} in bytes. */
     long length(int index) {
         return blocks.count(index) * elementBytes;
     }
 
-    /** Bytes in the longest chunk. */
+    /** Size of the longest chunk in bytes. */
     long longest() {
         return blocks.longest() * elementBytes;
     }
 
-    /** Bytes in all chunks. */
+    /** Size of all chunks in bytes. */
     long total() {
         return blocks.total() * elementBytes;
     }
 
-    /** The chunks counted from chunk {@code first} on. */
+    /** Returns the chunks rotated to begin with chunk {@code first}. */
     Chunks from(int first) {
         return new Chunks(blocks.from(first), elementBytes);
     }
 
-    /** The memory of chunk {@code index} of {@code buffer}. */
+    /** Returns the memory of chunk {@code index} of {@code buffer}. */
     MemorySegment slice(MemorySegment buffer, int index) {
         return buffer.asSlice(offset(index), length(index));
     }
 
-    /** The memory of {@code count} chunks from chunk {@code first} on. */
+    /** Returns the memory of {@code count} chunks from chunk {@code first} on. */
     MemorySegment slice(MemorySegment buffer, int first, int count) {
         return buffer.asSlice(offset(first), offset(first + count) - offset(first));
     }

@@ -4,7 +4,7 @@ import io.jrun.comm.backend.Blocks;
 import io.jrun.comm.backend.Call;
 import java.lang.foreign.MemorySegment;
 
-/** Runs a call with an algorithm: cuts the buffers to size, handles own blocks and the cases that move no data. */
+/** Runs a call with an algorithm: slices the buffers, copies own blocks, and handles calls without data. */
 public final class CollectiveAlgorithms {
     private final PeerLinks links;
     private final Call call;
@@ -19,11 +19,11 @@ public final class CollectiveAlgorithms {
     }
 
     /**
-     * Runs a collective; sends may still be under way when it returns.
+     * Runs a collective. Sends may still be under way when the method returns.
      *
-     * @param call not SEND or RECV
-     * @param algorithm one that {@link AlgorithmSelector} gives for the call
-     * @param reduction arithmetic of the call; unused where the kind does not reduce
+     * @param call any call except SEND and RECV
+     * @param algorithm choice of {@link AlgorithmSelector} for the call
+     * @param reduction arithmetic of the call; unused if the kind does not reduce
      */
     public static void run(PeerLinks links, Call call, Algorithm algorithm, Reduction reduction) {
         new CollectiveAlgorithms(links, call, algorithm, reduction).run();
@@ -33,7 +33,7 @@ public final class CollectiveAlgorithms {
         if (links.size() == 1) {
             copyOwn();
         } else if (call.count() == 0 && !isUnevenAllToAll()) {
-            // Nothing to move, but disagreement between ranks must not pass unnoticed.
+            // There is no data, but the ranks must still compare their calls.
             DisseminationBarrier.run(links);
         } else {
             dispatch();
@@ -52,7 +52,7 @@ public final class CollectiveAlgorithms {
             case ALL_TO_ALL ->
                 PairwiseAllToAll.run(links, call.input(), blocks(), call.output(), chunks(call.incoming(links.size())));
             case BARRIER, ALLOCATE -> DisseminationBarrier.run(links);
-            case SEND, RECV -> throw new IllegalArgumentException(call.describe() + " is no collective");
+            case SEND, RECV -> throw new IllegalArgumentException(call.describe() + " is not a collective");
         }
     }
 
@@ -82,8 +82,8 @@ public final class CollectiveAlgorithms {
         DirectGather.gather(links, own, buffer, chunks, call.root());
     }
 
-    // A rank that is not the root must not touch its buffer, so its chunk of the result goes behind what the
-    // reduce-scatter itself uses of the scratch memory.
+    // A rank other than the root must not change its buffer. Its chunk of the result therefore goes behind the
+    // reduce-scatter's own scratch memory.
     private MemorySegment behindScratch(Chunks chunks) {
         long used = algorithm == Algorithm.DIRECT
                 ? DirectReduceScatter.scratchBytes(links, chunks)
@@ -163,7 +163,7 @@ public final class CollectiveAlgorithms {
         return links.rank() == call.root();
     }
 
-    /** Which every rank divides in its own way, so that no count tells all of them that there is nothing to do. */
+    /** Whether every rank divides its blocks in its own way. No count then tells all ranks that there is no data. */
     private boolean isUnevenAllToAll() {
         return call.unevenIncoming() != null;
     }
@@ -176,12 +176,12 @@ public final class CollectiveAlgorithms {
         return new Chunks(blocks, call.type().sizeBytes());
     }
 
-    /** This rank's block where a buffer holds nothing else. */
+    /** Returns this rank's block in a buffer that holds only this block. */
     private MemorySegment own(MemorySegment buffer, Chunks blocks) {
         return buffer.asSlice(0, blocks.length(links.rank()));
     }
 
-    /** The buffer of an operation in place. */
+    /** Returns the buffer of an in-place operation. */
     private MemorySegment whole(MemorySegment buffer) {
         return buffer.asSlice(0, call.bytes());
     }

@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * All-gather in one step, in place: every rank sends its chunk to every other rank.
  *
- * <p>Steps: one. Bytes sent and received per rank: (N-1)/N of the whole, as the ring, in N-1 messages that do not wait for
- * each other: for small chunks, where the ring's N-1 steps are what costs.
+ * <p>Steps: one. Bytes sent and received per rank: (N-1)/N of the whole, as the ring, in N-1 messages that do not wait
+ * for each other. For small chunks, where the N-1 steps of the ring dominate.
  *
  * <p>Source: the direct exchange of Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory,
  * practice, and experience", 2007, section 3.
@@ -15,7 +15,7 @@ import java.lang.foreign.MemorySegment;
 final class DirectAllGather {
     private DirectAllGather() {}
 
-    /** Fills {@code buffer}, of which this rank's chunk is already there. */
+    /** Fills {@code buffer}, which already has this rank's chunk. */
     static void run(PeerLinks links, MemorySegment buffer, Chunks chunks) {
         int size = links.size();
         Transfer[] incoming = new Transfer[size];

@@ -4,10 +4,10 @@ import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Gather and scatter without detours: the root talks to every rank, all transfers posted at once.
+ * Gather and scatter in one step: the root exchanges data with every rank directly, with all transfers posted at once.
  *
- * <p>Steps: one. Bytes: the root receives (gather) or sends (scatter) N-1 chunks, every other rank sends or receives its
- * own: no byte travels twice, so this is the choice where bytes count.
+ * <p>Steps: one. Bytes: the root receives (gather) or sends (scatter) N-1 chunks, every other rank sends or receives
+ * its own chunk. No byte travels twice. For large chunks.
  *
  * <p>Source: the linear algorithms of Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory,
  * practice, and experience", 2007, section 3.
@@ -15,7 +15,10 @@ import java.lang.foreign.MemorySegment;
 final class DirectGather {
     private DirectGather() {}
 
-    /** Brings every rank's {@code own} chunk into {@code whole} at the root, which has put its own there already. */
+    /**
+     * Copies the {@code own} chunk of every rank into {@code whole} at the root. The root has already copied its own
+     * chunk.
+     */
     static void gather(PeerLinks links, MemorySegment own, MemorySegment whole, Chunks chunks, int root) {
         if (links.rank() != root) {
             links.await(links.send(root, own));
@@ -34,7 +37,7 @@ final class DirectGather {
         }
     }
 
-    /** Brings each rank its chunk of the root's {@code whole}; the root's own is not copied. */
+    /** Copies to each rank its chunk of the root's {@code whole}. The root's own chunk is not copied. */
     static void scatter(PeerLinks links, MemorySegment whole, MemorySegment own, Chunks chunks, int root) {
         if (links.rank() != root) {
             links.await(links.receive(root, own));

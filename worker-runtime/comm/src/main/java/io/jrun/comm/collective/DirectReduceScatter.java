@@ -4,27 +4,27 @@ import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Deterministic reduce-scatter: every rank sends each owner its contribution to that owner's chunk, and the owner folds all
- * contributions in ascending group rank, {@code ((r0 + r1) + r2) + ...}. The result of an element depends on nothing else:
- * not on the chunk it falls into, the buffer it is part of, or the transport.
+ * Deterministic reduce-scatter: every rank sends each owner its contribution to the owner's chunk, and the owner
+ * reduces all contributions in ascending group rank, {@code ((r0 + r1) + r2) + ...}. The result of an element therefore
+ * depends neither on its chunk, nor on its buffer, nor on the transport.
  *
  * <p>Steps: one, in segments. Bytes sent and received per rank: (N-1)/N of the input, as the ring, but over N-1
  * connections. Scratch memory: N segments.
  *
- * <p>Source: the "direct" (pairwise exchange) reduce-scatter of Thakur, Rabenseifner and Gropp, "Optimization of collective
- * communication operations in MPICH", 2005, section 4.4, with a fixed order of operands.
+ * <p>Source: the "direct" (pairwise exchange) reduce-scatter of Thakur, Rabenseifner and Gropp, "Optimization of
+ * collective communication operations in MPICH", 2005, section 4.4, with a fixed order of operands.
  */
 final class DirectReduceScatter {
     private DirectReduceScatter() {}
 
-    /** Scratch memory that {@link #run} uses, from its beginning. */
+    /** Size in bytes of the scratch memory that {@link #run} uses, from its beginning. */
     static long scratchBytes(PeerLinks links, Chunks chunks) {
         return links.size() * Segments.of(chunks.longest()).bytes();
     }
 
     /**
-     * Reduces {@code input} over all ranks and leaves chunk {@code rank} in {@code output}, which may be that chunk of
-     * {@code input} itself.
+     * Reduces {@code input} over all ranks. Chunk {@code rank} of the result is in {@code output}, which may be that
+     * chunk of {@code input} itself.
      */
     static void run(PeerLinks links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
         int size = links.size();

@@ -3,10 +3,11 @@ package io.jrun.comm.collective;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Barrier by dissemination: in step i every rank signals the rank 2^i to its right and waits for the rank 2^i to its left.
+ * Barrier by dissemination: in step i every rank signals the rank 2^i to its right and waits for the rank 2^i to its
+ * left.
  *
- * <p>Steps: ceil(log2 N). Bytes: none, only frame headers; they carry the call's fingerprint, so this also serves to check
- * that all ranks make the same call where it moves no data.
+ * <p>Steps: ceil(log2 N). Bytes: only frame headers. The headers carry the call's fingerprint, so the barrier also
+ * compares calls without data.
  *
  * <p>Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", IJPP 1988.
  */

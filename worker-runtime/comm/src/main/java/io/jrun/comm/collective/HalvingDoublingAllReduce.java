@@ -5,9 +5,9 @@ import java.lang.foreign.MemorySegment;
 /**
  * All-reduce by recursive vector halving (reduce-scatter) and distance doubling (all-gather), in place.
  *
- * <p>Steps: 2 log2(N) for powers of two, two more otherwise. Bytes sent per rank: 2(N-1)/N of the buffer for powers of two,
- * as the ring, in far fewer steps but with longer messages that are not pipelined: for medium sizes. Every element is
- * finished by one rank, so all ranks end with equal bits.
+ * <p>Steps: 2 log2(N) for powers of two, two more otherwise. Bytes sent per rank: 2(N-1)/N of the buffer for powers of
+ * two, as the ring, in far fewer steps but with longer messages that are not pipelined. For medium sizes. One rank
+ * finishes each element, so all ranks get equal bits.
  *
  * <p>Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
  */
@@ -24,7 +24,7 @@ final class HalvingDoublingAllReduce {
         });
     }
 
-    /** Elements {@code [from, to)}. */
+    /** The elements {@code [from, to)}. */
     private record Range(long from, long to, int elementBytes) {
         MemorySegment of(MemorySegment buffer) {
             return buffer.asSlice(from * elementBytes, (to - from) * elementBytes);
@@ -56,7 +56,7 @@ final class HalvingDoublingAllReduce {
         return range;
     }
 
-    // Undoes the halvings from the innermost outwards: the recursion first completes this rank's half of the range.
+    // Reverses the halvings from the innermost outwards: the recursion first completes this rank's half of the range.
     private static void gather(
             PeerLinks links, PowerOfTwoCore core, int coreRank, MemorySegment buffer, Range range, int distance) {
         if (distance == 0) {

@@ -12,12 +12,12 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reduction by the shared kernels, so that every transport computes the same bits. Native memory is worked on where it lies:
- * it must stay allocated until the call returns. Heap memory passes through two blocks of native memory. Confined to one
- * thread at a time; {@link #bind} prepares it for a call.
+ * Reduction by the shared kernels, so that every transport computes the same bits. Native memory is used in place and
+ * must stay allocated until the call returns. Heap memory passes through two blocks of native memory. Confined to one
+ * thread at a time. {@link #bind} prepares the reduction for a call.
  */
 public final class KernelReduction implements Reduction {
-    /** Both blocks together stay in the first-level cache. */
+    /** The size of a block in bytes. Two blocks stay in the first-level cache. */
     private static final long BLOCK_BYTES = RankOrderFold.BLOCK_BYTES;
 
     private final MemorySegment left;
@@ -27,7 +27,7 @@ public final class KernelReduction implements Reduction {
     private @Nullable Call call;
     private int size = 1;
 
-    /** A reduction whose blocks live in {@code arena}. */
+    /** Makes a reduction whose blocks are in {@code arena}. */
     public KernelReduction(Arena arena, PausePoint pause) {
         this.pause = pause;
         this.left = arena.allocate(BLOCK_BYTES, 64);
@@ -36,7 +36,9 @@ public final class KernelReduction implements Reduction {
                 new RankOrderFold(arena.allocate(RankOrderFold.BLOCK_BYTES, 64).address());
     }
 
-    /** The arithmetic of {@code newCall} over {@code newSize} ranks, until it is bound again. */
+    /**
+     * Returns the arithmetic of {@code newCall} over {@code newSize} ranks, valid until the next call of this method.
+     */
     public Reduction bind(Call newCall, int newSize) {
         call = newCall;
         size = newSize;
@@ -82,7 +84,7 @@ public final class KernelReduction implements Reduction {
         pause.reached(call(), "reduce");
     }
 
-    /** Address of a part of a contribution, or of its copy if it is in heap memory. */
+    /** Returns the address of a part of a contribution, or of its copy if the contribution is in heap memory. */
     private long block(MemorySegment contribution, long at, long length) {
         if (contribution.isNative()) {
             return alive(contribution).address() + at;
@@ -129,7 +131,7 @@ public final class KernelReduction implements Reduction {
         return bound;
     }
 
-    // Kernels see bare addresses: memory given back by its owner in the middle of a call must be an error, not a crash.
+    // Kernels use plain addresses: memory that its owner has freed during a call must be an error, not a crash.
     private static MemorySegment alive(MemorySegment memory) {
         if (!memory.scope().isAlive()) {
             throw new IllegalStateException("a buffer was freed while an operation used it");

@@ -3,10 +3,10 @@ package io.jrun.comm.collective;
 import java.lang.foreign.MemorySegment;
 
 /**
- * All-to-all by pairwise exchange: in step s every rank sends to the rank s to its right and receives from the rank s to its
- * left, so that each link carries one message per step.
+ * All-to-all by pairwise exchange: in step s every rank sends to the rank s to its right and receives from the rank s
+ * to its left, so that each link carries one message per step.
  *
- * <p>Steps: N-1. Bytes sent and received per rank: (N-1)/N of the input, the least possible.
+ * <p>Steps: N-1. Bytes sent and received per rank: (N-1)/N of the input, which is optimal.
  *
  * <p>Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005,
  * section 4.3 (long messages).

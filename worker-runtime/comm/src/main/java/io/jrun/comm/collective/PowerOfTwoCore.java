@@ -3,17 +3,18 @@ package io.jrun.comm.collective;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Makes an algorithm for 2^k ranks work for any N = 2^k + r: among the first 2r ranks each even one hands its buffer to its
- * right neighbour, sits out, and gets the result back. Two more steps, at most one more buffer sent by 2r ranks.
+ * Runs an algorithm for 2^k ranks on any N = 2^k + r ranks: among the first 2r ranks each even rank sends its buffer to
+ * its right neighbour, idles, and gets the result back. Costs two more steps, and at most one more buffer sent by 2r
+ * ranks.
  *
  * <p>Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, section 3.
  *
  * @param links the whole group
  * @param size 2^k
- * @param extra r
+ * @param extra r, the number of idle ranks
  */
 record PowerOfTwoCore(PeerLinks links, int size, int extra) {
-    /** The body of the algorithm, run by the members of the core. */
+    /** The algorithm, run by the members of the core. */
     interface Body {
         /** Runs as rank {@code coreRank} of the core. */
         void run(int coreRank);
@@ -24,12 +25,15 @@ record PowerOfTwoCore(PeerLinks links, int size, int extra) {
         return new PowerOfTwoCore(links, size, links.size() - size);
     }
 
-    /** Group rank of a member of the core. */
+    /** Returns the group rank of a member of the core. */
     int groupRank(int coreRank) {
         return coreRank < extra ? 2 * coreRank + 1 : coreRank + extra;
     }
 
-    /** Folds the extra ranks' buffers in, runs {@code body} on the core, and hands the extra ranks the result. */
+    /**
+     * Reduces the extra ranks' buffers into the core, runs {@code body} on the core, and sends the result to the extra
+     * ranks.
+     */
     void run(Reduction reduction, MemorySegment buffer, Body body) {
         int rank = links.rank();
         if (rank >= 2 * extra) {

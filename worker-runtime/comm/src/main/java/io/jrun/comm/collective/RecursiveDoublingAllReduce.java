@@ -3,11 +3,12 @@ package io.jrun.comm.collective;
 import java.lang.foreign.MemorySegment;
 
 /**
- * All-reduce by recursive doubling, in place: in step i partners at distance 2^i exchange whole buffers and both fold.
+ * All-reduce by recursive doubling, in place: in step i partners at distance 2^i exchange whole buffers, and both
+ * reduce.
  *
- * <p>Steps: log2(N) for powers of two, two more otherwise: the fewest possible. Bytes sent per rank: log2(N) times the
- * buffer. For small buffers, where steps are all that counts. Both partners fold the lower rank's part first, so all
- * ranks compute the same expression and end with equal bits.
+ * <p>Steps: log2(N) for powers of two, two more otherwise; the fewest possible. Bytes sent per rank: log2(N) times the
+ * buffer. For small buffers, where only steps matter. Both partners reduce the lower rank's part first, so all ranks
+ * compute the same expression and get equal bits.
  *
  * <p>Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005,
  * section 4.5.

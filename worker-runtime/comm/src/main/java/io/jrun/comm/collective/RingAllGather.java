@@ -4,7 +4,7 @@ import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
- * All-gather on a ring, in place: every rank starts with its own chunk filled and passes on what it receives.
+ * All-gather on a ring, in place: every rank starts with its own chunk and passes on the chunks that it receives.
  *
  * <p>Steps: N-1, segmented. Bytes sent and received per rank: (N-1)/N of the whole, which is optimal.
  *
@@ -16,7 +16,7 @@ final class RingAllGather {
 
     private RingAllGather() {}
 
-    /** Fills {@code buffer}, of which this rank's chunk is already there. */
+    /** Fills {@code buffer}, which already has this rank's chunk. */
     static void run(PeerLinks links, MemorySegment buffer, Chunks chunks) {
         int size = links.size();
         Segments segments = Segments.of(chunks.longest());

@@ -4,17 +4,17 @@ import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
- * All-reduce on a ring, in place: a reduce-scatter in which each chunk travels once round the ring and is folded at every
- * stop, then an all-gather in which the finished chunks travel once more.
+ * All-reduce on a ring, in place: a reduce-scatter, in which each chunk travels once around the ring and every rank
+ * adds its contribution, then an all-gather, in which the finished chunks travel around the ring again.
  *
- * <p>Steps: 2(N-1), each split into segments so that folding one overlaps the transfer of the next. Bytes sent and received
- * per rank: 2(N-1)/N of the buffer, which is optimal. Every chunk is finished by one rank, so all ranks end with equal
- * bits; the order of the fold depends on the chunk.
+ * <p>Steps: 2(N-1), each divided into segments so that the reduction of one segment overlaps the transfer of the next.
+ * Bytes sent and received per rank: 2(N-1)/N of the buffer, which is optimal. One rank finishes each chunk, so all
+ * ranks get equal bits; the order of the operands depends on the chunk.
  *
  * <p>Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009.
  */
 final class RingAllReduce {
-    /** Receives posted ahead: one is filled while the one before is folded. */
+    /** The number of receives posted ahead: one receive is filled during the reduction of the one before. */
     private static final int AHEAD = 2;
 
     private final PeerLinks links;
@@ -38,7 +38,7 @@ final class RingAllReduce {
         new RingAllReduce(links, reduction, buffer, chunks).run();
     }
 
-    // Unit i is segment (i % segments) of step (i / segments). What is received as unit i is sent on one step later.
+    // Unit i is segment (i % segments) of step (i / segments). The data of unit i is sent on one step later.
     private void run() {
         int total = 2 * (links.size() - 1) * segments.count();
         int next = (links.rank() + 1) % links.size();
@@ -85,8 +85,8 @@ final class RingAllReduce {
         return step(unit) < links.size() - 1;
     }
 
-    // Overwriting what an earlier send of this rank reads is impossible: data for the same chunk comes back only after
-    // the ring has received that send.
+    // A receive cannot overwrite data that an earlier send of this rank still reads: data for the same chunk comes
+    // back only after the ring has received that send.
     private MemorySegment inBuffer(int unit, int stepsLater) {
         int chunk = Math.floorMod(links.rank() - step(unit) - stepsLater, links.size());
         return segments.slice(chunks.slice(buffer, chunk), unit % segments.count());

@@ -4,11 +4,11 @@ import io.jrun.comm.collective.PeerLinks.Transfer;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Reduce-scatter on a ring: the partial result of each chunk starts at its owner's right neighbour and travels round the
- * ring to its owner; every rank on the way folds its own contribution in.
+ * Reduce-scatter on a ring: the partial result of each chunk starts at the right neighbour of its owner and travels
+ * around the ring to its owner. Every rank on the way adds its own contribution.
  *
- * <p>Steps: N-1, segmented. Bytes sent and received per rank: (N-1)/N of the input, which is optimal. Partial results pass
- * through scratch memory of two chunks, so the output may be this rank's own chunk of the input.
+ * <p>Steps: N-1, segmented. Bytes sent and received per rank: (N-1)/N of the input, which is optimal. Partial results
+ * pass through scratch memory of two chunks, so the output may be this rank's own chunk of the input.
  *
  * <p>Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009.
  */
@@ -36,18 +36,18 @@ final class RingReduceScatter {
         this.sends = new Transfer[2 * segments.count()];
     }
 
-    /** Scratch memory that {@link #run} uses, from its beginning. */
+    /** Size in bytes of the scratch memory that {@link #run} uses, from its beginning. */
     static long scratchBytes(Chunks chunks) {
         return 2 * chunks.longest();
     }
 
-    /** Reduces {@code input} over all ranks and leaves chunk {@code rank} in {@code output}. */
+    /** Reduces {@code input} over all ranks. Chunk {@code rank} of the result is in {@code output}. */
     static void run(PeerLinks links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
         new RingReduceScatter(links, reduction, input, output, chunks).run();
     }
 
-    // Unit i is segment (i % segments) of step (i / segments). What is received and folded as unit i is sent as send i
-    // + segments.
+    // Unit i is segment (i % segments) of step (i / segments). The reduced data of unit i is sent as send
+    // (i + segments).
     private void run() {
         int total = (links.size() - 1) * segments.count();
         int next = (links.rank() + 1) % links.size();
@@ -76,7 +76,7 @@ final class RingReduceScatter {
     }
 
     private Transfer post(int unit) {
-        // The place was last used two steps ago, by a partial result that went on as send (unit - segments).
+        // The last use of this memory was two steps ago, by a partial result that was sent as send (unit - segments).
         if (unit >= 2 * segments.count()) {
             links.await(sends[(unit - segments.count()) % sends.length]);
         }
@@ -87,7 +87,7 @@ final class RingReduceScatter {
         return segments.slice(chunks.slice(input, chunkOf(unit, stepsLater)), unit % segments.count());
     }
 
-    // Two places by turns: while a step lands in one, what landed in the other is still being sent.
+    // Two places are used alternately: a step is received in one place while the data of the other is still being sent.
     private MemorySegment landed(int unit) {
         int step = unit / segments.count();
         MemorySegment place = spare.asSlice(step % 2 * chunks.longest(), chunks.length(chunkOf(unit, 1)));

@@ -5,11 +5,11 @@ import java.lang.foreign.MemorySegment;
 /**
  * Broadcast down a binomial tree, the farthest subtree first.
  *
- * <p>Steps: ceil(log2 N). Bytes: every rank but the root receives the buffer once; the root sends it ceil(log2 N) times. For
- * small buffers.
+ * <p>Steps: ceil(log2 N). Bytes: every rank but the root receives the buffer once; the root sends it ceil(log2 N)
+ * times. For small buffers.
  *
- * <p>Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
- * 2007, section 3.
+ * <p>Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and
+ * experience", 2007, section 3.
  */
 final class TreeBroadcast {
     private TreeBroadcast() {}

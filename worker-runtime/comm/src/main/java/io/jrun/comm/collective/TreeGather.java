@@ -3,21 +3,23 @@ package io.jrun.comm.collective;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Gather up and scatter down a binomial tree: a node handles the blocks of its whole subtree in one message.
+ * Gather up and scatter down a binomial tree: a node sends or receives the blocks of its whole subtree in one message.
  *
- * <p>Steps: ceil(log2 N). Bytes: the root receives (gather) or sends (scatter) N-1 blocks in ceil(log2 N) messages; a block
- * travels up to log2(N) times. For small blocks, where messages are what costs. Scratch memory: the subtree's blocks.
+ * <p>Steps: ceil(log2 N). Bytes: the root receives (gather) or sends (scatter) N-1 blocks in ceil(log2 N) messages; a
+ * block travels up to log2(N) times. For small blocks, where the number of messages matters. Scratch memory: the
+ * subtree's blocks.
  *
- * <p>Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
- * 2007, section 3.
+ * <p>Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and
+ * experience", 2007, section 3.
  */
 final class TreeGather {
     private TreeGather() {}
 
     /**
-     * Brings every rank's {@code own} block into {@code whole} at the root; others pass an empty one.
+     * Copies the {@code own} block of every rank into {@code whole} at the root. The other ranks pass an empty
+     * {@code whole}.
      *
-     * @param blocks of the whole, by group rank
+     * @param blocks blocks of the whole, by group rank
      */
     static void gather(PeerLinks links, MemorySegment own, MemorySegment whole, Chunks blocks, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
@@ -40,9 +42,9 @@ final class TreeGather {
     }
 
     /**
-     * Brings each rank its block of the root's {@code whole} into {@code own}; others pass an empty whole.
+     * Copies to each rank its block of the root's {@code whole}. The other ranks pass an empty {@code whole}.
      *
-     * @param blocks of the whole, by group rank
+     * @param blocks blocks of the whole, by group rank
      */
     static void scatter(PeerLinks links, MemorySegment whole, MemorySegment own, Chunks blocks, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
@@ -67,7 +69,10 @@ final class TreeGather {
         return ordered.offset(tree.virtual() + tree.span()) - ordered.offset(tree.virtual());
     }
 
-    /** The blocks of {@code count} virtual ranks, the first {@code distance} after this one, in the subtree's memory. */
+    /**
+     * Returns the blocks of {@code count} virtual ranks, the first {@code distance} after this rank, in the subtree's
+     * memory.
+     */
     private static MemorySegment part(
             BinomialTree tree, Chunks ordered, MemorySegment subtree, int distance, int count) {
         int first = tree.virtual() + distance;

@@ -3,19 +3,19 @@ package io.jrun.comm.collective;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Reduce up a binomial tree: every rank folds its children's partial results into its own and passes the sum on, segment by
- * segment.
+ * Reduce up a binomial tree, segment by segment: every rank reduces its children's partial results into its own, and
+ * sends the sum to its parent.
  *
- * <p>Steps: ceil(log2 N), segmented. Bytes: every rank but the root sends the buffer once; a node receives it once per child.
- * Only the root's buffer changes.
+ * <p>Steps: ceil(log2 N), segmented. Bytes: every rank but the root sends the buffer once; a node receives the buffer
+ * once per child. Only the root's buffer changes.
  *
- * <p>Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
- * 2007, section 3.
+ * <p>Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and
+ * experience", 2007, section 3.
  */
 final class TreeReduce {
     private TreeReduce() {}
 
-    /** Reduces every rank's {@code buffer} into the root's. */
+    /** Reduces the {@code buffer} of every rank into the root's. */
     static void run(PeerLinks links, Reduction reduction, MemorySegment buffer, int root) {
         BinomialTree tree = BinomialTree.of(links, root);
         Segments segments = Segments.of(buffer.byteSize());

@@ -15,8 +15,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Measured crossover points: which algorithm is the fastest for an operation, up to how many bytes, among how many ranks. As
- * text, one rule a line after a first line that names the format:
+ * Measured limits between algorithms: the fastest algorithm for an operation, a size in bytes and a number of ranks.
+ * The text form has one rule per line after a first line that names the format:
  *
  * <pre>
  * # jrun tuning 1
@@ -25,16 +25,17 @@ import org.jspecify.annotations.Nullable;
  * allReduce   2     max         ring
  * </pre>
  *
- * <p>{@code ranks} are those that talk over TCP: of a group over nodes of several ranks each, the nodes. A group takes the
- * rules of its own number of ranks, else those of the next smaller one that the table has for the operation, and of these the
- * first whose bytes suffice (of one rank's block; of the buffer for in-place operations). Where none does, the built-in
- * limits of {@link AlgorithmSelector} hold. All ranks need the same table, which is checked: the algorithm is in every
- * frame's header. Immutable.
+ * <p>{@code ranks} is the number of ranks that communicate over TCP; for a group on nodes of several ranks each, the
+ * number of nodes. A group uses the rules of its own number of ranks, else the rules of the next smaller number that
+ * the table has for the operation. Of these, the first rule with enough bytes applies (bytes of one rank's block; of
+ * the buffer for in-place operations). If none applies, the built-in limits of {@link AlgorithmSelector} apply. All
+ * ranks need the same table. The ranks compare their choices, because the algorithm is in every frame's header.
+ * Immutable.
  *
- * @param rules ordered by operation, ranks and bytes
+ * @param rules rules ordered by operation, ranks and bytes
  */
 public record TuningTable(List<Rule> rules) {
-    /** Decides nothing. */
+    /** The table without rules. */
     public static final TuningTable EMPTY = new TuningTable(List.of());
 
     private static final String FIRST_LINE = "# jrun tuning 1";
@@ -44,9 +45,9 @@ public record TuningTable(List<Rule> rules) {
     /**
      * One line.
      *
-     * @param ranks 2 or more
-     * @param maxBytes inclusive; {@link Long#MAX_VALUE} for all sizes
-     * @param algorithm one that the operation has
+     * @param ranks number of ranks, at least 2
+     * @param maxBytes largest size in bytes, inclusive; {@link Long#MAX_VALUE} for all sizes
+     * @param algorithm an algorithm of the operation
      */
     public record Rule(OpKind kind, int ranks, long maxBytes, Algorithm algorithm) {
         public Rule {
@@ -70,7 +71,7 @@ public record TuningTable(List<Rule> rules) {
         }
     }
 
-    /** Orders the rules. Throws IllegalArgumentException if two are for the same operation, ranks and bytes. */
+    /** Orders the rules. Throws IllegalArgumentException if two rules have the same operation, ranks and bytes. */
     public TuningTable {
         rules = rules.stream()
                 .sorted(Comparator.comparing(Rule::kind)
@@ -87,15 +88,15 @@ public record TuningTable(List<Rule> rules) {
     }
 
     /**
-     * Reads what {@link #render} writes; empty lines and those that begin with '#' are skipped after the first.
+     * Parses the text of {@link #render}. After the first line, empty lines and lines that begin with '#' are skipped.
      *
-     * @param source names the text in errors, as its path
-     * @throws CommException USAGE, naming source, line and what was expected
+     * @param source name of the text in errors, such as its path
+     * @throws CommException USAGE with source, line and the expected text
      */
     public static TuningTable parse(String text, String source) {
         List<String> lines = text.lines().toList();
         if (lines.isEmpty() || !lines.getFirst().strip().equals(FIRST_LINE)) {
-            throw bad(source, 1, "this is no tuning table (expected '" + FIRST_LINE + "')");
+            throw bad(source, 1, "the text is not a tuning table (expected '" + FIRST_LINE + "')");
         }
         List<Rule> rules = new ArrayList<>();
         for (int at = 1; at < lines.size(); at++) {
@@ -115,12 +116,12 @@ public record TuningTable(List<Rule> rules) {
         }
     }
 
-    /** The table as text. */
+    /** Returns the table as text. */
     public String render() {
         return rules.stream().map(rule -> rule.render() + "\n").collect(Collectors.joining("", FIRST_LINE + "\n", ""));
     }
 
-    /** What the table says of a call; empty if nothing. */
+    /** Returns the table's choice for a call; empty if no rule applies. */
     Optional<Algorithm> choose(OpKind kind, long bytes, int size) {
         int ranks = rules.stream()
                 .filter(rule -> rule.kind == kind && rule.ranks <= size)

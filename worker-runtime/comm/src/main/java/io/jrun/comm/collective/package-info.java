@@ -1,7 +1,7 @@
 /**
- * Collective algorithms over point-to-point {@code PeerLinks}, one per file, each with its steps, its
- * bytes and its source. {@code CollectiveAlgorithms} runs a call with the algorithm that
- * {@code AlgorithmSelector} names; nothing here knows a socket.
+ * Collective algorithms over point-to-point {@code PeerLinks}. Each algorithm has one file that states its steps, its
+ * bytes and its source. {@code CollectiveAlgorithms} runs a call with the algorithm that {@code AlgorithmSelector}
+ * names. No class of this package uses sockets.
  */
 @NullMarked
 package io.jrun.comm.collective;

@@ -28,19 +28,20 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A worker's connection to its node's agent: frames out through an {@link ControlOutbox}, frames in on a daemon thread. It registers
- * with {@link OpenChannels}, which closes it when the VM exits, since a thread in native code holds that up by 300 ms.
+ * A worker's connection to its node's agent. An {@link ControlOutbox} sends frames; a daemon thread receives frames.
+ * {@link OpenChannels} closes the connection at the exit of the VM, because a thread in native code delays the exit by
+ * 300 ms.
  */
 public final class AgentChannel implements Control {
     private static final Duration LEAVE_DELAY = Duration.ofMillis(300);
     private static final Duration READER_EXIT = Duration.ofMillis(100);
-    private static final Duration LAST_WORDS = Duration.ofSeconds(1);
+    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(1);
 
-    /** A report of waits follows every second sign of life. */
-    private static final int BEATS_PER_REPORT = 2;
+    /** The number of heartbeats between two reports of waits. */
+    private static final int HEARTBEATS_PER_REPORT = 2;
 
-    /** Twice as long as an agent waits for a worker that does not answer. */
-    private static final Duration LOCATING = Duration.ofSeconds(2);
+    /** The longest wait for a location: twice the time an agent waits for a worker that does not answer. */
+    private static final Duration LOCATE_TIMEOUT = Duration.ofSeconds(2);
 
     private final SocketChannel socket;
     private final RoundJoin roundJoin = new RoundJoin();
@@ -63,11 +64,11 @@ public final class AgentChannel implements Control {
         this.listener = listener;
         this.nextListener = listener;
         this.reader = new RuntimeThread("agent-channel-" + rank, this::readFrames);
-        this.outbox = new ControlOutbox(rank, this::write, this::beat, metrics);
+        this.outbox = new ControlOutbox(rank, this::write, this::heartbeat, metrics);
     }
 
     /**
-     * Connects and says {@code hello}.
+     * Connects and sends {@code hello}.
      *
      * @throws CommException SYSTEM if the agent cannot be reached
      */
@@ -76,7 +77,7 @@ public final class AgentChannel implements Control {
             SocketChannel socket = SocketChannel.open(StandardProtocolFamily.UNIX);
             socket.connect(UnixDomainSocketAddress.of(path));
             AgentChannel channel = new AgentChannel(socket, hello.rank(), listener);
-            channel.write(FrameCodec.encode(hello)); // The hello must come before any sign of life.
+            channel.write(FrameCodec.encode(hello)); // The hello must precede any heartbeat.
             channel.reader.start();
             channel.outbox.start();
             OpenChannels.add(channel);
@@ -90,20 +91,21 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** Tells the agent that this process can continue in another round. */
+    /** Notifies the agent that this process can continue in another round. */
     public void becomeElastic() {
         try {
             send(new Frame.Elastic());
         } catch (IOException e) {
             throw new CommException(
-                    ErrorCode.SYSTEM, "telling the agent: " + e.getMessage() + ". The job may have ended.", e);
+                    ErrorCode.SYSTEM, "cannot notify the agent: " + e.getMessage() + ". The job may have ended.", e);
         }
     }
 
     /**
      * Enters the rendezvous and waits for all ranks.
      *
-     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the job stops meanwhile; USAGE if the agent refuses this process
+     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the job stops before all ranks have joined; USAGE if the
+     *     agent refuses this process
      */
     public PeerTable join(int tcpPort, Duration timeout) {
         try {
@@ -115,11 +117,11 @@ public final class AgentChannel implements Control {
     }
 
     /**
-     * Says that this rank has left its round, and waits for the next one.
+     * Reports that this rank has left its round, and waits for the next round.
      *
-     * @param why the failure that it noticed; empty if it left at a commit
-     * @param next hears everything from that round on
-     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends meanwhile
+     * @param why the failure that this rank found; empty if the rank left at a commit
+     * @param next listener of all events from the next round on
+     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends before the next round begins
      */
     public Frame.NextRound park(String why, ControlListener next, Duration timeout) {
         nextListener = next;
@@ -139,9 +141,9 @@ public final class AgentChannel implements Control {
         try {
             send(new Frame.Join(tcpPort));
         } catch (IOException e) {
-            // The agent may have said why before it closed the connection. The reader then fails the join with the
-            // reason.
-            reader.join(LAST_WORDS);
+            // The agent may have sent the reason before it closed the connection. The reader then fails the join with
+            // that reason.
+            reader.join(CLOSE_TIMEOUT);
             roundJoin.fail(e);
         }
     }
@@ -171,7 +173,7 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** Sends what waits before this rank leaves its round. */
+    /** Sends queued metrics before this rank leaves its round. */
     private void sendMetrics() throws IOException {
         for (Frame.Metrics report : metrics.takeAll()) {
             send(report);
@@ -190,16 +192,16 @@ public final class AgentChannel implements Control {
         }
         RankRecord unknown = RankRecord.unknown(
                 rank,
-                "is in an unknown place: this node's agent has not answered within " + LOCATING.toSeconds()
+                "is in an unknown place: this node's agent has not answered within " + LOCATE_TIMEOUT.toSeconds()
                         + " s; this agent, or the launcher, may be stopped");
         CompletableFuture<RankRecord> known =
-                location.completeOnTimeout(unknown, LOCATING.toMillis(), TimeUnit.MILLISECONDS);
+                location.completeOnTimeout(unknown, LOCATE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
         return known.whenComplete((_, _) -> recordQueries.remove(id));
     }
 
     /**
-     * Waits a moment before it tells the others: if an exception is what closes the world, the process is about to fail, and
-     * the others are to hear that from the agent instead of failing first, because a rank "left".
+     * Reports the departure after a short delay. If an exception closes the world, the process is about to fail. The
+     * other ranks should then receive the failure from the agent, and not fail earlier because a rank has "left".
      */
     @Override
     public void leave() {
@@ -215,30 +217,30 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** Tells the other ranks at once, unless they know already, or {@link #neverLeave} was called. */
+    /** Reports the departure at once, unless it was reported already or {@link #suppressLeave} was called. */
     void leaveNow(String how) {
         if (left.compareAndSet(false, true) && !closed.get()) {
             try {
                 sendMetrics();
                 send(new Frame.Leaving(how, listener.waits()));
-                outbox.flush(LAST_WORDS); // The connection or the process ends next.
+                outbox.flush(CLOSE_TIMEOUT); // The connection or the process ends next.
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             } catch (IOException e) {
-                // The agent sees the end of this connection and of this process, which has the same meaning.
-                if (!closed.get()) { // this process's own exit may close it meanwhile
-                    listener.connectionLost("saying that this rank leaves: " + e.getMessage());
+                // The agent sees the end of this connection and of this process. Both mean the same.
+                if (!closed.get()) { // The exit of this process may close the connection meanwhile.
+                    listener.connectionLost("cannot report the departure of this rank: " + e.getMessage());
                 }
             }
         }
     }
 
-    /** Never tells the other ranks that this rank leaves: the process fails, and its agent will say how. */
-    void neverLeave() {
+    /** Never reports a departure, because the process fails and its agent reports how. */
+    void suppressLeave() {
         left.set(true);
     }
 
-    /** Ends the connection; pending requests fail. Idempotent. */
+    /** Ends the connection. Pending requests fail. Idempotent. */
     void close() {
         if (!closed.compareAndSet(false, true)) {
             return;
@@ -268,11 +270,11 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** The next sign of life, with a report of waits if it is time for one. Runs on the outbox's thread. */
-    private byte[] beat() {
+    /** Returns the next heartbeat, with a report of waits if a report is due. Runs on the outbox's thread. */
+    private byte[] heartbeat() {
         byte[] alive = FrameCodec.encode(listener.alive());
         beats++;
-        List<GroupRecord> waits = beats % BEATS_PER_REPORT == 0 ? listener.waits() : reported;
+        List<GroupRecord> waits = beats % HEARTBEATS_PER_REPORT == 0 ? listener.waits() : reported;
         if (waits.equals(reported)) {
             return alive;
         }
@@ -314,7 +316,7 @@ public final class AgentChannel implements Control {
             case Frame.Regroup(String why) -> listener.regroup(why);
             case Frame.NextRound next -> {
                 listener = nextListener;
-                endRequests(new IOException("the round in which it was asked is over"));
+                endRequests(new IOException("the round of the request is over"));
                 roundJoin.open(next);
             }
             case Frame.Location(long id, int rank, Bytes record) -> {
@@ -335,7 +337,7 @@ public final class AgentChannel implements Control {
         try {
             send(new Frame.RecordReply(id, Bytes.of(listener.locate(group).encoded())));
         } catch (IOException _) {
-            return; // The reading side sees the same end and reports it.
+            return; // The reading thread sees the same end and reports it.
         }
     }
 

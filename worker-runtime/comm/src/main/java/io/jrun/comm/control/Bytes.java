@@ -5,7 +5,7 @@ import java.util.Arrays;
 
 /** An immutable byte string with value equality, so that frames can be records. */
 public final class Bytes {
-    /** No bytes. */
+    /** The empty byte string. */
     public static final Bytes EMPTY = new Bytes(new byte[0]);
 
     private final byte[] value;
@@ -14,17 +14,17 @@ public final class Bytes {
         this.value = value;
     }
 
-    /** A copy of {@code value}. */
+    /** Returns a copy of {@code value}. */
     public static Bytes of(byte[] value) {
         return value.length == 0 ? EMPTY : new Bytes(value.clone());
     }
 
-    /** The UTF-8 bytes of {@code text}. */
+    /** Returns the UTF-8 bytes of {@code text}. */
     public static Bytes ofUtf8(String text) {
         return new Bytes(text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** A copy of the content. */
+    /** Returns a copy of the content. */
     public byte[] toArray() {
         return value.clone();
     }
@@ -34,7 +34,7 @@ public final class Bytes {
         return value.length;
     }
 
-    /** The content read as UTF-8. */
+    /** Returns the content, decoded as UTF-8. */
     public String utf8() {
         return new String(value, StandardCharsets.UTF_8);
     }
@@ -49,7 +49,7 @@ public final class Bytes {
         return Arrays.hashCode(value);
     }
 
-    /** The length only: content may be secret. */
+    /** Returns only the length, because the content may be secret. */
     @Override
     public String toString() {
         return "Bytes[" + value.length + "]";

@@ -4,32 +4,40 @@ import io.jrun.comm.record.GroupRecord;
 import io.jrun.comm.record.RankRecord;
 import java.util.List;
 
-/** What the coordinator of a world tells a rank, or asks it. The calls run on the connection's thread and must not wait. */
+/**
+ * Handles the events and requests of a world's coordinator. The calls run on the connection's thread and must not wait.
+ */
 public interface ControlListener {
-    /** A rank takes part in no further collective; {@code how} as in "returned from main". */
+    /**
+     * Handles the departure of a rank, which takes part in no further collective. {@code how} is a predicate such as
+     * "returned from main".
+     */
     void rankLeft(int rank, String how);
 
-    /** The job is stopping. */
+    /** Handles the stop of the job. */
     void abort(String cause);
 
-    /** The rank shall write a checkpoint at the next safe point. */
+    /** Handles the request for a checkpoint at the next safe point. */
     void checkpointNow();
 
-    /** The world will change. A rank that can continue in another round leaves this round at its next commit. */
+    /**
+     * Handles a coming change of the world. A rank that can continue in another round leaves this round at its next
+     * commit.
+     */
     void regroup(String why);
 
     /**
-     * Where this rank is, for a rank that misses it in {@code group}. Called on a thread of its own, since looking at the stacks
-     * may take a moment.
+     * Returns the record of this rank, for a rank that waits for it in {@code group}. Called on a separate thread,
+     * because reading the stacks may take a moment.
      */
     RankRecord locate(String group);
 
-    /** How long this rank has waited for others until now. */
+    /** Returns the total waits of this rank for other ranks. */
     List<GroupRecord> waits();
 
-    /** The next sign of life. */
+    /** Returns the next heartbeat. */
     Frame.Alive alive();
 
-    /** The connection has ended, and this side has not closed it. No further call follows. */
+    /** Handles the end of the connection, unless this side has closed it. No further call follows. */
     void connectionLost(String why);
 }

@@ -9,29 +9,32 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The frames from a worker to its agent. A daemon thread writes them in order, so no thread of the program waits for a stopped
- * agent. Between frames the thread writes signs of life, from its start until {@link #close} or the end of the connection. A
- * stopped agent finds one sign of life when it continues. A stopped process, or a VM that hangs in a pause, writes none.
- * Thread-safe.
+ * The frames from a worker to its agent. A daemon thread writes them in order, so no thread of the program waits for a
+ * stopped agent. Between frames the thread writes heartbeats, from its start until {@link #close} or the end of the
+ * connection. A stopped agent finds one heartbeat when it continues. A stopped process, or a VM in a long pause, writes
+ * none. Thread-safe.
  */
 final class ControlOutbox implements AutoCloseable {
-    /** Time between two signs of life. Four fit into the shortest timeout that an agent accepts. */
+    /** Time between two heartbeats. Four heartbeats fit into the shortest timeout that an agent accepts. */
     static final Duration PERIOD = Duration.ofMillis(500);
 
-    /** Bound of the queue, a few of the largest frames. A program that asks a silent agent on and on gets an error. */
+    /**
+     * The limit of the queue: a few of the largest frames. A program that sends more requests to a silent agent gets an
+     * error.
+     */
     private static final int MAX_BYTES = 4 * FrameCodec.MAX_FRAME_BYTES;
 
-    /** Writes all of a frame. */
+    /** Writes a whole frame. */
     @FunctionalInterface
     interface Sink {
         void write(byte[] frame) throws IOException;
     }
 
-    /** What the thread writes next, and whether it is a sign of life. */
-    private record Outgoing(Supplier<byte[]> frame, boolean isBeat) {}
+    /** The next frame to write, and whether it is a heartbeat. */
+    private record Outgoing(Supplier<byte[]> frame, boolean isHeartbeat) {}
 
     private final Sink sink;
-    private final Supplier<byte[]> beat;
+    private final Supplier<byte[]> heartbeat;
     private final MetricQueue metrics;
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
@@ -43,14 +46,14 @@ final class ControlOutbox implements AutoCloseable {
     private @Nullable IOException failure;
 
     /**
-     * An outbox that is not started.
+     * Makes an outbox that is not started.
      *
-     * @param beat the next sign of life
-     * @param metrics sent when nothing else is to be sent, each at its time
+     * @param heartbeat source of heartbeats
+     * @param metrics queue of metrics, which are sent at their times when no frame waits
      */
-    ControlOutbox(int rank, Sink sink, Supplier<byte[]> beat, MetricQueue metrics) {
+    ControlOutbox(int rank, Sink sink, Supplier<byte[]> heartbeat, MetricQueue metrics) {
         this.sink = sink;
-        this.beat = beat;
+        this.heartbeat = heartbeat;
         this.metrics = metrics;
         this.thread = new RuntimeThread("agent-channel-out-" + rank, this::run);
     }
@@ -60,18 +63,18 @@ final class ControlOutbox implements AutoCloseable {
     }
 
     /**
-     * Adds a frame; returns at once.
+     * Adds a frame. Returns at once.
      *
-     * @throws IOException if the connection has ended, or the agent has not taken what was added before
+     * @throws IOException if the connection has ended, or if the agent does not read
      */
     void add(byte[] frame) throws IOException {
         lock.lock();
         try {
             checkOpen();
             if (bytes + frame.length > MAX_BYTES) {
-                throw new IOException("this node's agent takes nothing: " + bytes + " bytes in " + frames.size()
-                        + " frames wait for it (at most " + MAX_BYTES
-                        + "). It may be stopped, or its node overloaded.");
+                throw new IOException("this node's agent does not read: " + bytes + " bytes in " + frames.size()
+                        + " frames wait for the agent (at most " + MAX_BYTES
+                        + "). The agent may be stopped, or its node overloaded.");
             }
             frames.add(frame);
             bytes += frame.length;
@@ -81,7 +84,7 @@ final class ControlOutbox implements AutoCloseable {
         }
     }
 
-    /** The queue of metrics is not empty any more. */
+    /** Wakes the thread, because the queue of metrics is no longer empty. */
     void wake() {
         lock.lock();
         try {
@@ -91,7 +94,7 @@ final class ControlOutbox implements AutoCloseable {
         }
     }
 
-    /** Waits until all frames are sent or cannot be sent, {@code timeout} at most. */
+    /** Waits until all frames are sent or cannot be sent, at most {@code timeout}. */
     void flush(Duration timeout) throws InterruptedException {
         lock.lock();
         try {
@@ -115,32 +118,32 @@ final class ControlOutbox implements AutoCloseable {
 
     private void run() {
         try {
-            long nextBeat = System.nanoTime();
-            for (Outgoing next = next(nextBeat); next != null; next = next(nextBeat)) {
+            long nextHeartbeat = System.nanoTime();
+            for (Outgoing next = next(nextHeartbeat); next != null; next = next(nextHeartbeat)) {
                 sink.write(next.frame().get());
-                if (next.isBeat()) {
-                    nextBeat = System.nanoTime() + PERIOD.toNanos();
+                if (next.isHeartbeat()) {
+                    nextHeartbeat = System.nanoTime() + PERIOD.toNanos();
                 }
             }
         } catch (IOException e) {
-            ended(e); // The reading side sees the same end and reports it.
+            ended(e); // The reading thread sees the same end and reports it.
         }
     }
 
-    /** What to write next; null once this is closed. */
-    private @Nullable Outgoing next(long nextBeat) {
+    /** Returns the next frame to write; null after {@link #close}. */
+    private @Nullable Outgoing next(long nextHeartbeat) {
         lock.lock();
         try {
             isWriting = false;
             changed.signalAll();
             while (!closed) {
-                long beatLeft = nextBeat - System.nanoTime();
+                long heartbeatLeft = nextHeartbeat - System.nanoTime();
                 long metricsLeft = metrics.nanosLeft();
-                if (beatLeft <= 0 || metricsLeft <= 0 || !frames.isEmpty()) {
+                if (heartbeatLeft <= 0 || metricsLeft <= 0 || !frames.isEmpty()) {
                     isWriting = true;
-                    return beatLeft <= 0 ? new Outgoing(beat, true) : new Outgoing(frameOrMetrics(), false);
+                    return heartbeatLeft <= 0 ? new Outgoing(heartbeat, true) : new Outgoing(frameOrMetrics(), false);
                 }
-                long _ = changed.awaitNanos(Math.min(beatLeft, metricsLeft));
+                long _ = changed.awaitNanos(Math.min(heartbeatLeft, metricsLeft));
             }
             return null;
         } catch (InterruptedException e) {

@@ -17,20 +17,24 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Byte layout of {@link Frame}s: a 4-byte big-endian length of what follows, one type byte, then the fields in order.
- * Strings and byte strings carry a 4-byte length; optionals a presence byte; lists a 4-byte count. Stateless.
+ * The byte layout of {@link Frame}s: a 4-byte big-endian length of the rest, one type byte, then the fields in order.
+ * Strings and byte strings have a 4-byte length, optional values a presence byte, lists a 4-byte count. Stateless.
  */
 public final class FrameCodec {
-    /** Version of the layout. Raise it with every change. An agent refuses another version. */
+    /**
+     * The version of the layout. Every change of the layout increases the version. An agent refuses another version.
+     */
     public static final int PROTOCOL_VERSION = 9;
 
-    /** The longest frame: room for a peer table of 8,192 ranks. It bounds what a broken peer can make a reader allocate. */
+    /** The longest frame in bytes: enough for a peer table of 8,192 ranks. The limit bounds the memory of a reader. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
 
-    /** The longest value of the store, which carries addresses and shapes, not tensors. */
+    /** The longest value of the store in bytes. The store carries addresses and shapes, not tensors. */
     public static final int MAX_VALUE_BYTES = 1 << 20;
 
-    /** The longest sum of the keys of one store command. With two values the command still fits into a frame. */
+    /**
+     * The longest total of the keys of one store command in bytes. With two values the command still fits into a frame.
+     */
     public static final int MAX_KEY_BYTES = 1 << 20;
 
     private static final int HELLO = 1;
@@ -50,7 +54,7 @@ public final class FrameCodec {
     private static final int REGROUP = 24;
     private static final int NEXT_ROUND = 25;
 
-    /** Types from here on are {@link Frame.ToLauncher}: the agent knows by the type alone that it forwards the frame. */
+    /** Types from this number on are {@link Frame.ToLauncher}. The agent forwards a frame by its type alone. */
     private static final int TO_LAUNCHER = 64;
 
     private static final int STORE_REQUEST = TO_LAUNCHER;
@@ -68,7 +72,7 @@ public final class FrameCodec {
 
     private FrameCodec() {}
 
-    /** The frame with its length prefix, ready to be written in one call. */
+    /** Returns the frame with its length prefix, ready to be written in one call. */
     public static byte[] encode(Frame frame) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream(128);
         try (DataOutputStream out = new DataOutputStream(bytes)) {
@@ -93,17 +97,17 @@ public final class FrameCodec {
      * Reads the next frame.
      *
      * @throws EOFException if the stream ends, also within a frame
-     * @throws IOException if the bytes are no frame of this protocol
+     * @throws IOException if the bytes are not a frame of this protocol
      */
     public static Frame read(DataInputStream in) throws IOException {
         return parse(readBody(in));
     }
 
     /**
-     * Reads the next frame at an agent. A frame to the launcher comes as {@link Frame.Forwarded}, unparsed.
+     * Reads the next frame at an agent. Returns a frame to the launcher as {@link Frame.Forwarded}, unparsed.
      *
      * @throws EOFException if the stream ends, also within a frame
-     * @throws IOException if the bytes are no frame of this protocol
+     * @throws IOException if the bytes are not a frame of this protocol
      */
     public static Frame readAtAgent(DataInputStream in) throws IOException {
         byte[] body = readBody(in);

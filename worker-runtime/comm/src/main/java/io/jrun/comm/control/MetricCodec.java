@@ -24,7 +24,7 @@ final class MetricCodec {
     /**
      * Reads a report.
      *
-     * @throws IOException if it is none that {@link Metrics} allows
+     * @throws IOException if {@link Metrics} does not allow the report
      */
     static Frame.Metrics read(DataInputStream in) throws IOException {
         long step = in.readLong();

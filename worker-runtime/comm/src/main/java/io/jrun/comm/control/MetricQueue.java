@@ -9,15 +9,18 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
-/** The metric reports of a rank that wait to be sent, by step. Bounds their number and their rate. Thread-safe; nothing here waits. */
+/** The queued metric reports of a rank, by step. Limits their number and their rate. Thread-safe. No method waits. */
 final class MetricQueue {
     /**
-     * Between two reports, and before the first, to which further values of the step may be added. A person who watches a training
-     * does not see the difference.
+     * The shortest time between two reports, and before the first report. Further values of the step may be added
+     * meanwhile. A person who watches a training does not notice the delay.
      */
     private static final long LEAST_PERIOD_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** All ranks of a job together send about a thousand reports a second, which the launcher reads in some percent of a core. */
+    /**
+     * The time per rank of the job between two reports. All ranks together send about a thousand reports a second,
+     * which cost the launcher a few percent of a core.
+     */
     private static final long NANOS_PER_RANK = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final LongSupplier nanoTime;
@@ -31,12 +34,12 @@ final class MetricQueue {
         this.nextNanos = nanoTime.getAsLong();
     }
 
-    /** So many ranks share the rate of the job. */
+    /** Sets the number of ranks that share the rate of the job. */
     synchronized void setWorldSize(int worldSize) {
         periodNanos = Math.max(LEAST_PERIOD_NANOS, worldSize * NANOS_PER_RANK);
     }
 
-    /** Adds a report. True if it is the only one, so that the sender has to be woken. */
+    /** Adds a report. Returns true if it is the only report, so that the sender must be woken. */
     synchronized boolean add(long step, Map<String, Double> values) {
         Map<String, Double> before = waiting.get(step);
         if (before == null) {
@@ -64,18 +67,18 @@ final class MetricQueue {
         }
     }
 
-    /** How long until the next report may be sent; the largest number if none waits. */
+    /** Nanoseconds until the next report may be sent; the largest number if the queue is empty. */
     synchronized long nanosLeft() {
         return waiting.isEmpty() ? Long.MAX_VALUE : nextNanos - nanoTime.getAsLong();
     }
 
-    /** The oldest report as a frame, to be sent now; no byte if none waits. */
+    /** Removes the oldest report and returns it as a frame; an empty array if the queue is empty. */
     byte[] take() {
         List<Frame.Metrics> oldest = take(1);
         return oldest.isEmpty() ? new byte[0] : FrameCodec.encode(oldest.getFirst());
     }
 
-    /** All reports, whether or not it is time for them. */
+    /** Removes and returns all reports, independent of their times. */
     List<Frame.Metrics> takeAll() {
         return take(Metrics.MAX_QUEUED_STEPS);
     }

@@ -4,8 +4,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The agent connections of this process that are open: they belong to the process rather than to a rank, since it is the
- * process that ends. Thread-safe.
+ * The open agent connections of this process. The set is shared by the process, because the end of the process affects
+ * all its ranks. Thread-safe.
  */
 public final class OpenChannels {
     private static final Set<AgentChannel> OPEN = ConcurrentHashMap.newKeySet();
@@ -24,14 +24,19 @@ public final class OpenChannels {
         OPEN.remove(channel);
     }
 
-    /** Main has returned. Says on each open connection that this process takes part in no further collective. */
+    /**
+     * Reports on each open connection, after the return of main, that this process takes part in no further collective.
+     */
     public static void leaveAll() {
         OPEN.forEach(channel -> channel.leaveNow("returned from main"));
     }
 
-    /** The process is about to fail. No rank hears that this process "left", since its agent will say how it ended. */
+    /**
+     * Suppresses reports of departures before a failure of the process, because its agent reports how the process
+     * ended.
+     */
     public static void fail() {
-        OPEN.forEach(AgentChannel::neverLeave);
+        OPEN.forEach(AgentChannel::suppressLeave);
     }
 
     private static void closeAll() {

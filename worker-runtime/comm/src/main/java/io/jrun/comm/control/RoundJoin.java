@@ -13,8 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * What a rank waits for to enter a round: the table of its peers, and before that, if it has left another round, where it
- * goes on. One thread waits; the connection's reader completes.
+ * The events for which a rank waits to enter a round: the table of its peers and, after another round, the next round.
+ * One thread waits. The connection's reader completes the events.
  */
 final class RoundJoin {
     private volatile CompletableFuture<PeerTable> peers = new CompletableFuture<>();
@@ -27,11 +27,11 @@ final class RoundJoin {
 
         RefusedException(String reason) {
             super("the agent refused this process: " + reason
-                    + ". A worker joins once, from the very process that jrun has started.");
+                    + ". A worker joins once, from the process that jrun has started.");
         }
     }
 
-    /** @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the job stops meanwhile; USAGE if the agent refuses this process */
+    /** @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the job stops; USAGE if the agent refuses this process */
     PeerTable awaitPeers(Duration timeout) throws InterruptedException {
         try {
             return peers.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
@@ -39,7 +39,8 @@ final class RoundJoin {
             throw new CommException(
                     ErrorCode.RENDEZVOUS_TIMEOUT,
                     "not all ranks have joined within " + timeout.toSeconds()
-                            + " s. Every rank must call Distributed.init(); raise JRUN_TIMEOUT_SECONDS if they start slowly.",
+                            + " s. Every rank must call Distributed.init(); raise JRUN_TIMEOUT_SECONDS if ranks start"
+                                    + " slowly.",
                     e);
         } catch (ExecutionException e) {
             Throwable why = e.getCause() == null ? e : e.getCause();
@@ -48,7 +49,7 @@ final class RoundJoin {
         }
     }
 
-    /** @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends meanwhile */
+    /** @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends */
     NextRound awaitNext(Duration timeout) throws InterruptedException {
         try {
             NextRound round = next.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
@@ -70,7 +71,7 @@ final class RoundJoin {
         return new CommException(ErrorCode.ABORTED, "interrupted while joining the job", e);
     }
 
-    /** Begins another round. Its peers are not known yet. */
+    /** Begins another round. The peers of the round are not known yet. */
     void open(NextRound round) {
         peers = new CompletableFuture<>();
         next.complete(round);
@@ -80,12 +81,12 @@ final class RoundJoin {
         peers.complete(table);
     }
 
-    /** The round has ended before all ranks joined. */
+    /** Fails the join, because the round has ended before all ranks joined. */
     void failPeers(IOException why) {
         peers.completeExceptionally(why);
     }
 
-    /** The connection has ended. */
+    /** Fails all waits, because the connection has ended. */
     void fail(IOException why) {
         peers.completeExceptionally(why);
         next.completeExceptionally(why);

@@ -1,6 +1,6 @@
 package io.jrun.comm.control;
 
-/** A daemon thread of the runtime. It never runs code of the program. */
+/** A daemon thread of the runtime. The thread never runs code of the program. */
 public final class RuntimeThread extends Thread {
     /** Makes a thread and does not start it. */
     public RuntimeThread(String name, Runnable body) {

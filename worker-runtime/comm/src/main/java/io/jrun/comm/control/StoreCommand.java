@@ -3,7 +3,7 @@ package io.jrun.comm.control;
 import java.util.List;
 import java.util.Optional;
 
-/** One command to the job's store; {@code Store} says what each means. */
+/** One command to the job's store. {@code Store} documents the commands. */
 public sealed interface StoreCommand {
     /** Sets a key. */
     record Set(String key, Bytes value) implements StoreCommand {}
@@ -21,7 +21,9 @@ public sealed interface StoreCommand {
     /** Adds to a number. The value of the reply is the sum in ASCII decimal. */
     record Add(String key, long delta) implements StoreCommand {}
 
-    /** Replaces a value if it is as expected (empty: absent). The value of the reply is the value afterwards. */
+    /**
+     * Replaces a value if the current value is the expected value (empty: absent). The reply has the value afterwards.
+     */
     record CompareAndSet(String key, Optional<Bytes> expected, Bytes desired) implements StoreCommand {}
 
     /** Removes a key. The reply has an empty value if the key existed. */

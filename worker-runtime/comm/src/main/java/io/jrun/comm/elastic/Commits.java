@@ -9,17 +9,17 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * Counts a rank's commits, and brings all ranks of a new round to the newest one among them: when a step fails, some may
- * have committed it and others not, and one that came instead of a lost one has nothing. Confined to one thread.
+ * Counts a rank's commits, and brings all ranks of a new round to the newest commit of any rank. After a failed step,
+ * some ranks may have committed the step and others not, and a replacement rank has no commit. Confined to one thread.
  */
 final class Commits {
-    /** The kept copy is no longer whole. */
+    /** The kept copy is incomplete. */
     private static final long NONE = -1;
 
     private final ElasticState state;
     private long count;
 
-    /** Commit 0 is what the program has made or loaded before its first round. */
+    /** Commit 0 is the state that the program has made or loaded before its first round. */
     Commits(ElasticState state) {
         this.state = state;
         state.save();
@@ -35,7 +35,7 @@ final class Commits {
         state.committed(world);
     }
 
-    /** Collective: makes the newest commit of any rank the present, and the kept copy, of all. */
+    /** Collective. Restores the newest commit of any rank on all ranks, and makes it the kept copy of all ranks. */
     void agree(ProcessGroup group) {
         long[] all = new long[group.size()];
         group.allGather(MemorySegment.ofArray(new long[] {count}), MemorySegment.ofArray(all), DataType.I64, 1);

@@ -6,8 +6,8 @@ import io.jrun.comm.Rounds;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs a program that outlives the loss of some of its workers: the others keep their processes, form a new group with those
- * that come instead, go back to the last commit and go on. Their memory is the checkpoint.
+ * Runs a program that survives the loss of some of its workers. The surviving workers keep their processes, form a new
+ * group with the replacements, restore the last commit and continue. The memory of the workers is the checkpoint.
  *
  * <pre>{@code
  * Elastic.run(state, round -> {
@@ -20,21 +20,22 @@ import org.jspecify.annotations.Nullable;
  * });
  * }</pre>
  *
- * <p>Source: Horovod's elastic mode. How often a job may lose workers is jrun's {@code --max-restarts}; without jrun there is
- * one round, and its failure is thrown.
+ * <p>Source: Horovod's elastic mode. The option {@code --max-restarts} of jrun limits the number of rounds with lost
+ * workers. Without jrun there is one round, and its failure is thrown.
  */
 public final class Elastic {
     private Elastic() {}
 
     /**
-     * Joins the job in place of {@link Distributed#init()}, runs {@code body} in as many rounds as it takes, and returns when
-     * it has returned. Before each round every rank gets the newest commit of any.
+     * Joins the job in place of {@link Distributed#init()}, runs {@code body} in as many rounds as needed, and returns
+     * after the body has returned. Before each round every rank gets the newest commit of any rank.
      *
-     * <p>What {@code body} throws ends the process as ever, unless it comes of a {@link CommException} that says that a peer was
-     * lost, that the round was aborted, or that others did not come in time: these make the next round.
+     * <p>An exception of {@code body} ends the process, unless one of its causes is a {@link CommException} that
+     * reports a lost peer, an aborted round or a timeout of a collective. Such an exception begins the next round.
      *
-     * @param state all that the body needs to go on; on each rank as the program has made it, or loaded it from a checkpoint
-     * @throws CommException as {@link Distributed#init()}, or if no further round is made
+     * @param state all state that the body needs to continue, on each rank as the program has made it or loaded it from
+     *     a checkpoint
+     * @throws CommException under the conditions of {@link Distributed#init()}, or if no further round is made
      */
     public static <E extends Exception> void run(ElasticState state, ElasticBody<E> body) throws E {
         Commits commits = new Commits(state);
@@ -50,7 +51,10 @@ public final class Elastic {
         }
     }
 
-    /** Why the round is left: a failure, or empty for a change of nodes; null if the program has ended. */
+    /**
+     * Returns the reason for leaving the round: a failure, or empty for a change of nodes; null if the program has
+     * ended.
+     */
     private static <E extends Exception> @Nullable String round(Rounds rounds, Commits commits, ElasticBody<E> body)
             throws E {
         try {
@@ -66,7 +70,7 @@ public final class Elastic {
         }
     }
 
-    /** Null if the failure is the program's own. */
+    /** Returns null if the failure is the program's own. */
     private static @Nullable String reasonToGoOn(Exception failure) {
         for (Throwable each = failure; each != null; each = each.getCause()) {
             if (each instanceof RegroupException) {

@@ -1,12 +1,15 @@
 package io.jrun.comm.elastic;
 
 /**
- * What each rank does in a round, from where the state says to the end.
+ * The program of each rank in a round, from the commit in the state to the end.
  *
- * @param <E> what it may throw besides
+ * @param <E> checked exception of the body
  */
 @FunctionalInterface
 public interface ElasticBody<E extends Exception> {
-    /** Closes everything that it opens on the round's groups before it returns or throws, and passes on their exceptions. */
+    /**
+     * Runs the round. Closes everything that it opens on the round's groups before it returns or throws, and passes on
+     * their exceptions.
+     */
     void run(ElasticRound round) throws E;
 }

@@ -4,7 +4,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Rounds;
 import io.jrun.comm.World;
 
-/** A round as its program sees it. Confined to the thread that runs the program. */
+/** A round, for the program. Confined to the thread that runs the program. */
 public final class ElasticRound {
     private final Rounds rounds;
     private final Commits commits;
@@ -14,7 +14,7 @@ public final class ElasticRound {
         this.commits = commits;
     }
 
-    /** Of this round; rank and size may differ in the next. Closed for the program when it is over. */
+    /** The world of this round. Rank and size may differ in the next round. The program must not close the world. */
     public World world() {
         return rounds.world();
     }
@@ -24,16 +24,16 @@ public final class ElasticRound {
         return world().group();
     }
 
-    /** How often the program has committed, over all rounds. */
+    /** Number of commits of the program over all rounds. */
     public long commits() {
         return commits.count();
     }
 
     /**
-     * Makes the state's present the point to which a failure goes back. Every rank calls it at the same points, after the
-     * collectives that make its state. Local, so that it costs the copy and nothing else.
+     * Makes the current state the point to which a failure goes back. Every rank calls the method at the same points,
+     * after the collectives that compute its state. The method is local and costs only the copy.
      *
-     * @throws RegroupException if the job's nodes change; pass it on
+     * @throws RegroupException if the nodes of the job change; the body must not catch it
      */
     public void commit() {
         commits.commit(world());

@@ -4,27 +4,28 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 
 /**
- * What a program must have of its past to go on: for training the parameters, the optimizer's state and the place in the
- * data. All ranks have the same. Used by {@link Elastic} on the thread that runs the program.
+ * The state that a program needs to continue: for training the parameters, the optimizer's state and the position in
+ * the data. Equal on all ranks. {@link Elastic} calls the methods on the thread that runs the program.
  */
 public interface ElasticState {
-    /** Keeps a copy of the present in memory, instead of the one kept before. */
+    /** Keeps a copy of the current state in memory, and drops the earlier copy. */
     void save();
 
-    /** Makes the kept copy the present. */
+    /** Makes the kept copy the current state. */
     void restore();
 
     /**
-     * Gives every rank the present of {@code root}; collective. A rank that came later has nothing yet: even shapes may be
-     * unknown to it.
+     * Collective. Gives every rank the current state of {@code root}. A replacement rank has no state, and may not even
+     * know shapes.
      *
-     * @throws io.jrun.comm.CommException if it fails; then this rank's present is undefined, its copy is not
+     * @throws io.jrun.comm.CommException if the broadcast fails; this rank's current state is then undefined, its copy
+     *     is intact
      */
     void broadcast(ProcessGroup group, int root);
 
     /**
-     * This rank has committed its present. For a state that is to outlive even the last worker: the place for one rank to write
-     * it down. Not collective.
+     * Called after a commit of this rank. A state that must survive the last worker can write itself to disk here, on
+     * one rank. Not collective.
      */
     default void committed(World world) {}
 }

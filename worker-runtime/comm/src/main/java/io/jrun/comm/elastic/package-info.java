@@ -1,4 +1,4 @@
-/** Programs that outlive the loss of some of their workers. Entry: {@code Elastic}. */
+/** Programs that survive the loss of some of their workers. The entry class is {@code Elastic}. */
 @NullMarked
 package io.jrun.comm.elastic;
 

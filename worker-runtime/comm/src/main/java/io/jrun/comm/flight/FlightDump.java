@@ -11,11 +11,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Writes the record of a rank into a file once, at the first failure. The file appears whole or not at all.
+ * Writes the record of a rank into a file once, at the first failure. The file appears complete or not at all.
  * Thread-safe.
  *
- * <p>A separate thread writes the file. A slow disk therefore never delays the failing operation. It delays the end of the
- * process by the timeout of {@link #await} at most.
+ * <p>A separate thread writes the file. A slow disk therefore never delays the failing operation. A slow disk delays
+ * the end of the process by at most the timeout of {@link #await}.
  */
 public final class FlightDump {
     /** The file's name in the rank's log folder. */
@@ -39,14 +39,14 @@ public final class FlightDump {
         this.file = folder.resolve(FILE_NAME);
     }
 
-    /** Begins to write, unless an earlier call has begun. Returns at once. */
+    /** Starts writing, unless an earlier call has started. Returns at once. */
     public void begin(String reason) {
         if (begun.compareAndSet(false, true)) {
             var _ = RuntimeThread.start("flight-dump", () -> write(reason));
         }
     }
 
-    /** The rank has closed its world as intended. Its process may end without a dump. */
+    /** Marks the rank's world as closed by the program. The process may then end without a dump. */
     public void worldClosed() {
         worldOpen = false;
     }

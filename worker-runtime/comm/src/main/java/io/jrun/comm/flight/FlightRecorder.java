@@ -17,16 +17,19 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The last {@value #CAPACITY} operations of one rank, over all its groups. An operation costs a few plain writes into memory
- * that exists from the start, and one reading of the clock. Thread-safe: several threads may record operations of different
+ * The last {@value #CAPACITY} operations of one rank, over all its groups. An operation costs a few plain writes into
+ * preallocated memory, and one reading of the clock. Thread-safe: several threads may record operations of different
  * groups and queues at the same time, and {@link #snapshot} may run at any time.
  *
- * <p>An operation has a ticket, and the ticket chooses its entry of ten words. The first word of the entry is the ticket. A
- * writer replaces the ticket by {@link #BEING_WRITTEN} first, so that no other thread writes or reads the entry meanwhile. The
- * recorder reuses an entry after it has reused all others. An operation that runs keeps its entry.
+ * <p>An operation has a ticket, and the ticket chooses its entry of ten words. The first word of the entry is the
+ * ticket. A writer replaces the ticket by {@link #BEING_WRITTEN} first, so that no other thread writes or reads the
+ * entry meanwhile. The recorder reuses an entry after it has reused all others. An operation that runs keeps its entry.
  */
 public final class FlightRecorder {
-    /** The last twenty steps of a training with a hundred operations a step, in 160 KiB. A power of two. */
+    /**
+     * The number of operations: the last twenty steps of a training with a hundred operations a step, in 160 KiB. A
+     * power of two.
+     */
     public static final int CAPACITY = 2048;
 
     /** Number of closed groups that the recorder keeps. */
@@ -36,8 +39,8 @@ public final class FlightRecorder {
     public static final long NO_TICKET = 0;
 
     /**
-     * Completed operations of up to this size have no end time, since one more reading of the clock takes a tenth of their
-     * time. The start of the group's next operation bounds the end.
+     * The largest size in bytes of completed operations without an end time. One more reading of the clock would take a
+     * tenth of their time. The start of the group's next operation bounds the end.
      */
     private static final long SMALL_BYTES = 4096;
 
@@ -55,10 +58,10 @@ public final class FlightRecorder {
     private static final int STARTED_NANOS = 6;
     private static final int ENDED_NANOS = 7;
 
-    /** Label of a message. In other entries the word is left from an earlier message. */
+    /** Word of a message's label. In other entries the word is left from an earlier message. */
     private static final int LABEL = 8;
 
-    /** The rank that came last and the wait for it, as {@link WaitTimes#settle} returns them. */
+    /** Word of the rank that came last and of the wait for it, as {@link WaitTimes#settle} returns them. */
     private static final int LATE = 9;
 
     private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
@@ -77,7 +80,10 @@ public final class FlightRecorder {
         return group;
     }
 
-    /** A group is closed. The recorder keeps the group until {@value #MAX_CLOSED_GROUPS} more groups are closed. */
+    /**
+     * Records the close of a group. The recorder keeps the group until {@value #MAX_CLOSED_GROUPS} more groups are
+     * closed.
+     */
     public synchronized void closed(RecordedGroup group) {
         closedGroups.add(group);
         if (closedGroups.size() > MAX_CLOSED_GROUPS) {
@@ -85,7 +91,7 @@ public final class FlightRecorder {
         }
     }
 
-    /** All groups that the recorder keeps, the oldest first. */
+    /** Returns all groups that the recorder keeps, oldest first. */
     public List<RecordedGroup> groups() {
         return List.copyOf(groups.values());
     }
@@ -95,7 +101,7 @@ public final class FlightRecorder {
         return tickets.get();
     }
 
-    /** Whether an operation has started and not ended. */
+    /** Whether an operation runs. */
     public boolean isInside() {
         for (int entry = 0; entry < words.length; entry += WORDS_PER_ENTRY) {
             if ((long) WORD.getAcquire(words, entry + TICKET) > NO_TICKET && state(entry) == OperationState.STARTED) {
@@ -105,13 +111,13 @@ public final class FlightRecorder {
         return false;
     }
 
-    /** An operation waits in the queue of its group. Returns the ticket of the operation. */
+    /** Records an operation that waits in the queue of its group. Returns the ticket of the operation. */
     public long queued(RecordedGroup group, Call call) {
         return write(group, call, OperationState.QUEUED, call.startNanoTime(), 0);
     }
 
     /**
-     * An operation starts.
+     * Records the start of an operation.
      *
      * @param ticket the ticket of the queued operation, or {@link #NO_TICKET}
      * @return the ticket of the operation from now on
@@ -129,12 +135,12 @@ public final class FlightRecorder {
         return ticket;
     }
 
-    /** An operation that has started is over. */
+    /** Records the end of a started operation. */
     public void ended(RecordedGroup group, long ticket, Call call, boolean completed) {
         if (completed) {
             group.completed(call);
         }
-        long late = call.kind().isMessage() ? WaitTimes.NOBODY : group.waits().settle(call.kind());
+        long late = call.kind().isMessage() ? WaitTimes.NO_WAIT : group.waits().settle(call.kind());
         if (ticket == NO_TICKET) {
             return;
         }
@@ -143,13 +149,13 @@ public final class FlightRecorder {
         if (!completed || call.bytes() > SMALL_BYTES) {
             WORD.setOpaque(words, entry + ENDED_NANOS, System.nanoTime());
         }
-        if (late != WaitTimes.NOBODY) {
+        if (late != WaitTimes.NO_WAIT) {
             WORD.setOpaque(words, entry + LATE, late);
         }
         WORD.setRelease(words, entry + GROUP_AND_STATE, groupAndState(group, state));
     }
 
-    /** The operations in the order of their calls. Leaves out an entry that a thread is writing. */
+    /** Returns the operations in the order of their calls, without entries that a thread is writing. */
     public List<OperationRecord> snapshot() {
         record Numbered(long ticket, OperationRecord operation) {}
         long now = System.nanoTime();
@@ -166,7 +172,7 @@ public final class FlightRecorder {
         return found.stream().map(Numbered::operation).toList();
     }
 
-    /** The running operation with that ticket; null if the operation has ended. */
+    /** Returns the running operation with this ticket; null if the operation has ended. */
     public @Nullable OperationRecord running(long ticket) {
         int entry = entry(ticket);
         if (ticket == NO_TICKET || (long) WORD.getAcquire(words, entry + TICKET) != ticket) {
@@ -178,7 +184,7 @@ public final class FlightRecorder {
         return isIt && operation != null && operation.state() == OperationState.STARTED ? operation : null;
     }
 
-    /** Null if the recorder no longer keeps the group of the entry. */
+    /** Returns null if the recorder no longer keeps the group of the entry. */
     private @Nullable OperationRecord read(int entry, long now) {
         long groupAndState = (long) WORD.getAcquire(words, entry + GROUP_AND_STATE);
         RecordedGroup group = groups.get((int) (groupAndState >>> 8));
@@ -233,13 +239,15 @@ public final class FlightRecorder {
         WORD.setOpaque(words, entry + QUEUED_NANOS, queuedNanos);
         WORD.setOpaque(words, entry + STARTED_NANOS, startedNanos);
         WORD.setOpaque(words, entry + ENDED_NANOS, 0L);
-        WORD.setOpaque(words, entry + LATE, WaitTimes.NOBODY);
+        WORD.setOpaque(words, entry + LATE, WaitTimes.NO_WAIT);
         WORD.setOpaque(words, entry + GROUP_AND_STATE, groupAndState(group, state));
         WORD.setRelease(words, entry + TICKET, ticket);
         return ticket;
     }
 
-    /** Returns a ticket whose entry this thread may write, or {@link #NO_TICKET} if every entry has a running operation. */
+    /**
+     * Returns a ticket whose entry this thread may write, or {@link #NO_TICKET} if every entry has a running operation.
+     */
     private long claim() {
         for (int turn = 0; turn < CAPACITY; turn++) {
             long ticket = tickets.incrementAndGet();
@@ -251,7 +259,7 @@ public final class FlightRecorder {
                 if (state(entry) != OperationState.STARTED) {
                     return ticket;
                 }
-                WORD.setRelease(words, entry + TICKET, before); // It has just started.
+                WORD.setRelease(words, entry + TICKET, before); // The operation of the entry has just started.
             }
         }
         return NO_TICKET;

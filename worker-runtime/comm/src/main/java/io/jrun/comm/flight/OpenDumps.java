@@ -5,8 +5,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The dumps that this process may have to write. The set belongs to the process, since the end of the process affects all ranks
- * in it. Thread-safe.
+ * The dumps that this process may have to write. The set is shared by the process, because the end of the process
+ * affects all its ranks. Thread-safe.
  */
 public final class OpenDumps {
     /** The longest time for which a slow disk may delay the end of the process. */
@@ -20,28 +20,31 @@ public final class OpenDumps {
 
     private OpenDumps() {}
 
-    /** Adds a dump, to be written when the process fails. */
+    /** Adds a dump. If the process fails, the dump is written. */
     public static void add(FlightDump dump) {
         DUMPS.add(dump);
     }
 
-    /** Removes a dump after the end of its world, since another world may write the same file. Waits for a dump that has begun. */
+    /**
+     * Removes a dump after the end of its world, because another world may write the same file. Waits for a started
+     * dump.
+     */
     public static void remove(FlightDump dump) {
         boolean _ = dump.await(WRITE_TIMEOUT);
         DUMPS.remove(dump);
     }
 
-    /** Begins to write all dumps, since the process fails. Returns at once. */
+    /** Starts writing all dumps after a failure of the process. Returns at once. */
     public static void begin(String reason) {
         DUMPS.forEach(dump -> dump.begin(reason));
     }
 
-    /** Main has returned. The process may end without a dump. */
+    /** Marks all worlds as closed after the return of main. The process may then end without a dump. */
     public static void worldsClosed() {
         DUMPS.forEach(FlightDump::worldClosed);
     }
 
-    /** Waits for the dumps that have begun, two seconds at most. For callers that end the process without shutdown hooks. */
+    /** Waits at most two seconds for started dumps. For callers that end the process without shutdown hooks. */
     public static void await() {
         DUMPS.forEach(dump -> {
             boolean _ = dump.await(WRITE_TIMEOUT);

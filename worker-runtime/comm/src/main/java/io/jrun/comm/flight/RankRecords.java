@@ -11,12 +11,12 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** Makes records of one rank from its {@link FlightRecorder}. Each record has what its reader needs. Thread-safe. */
+/** Makes records of one rank from its {@link FlightRecorder}, one method for each use. Thread-safe. */
 public final class RankRecords {
-    /** Bounds a report of a program that splits its world very often. */
+    /** The limit of groups in a report, for a program that splits its world very often. */
     private static final int MAX_GROUPS = 64;
 
-    /** Bounds the answer of a program that starts very many asynchronous operations. */
+    /** The limit of operations in an answer, for a program that starts very many asynchronous operations. */
     private static final int MAX_RUNNING = 16;
 
     private final FlightRecorder recorder;
@@ -28,7 +28,7 @@ public final class RankRecords {
         this.world = world;
     }
 
-    /** Everything that the recorder keeps, for a dump. */
+    /** Returns everything that the recorder keeps, for a dump. */
     public RankRecord all(String reason) {
         List<GroupRecord> groups = recorder.groups().stream()
                 .map(group -> group.record(Integer.MAX_VALUE))
@@ -37,8 +37,8 @@ public final class RankRecords {
     }
 
     /**
-     * The answer for a rank that misses this rank in a collective: how far this rank came in that group, and the operations
-     * that run.
+     * Returns the record for a rank that waits for this rank in a collective: this rank's progress in that group, and
+     * the running operations.
      */
     public RankRecord about(String group, Optional<OperationRecord> blockedIn) {
         List<OperationRecord> all = recorder.snapshot();
@@ -81,7 +81,7 @@ public final class RankRecords {
                 "");
     }
 
-    /** For whom a rank has waited in each of its groups, and how long. Has closed groups too. */
+    /** Returns the rank's waits for other ranks in each of its groups, including closed groups. */
     public static List<GroupRecord> waits(FlightRecorder recorder) {
         return recorder.groups().stream()
                 .filter(group -> group.worldRanks().size() > 1)

@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A group and the numbers of its last collectives. The numbers stay when the recorder has reused the entries of the collectives.
- * One thread at a time writes, the thread that runs the group's collectives. Any thread may read.
+ * A group and the numbers of its last collectives. The numbers stay when the recorder has reused the entries of the
+ * collectives. Only the thread that runs the group's collectives writes. Any thread may read.
  */
 public final class RecordedGroup {
     private final int index;
@@ -44,17 +44,17 @@ public final class RecordedGroup {
         return completedCollectives.getAcquire();
     }
 
-    /** How long this rank has waited for which ranks in the group's collectives. */
+    /** Statistics of this rank's waits for other ranks in the group's collectives. */
     public WaitTimes waits() {
         return waits;
     }
 
-    /** The group with its members, and with the waits for {@code maxLags} ranks at most. */
+    /** Returns the record of the group with its members, and with at most {@code maxLags} lags. */
     GroupRecord record(int maxLags) {
         return record(worldRanks, maxLags);
     }
 
-    /** The group as a report of waits has it: without members. */
+    /** Returns the record of the group without members, for a report of waits. */
     GroupRecord waitRecord() {
         return record(List.of(), GroupRecord.MAX_LAGS);
     }
@@ -75,7 +75,7 @@ public final class RecordedGroup {
 
     void started(Call call) {
         if (!call.kind().isMessage()) {
-            startedCollectives.setRelease(call.sequence() + 1); // Cheaper than a volatile write.
+            startedCollectives.setRelease(call.sequence() + 1); // A release write costs less than a volatile write.
         }
     }
 

@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** The stacks of the interesting threads of this process as text, and the number of the other threads. Stateless. */
+/** The stacks of the relevant threads of this process as text, and the number of the other threads. Stateless. */
 public final class ThreadDump {
-    /** Deeper frames are the start of the program, which its author knows. */
+    /** The limit of frames. Deeper frames are the start of the program. */
     private static final int MAX_FRAMES = 50;
 
-    /** A process has one main thread and a progress thread for each busy group. */
+    /** The limit of threads: one main thread and a progress thread for each busy group. */
     private static final int MAX_THREADS = 8;
 
     private static final String MAIN = "main";
@@ -24,8 +24,8 @@ public final class ThreadDump {
     private ThreadDump() {}
 
     /**
-     * The stacks of a process that is one rank: of {@code owner}, of the main thread, and of the threads that run operations. If
-     * the owner and main have ended, the stacks of the threads that keep the process alive.
+     * Returns the stacks of a process with one rank: of {@code owner}, of the main thread, and of the threads that run
+     * operations. If owner and main have ended, returns the stacks of the threads that keep the process alive.
      *
      * @param owner the thread that joined the world
      */
@@ -38,7 +38,7 @@ public final class ThreadDump {
         all.keySet().stream().filter(thread -> thread.getName().equals(MAIN)).forEach(chosen::add);
         List<String> lines = new ArrayList<>();
         if (chosen.isEmpty()) {
-            lines.add("main has ended; these threads keep the process");
+            lines.add("main has ended; these threads keep the process alive");
             all.keySet().stream().filter(thread -> !thread.isDaemon()).forEach(chosen::add);
         }
         all.keySet().stream().filter(ProgressThread.class::isInstance).forEach(chosen::add);
@@ -49,7 +49,7 @@ public final class ThreadDump {
         return String.join("\n", lines);
     }
 
-    /** The stack of one thread, for a rank that shares its process with other ranks. */
+    /** Returns the stack of one thread, for a rank that shares its process with other ranks. */
     public static String ofThread(Thread thread) {
         return String.join("\n", stack(thread, thread.getStackTrace()));
     }
@@ -57,11 +57,11 @@ public final class ThreadDump {
     private static List<String> stack(Thread thread, StackTraceElement... frames) {
         List<String> lines = new ArrayList<>();
         lines.add("\"" + thread.getName() + "\" " + thread.getState());
-        List<StackTraceElement> told =
+        List<StackTraceElement> ofProgram =
                 Arrays.stream(frames).filter(frame -> !isWayIn(frame)).toList();
-        told.stream().limit(MAX_FRAMES).forEach(frame -> lines.add("    at " + words(frame)));
-        if (told.size() > MAX_FRAMES) {
-            lines.add("    and " + (told.size() - MAX_FRAMES) + " frames more");
+        ofProgram.stream().limit(MAX_FRAMES).forEach(frame -> lines.add("    at " + words(frame)));
+        if (ofProgram.size() > MAX_FRAMES) {
+            lines.add("    and " + (ofProgram.size() - MAX_FRAMES) + " frames more");
         }
         return lines;
     }
@@ -72,7 +72,7 @@ public final class ThreadDump {
         return WAYS_IN.stream().anyMatch(type::startsWith);
     }
 
-    /** The frame without the names and versions of modules and class loaders. */
+    /** Returns the frame as text without the names and versions of modules and class loaders. */
     private static String words(StackTraceElement frame) {
         String source = frame.isNativeMethod() ? "Native Method" : String.valueOf(frame.getFileName());
         String line = frame.getLineNumber() < 0 ? "" : ":" + frame.getLineNumber();

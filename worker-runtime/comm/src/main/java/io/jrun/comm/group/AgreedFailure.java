@@ -18,11 +18,12 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The cause that all members of a failed group report: the first that one of them has put in the job's store. So a member
- * that was too slow to hear what the others told each other, or heard of nobody in time, reports what they do. Thread-safe.
+ * The failure that all members of a failed group report: the first failure that a member has written to the job's
+ * store. A member that learns late of another member's failure, or never does, therefore reports the same failure.
+ * Thread-safe.
  */
 final class AgreedFailure {
-    /** Programs cannot touch what begins with this. */
+    /** The prefix of the keys. Programs cannot use reserved keys. */
     private static final String KEY = StoreClient.RESERVED + "cause/";
 
     private final GroupContext group;
@@ -35,19 +36,19 @@ final class AgreedFailure {
     }
 
     /**
-     * The same on all members, whatever each has {@code found}; that where the store does not answer, as while the launcher
-     * stands still.
+     * Returns the agreed failure: the same failure on all members, for any failure that each member has {@code found}.
+     * Returns {@code found} if the store does not answer, for example while the launcher is stopped.
      */
     synchronized CommException of(CommException found) {
         CommException known = agreed;
         if (known == null) {
-            known = group.size() == 1 ? found : ask(found);
+            known = group.size() == 1 ? found : agree(found);
             agreed = known;
         }
         return known;
     }
 
-    private CommException ask(CommException found) {
+    private CommException agree(CommException found) {
         String key = KEY + group.world().round() + "/" + group.name();
         Bytes mine = Bytes.ofUtf8(found.code() + "\n" + found.getMessage());
         CompletableFuture<StoreReply> reply =
@@ -66,9 +67,9 @@ final class AgreedFailure {
         }
     }
 
-    /** Empty where it begins with no code that this version knows. */
-    private static Optional<CommException> read(Bytes told) {
-        String text = told.utf8();
+    /** Parses a failure. Returns an empty value if the text begins with no code that this version knows. */
+    private static Optional<CommException> read(Bytes value) {
+        String text = value.utf8();
         return Arrays.stream(ErrorCode.values())
                 .filter(code -> text.startsWith(code + "\n"))
                 .findFirst()

@@ -11,11 +11,11 @@ import java.util.ServiceLoader;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The backends beside jrun's own that the class path of this process has. Stateless. */
+/** The backends on the class path of this process, without jrun's own. Stateless. */
 final class Backends {
     private Backends() {}
 
-    /** All of them, by name. */
+    /** Returns all backends, ordered by name. */
     static List<BackendProvider> all() {
         return ServiceLoader.load(BackendProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
@@ -23,7 +23,9 @@ final class Backends {
                 .toList();
     }
 
-    /** Whether this process can use the backend of this name, and the backend uses memory of devices other than the CPU. */
+    /**
+     * Whether this process can use the backend of this name, and the backend uses memory of devices other than the CPU.
+     */
     static boolean usesDevices(String name) {
         return all().stream()
                 .anyMatch(provider -> provider.name().equals(name)
@@ -32,9 +34,9 @@ final class Backends {
     }
 
     /**
-     * The backend of that name.
+     * Returns the backend with this name.
      *
-     * @throws CommException USAGE if there is none, or if this process cannot use it
+     * @throws CommException USAGE if there is no such backend, or if this process cannot use the backend
      */
     static BackendProvider require(String name) {
         List<BackendProvider> all = all();

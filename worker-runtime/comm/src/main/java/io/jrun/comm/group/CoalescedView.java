@@ -12,7 +12,7 @@ import io.jrun.comm.operation.Packing.Buffers;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/** Packs the buffers of a coalesced operation into one. Thread-safe. */
+/** Packs the buffers of a coalesced operation into one buffer. Thread-safe. */
 final class CoalescedView implements CoalescedOperations {
     private final GroupView group;
 
@@ -94,7 +94,7 @@ final class CoalescedView implements CoalescedOperations {
         return new Plan(group.wireRequest(request), group.packing(request, input, output, true));
     }
 
-    /** Elements of one of {@code blocks} blocks of each buffer. */
+    /** Returns the number of elements in one of {@code blocks} equal blocks of each buffer. */
     private static List<Long> counts(OpKind kind, List<MemorySegment> buffers, DataType type, int blocks) {
         long unit = (long) type.sizeBytes() * blocks;
         return buffers.stream()

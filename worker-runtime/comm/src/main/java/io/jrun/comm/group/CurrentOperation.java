@@ -11,9 +11,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** The operation of the thread that joined the world (the owner). It says what the rank waits for. Thread-safe. */
+/**
+ * The operation of the thread that joined the world (the owner). The operation tells for which ranks the rank waits.
+ * Thread-safe.
+ */
 final class CurrentOperation {
-    /** An operation that has waited for less may be about to end. */
+    /** A shorter wait may be about to end. */
     private static final long MIN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Thread owner;
@@ -30,7 +33,7 @@ final class CurrentOperation {
      */
     record Running(GroupRuntime group, long ticket, OperationRecord operation) {}
 
-    /** @param isAlone whether this process has one rank only, so that all its threads belong to the rank */
+    /** @param isAlone whether this process has only one rank, so that all its threads belong to the rank */
     CurrentOperation(Thread owner, FlightRecorder recorder, boolean isAlone) {
         this.owner = owner;
         this.recorder = recorder;
@@ -57,7 +60,7 @@ final class CurrentOperation {
         }
     }
 
-    /** The operation of the owner; null if the owner is in none. */
+    /** Returns the operation of the owner; null if no operation of the owner runs. */
     @Nullable
     Running running() {
         long current = ticket.getAcquire();
@@ -71,9 +74,10 @@ final class CurrentOperation {
     }
 
     /**
-     * The owner's operation, if the rank can do nothing before the operation ends: the program has no other thread that might
-     * send, and no asynchronous operation is pending. If ranks share a process, no other thread has ever used a group. Empty if
-     * the rank may continue by itself, and for a receive from any rank.
+     * Returns the owner's operation if the rank can do nothing before the operation ends: the program has no other
+     * thread that might send, and no asynchronous operation is pending. If ranks share a process, no other thread may
+     * ever have used a group. Returns an empty value if the rank may continue by itself, and for a receive from any
+     * rank.
      */
     Optional<OperationRecord> blockedIn() {
         Running running = running();

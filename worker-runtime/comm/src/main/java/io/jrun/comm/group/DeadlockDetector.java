@@ -21,26 +21,26 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds ranks that wait for each other in a circle in which no rank sends. Such a circle would last until a deadline. When the
- * owner of this rank has been in an operation for {@code lateWarning}, the detector asks the ranks for which it waits what they
- * wait for, and so on. A circle that leads back to this rank, and is the same two seconds later, fails the group of the
- * operation. A separate thread looks once a second.
+ * Finds ranks that wait for each other in a circle in which no rank sends. Such a circle would last until a deadline.
+ * When the owner of this rank has been in an operation for {@code lateWarning}, the detector requests the operation of
+ * each awaited rank, and continues with the ranks which that operation awaits. A circle that leads back to this rank,
+ * and is the same two seconds later, fails the group of the operation. A separate thread checks once a second.
  *
- * <p>A circle is certain only if no rank of the circle can do anything else, see {@link CurrentOperation#blockedIn}. Other
- * circles end at the deadline.
+ * <p>A circle is certain only if no rank of the circle can do anything else, see {@link CurrentOperation#blockedIn}.
+ * Other circles end at the deadline.
  */
 final class DeadlockDetector implements AutoCloseable {
     private static final long TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Time between the two looks. A message that was under way at the first look has arrived at the second. */
+    /** Time between two searches. A message that was under way at the first search has arrived at the second. */
     private static final long CONFIRMATION_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-    /** Bounds the number of questions. Larger circles end at the deadline. */
-    private static final int MAX_ASKED = 16;
+    /** The limit of ranks that one search visits. Larger circles end at the deadline. */
+    private static final int MAX_VISITED = 16;
 
     private static final long ANSWER_MILLIS = 2500;
 
-    /** One rank of a circle, waiting for the next. */
+    /** One rank of a circle. The rank waits for the next rank of the circle. */
     private record Step(int rank, String operation) {}
 
     private final WorldContext world;
@@ -49,12 +49,12 @@ final class DeadlockDetector implements AutoCloseable {
     private final Thread thread;
     private volatile boolean closed;
 
-    /** Begins to look. */
+    /** Starts the thread. */
     DeadlockDetector(WorldContext world, CurrentOperation currentOperation, FlightRecorder recorder) {
         this.world = world;
         this.currentOperation = currentOperation;
         this.records = new RankRecords(recorder, world);
-        this.thread = RuntimeThread.start("circle-watch-" + world.rank(), this::watch);
+        this.thread = RuntimeThread.start("deadlock-detector-" + world.rank(), this::watch);
     }
 
     @Override
@@ -99,7 +99,10 @@ final class DeadlockDetector implements AutoCloseable {
         }
     }
 
-    /** The ranks of a circle that begins here, this one first; empty if there is none. */
+    /**
+     * Returns the ranks of a circle that begins at this rank, this rank first. Returns an empty list if there is no
+     * circle.
+     */
     private List<Step> circle() {
         List<Step> path = new ArrayList<>();
         return currentOperation
@@ -111,14 +114,14 @@ final class DeadlockDetector implements AutoCloseable {
     }
 
     /** Whether a rank that is blocked waits for this rank, or for another blocked rank that leads back to this rank. */
-    private boolean leadsBack(RankRecord blocked, List<Step> path, Set<Integer> asked) {
+    private boolean leadsBack(RankRecord blocked, List<Step> path, Set<Integer> visited) {
         OperationRecord operation = blocked.blockedIn().orElseThrow();
         path.add(new Step(blocked.rank(), operation.describe()));
         for (int next : blocked.awaitedRanks()) {
             if (next == blocked.rank()) {
                 continue;
             }
-            if (next == world.rank() ? isAwaited(own(operation), operation) : asksOn(operation, next, path, asked)) {
+            if (next == world.rank() ? isAwaited(own(operation), operation) : leadsOn(operation, next, path, visited)) {
                 return true;
             }
         }
@@ -126,27 +129,30 @@ final class DeadlockDetector implements AutoCloseable {
         return false;
     }
 
-    private boolean asksOn(OperationRecord operation, int next, List<Step> path, Set<Integer> asked) {
-        if (asked.size() >= MAX_ASKED || !asked.add(next)) {
+    private boolean leadsOn(OperationRecord operation, int next, List<Step> path, Set<Integer> visited) {
+        if (visited.size() >= MAX_VISITED || !visited.add(next)) {
             return false;
         }
-        RankRecord record = ask(next, operation);
+        RankRecord record = locate(next, operation);
         return record != null
                 && record.blockedIn().isPresent()
                 && isAwaited(record, operation)
-                && leadsBack(record, path, asked);
+                && leadsBack(record, path, visited);
     }
 
     private RankRecord own(OperationRecord operation) {
         return records.about(operation.group(), Optional.empty());
     }
 
-    /** Whether {@code operation} waits for that rank: a message for its other end, a collective for all that have not entered. */
+    /**
+     * Whether {@code operation} waits for the rank. A message waits for its peer; a collective waits for all ranks that
+     * have not entered.
+     */
     private static boolean isAwaited(RankRecord rank, OperationRecord operation) {
         return operation.isMessage() || rank.started(operation.group()) <= operation.sequence();
     }
 
-    private @Nullable RankRecord ask(int rank, OperationRecord operation) {
+    private @Nullable RankRecord locate(int rank, OperationRecord operation) {
         try {
             return world.locator()
                     .locate(rank, operation.group(), operation.sequence())
@@ -159,7 +165,7 @@ final class DeadlockDetector implements AutoCloseable {
         }
     }
 
-    /** The failure has the same text on every rank of the circle. */
+    /** Returns the failure of a circle. The text is the same on every rank of the circle. */
     private static CommException failure(List<Step> circle) {
         int first = 0;
         for (int i = 1; i < circle.size(); i++) {
@@ -173,7 +179,7 @@ final class DeadlockDetector implements AutoCloseable {
         }
         return new CommException(
                 ErrorCode.COLLECTIVE_MISMATCH,
-                "ranks wait for each other in a circle in which nobody sends: " + String.join(", ", waits)
-                        + ". One of them must make another call first, or make its call asynchronously.");
+                "ranks wait for each other in a circle in which no rank sends: " + String.join(", ", waits)
+                        + ". One of these ranks must make another call first, or make its call asynchronously.");
     }
 }

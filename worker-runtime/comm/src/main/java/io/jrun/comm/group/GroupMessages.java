@@ -28,7 +28,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Messages of a group on its runtime. Thread-safe. */
+/** The messages of a group. Thread-safe. */
 final class GroupMessages implements Messages {
 
     private final GroupRuntime runtime;
@@ -75,7 +75,9 @@ final class GroupMessages implements Messages {
         return posted;
     }
 
-    /** A message that does not agree may be here before its receive, whose turn may be long to come. */
+    /**
+     * Fails the group if an unexpected message does not agree with the receive. The receive itself may run much later.
+     */
     private void failAtOnce(PostedReceive posted) {
         CommException refusal = posted.refusal();
         if (refusal != null) {
@@ -83,7 +85,10 @@ final class GroupMessages implements Messages {
         }
     }
 
-    /** A receive may end before one that was called earlier from the same source, for which the progress thread waits. */
+    /**
+     * Fails the group at the receive's deadline. The progress thread may then still wait for an earlier receive of the
+     * same source.
+     */
     private void failInTime(PostedReceive posted) {
         var _ = posted.future()
                 .orTimeout(posted.deadline().remainingNanos(), TimeUnit.NANOSECONDS)

@@ -9,7 +9,7 @@ import java.util.List;
 
 /** Names of groups that are made from a list of ranks. Stateless. */
 final class GroupName {
-    /** Names become parts of file names, of which the kernel takes 255 bytes. */
+    /** The limit for a list of ranks. Names become parts of file names, and the kernel allows 255 bytes. */
     private static final int MAX_LENGTH = 60;
 
     private static final int HASH_BYTES = 8;
@@ -17,9 +17,10 @@ final class GroupName {
     private GroupName() {}
 
     /**
-     * {@code g0-3.7n2}: the second group of the ranks 0, 1, 2, 3 and 7. A hash takes the place of a long list.
+     * Returns a name such as {@code g0-3.7n2}: the second group of the ranks 0, 1, 2, 3 and 7. A hash replaces a long
+     * list.
      *
-     * @param count how many groups of this list there have been, with this group
+     * @param count number of groups of this list so far, including this group
      */
     static String of(List<Integer> ranks, int count) {
         String ranges = ranges(ranks);

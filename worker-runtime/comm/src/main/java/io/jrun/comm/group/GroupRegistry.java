@@ -42,17 +42,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The open groups of one rank. Forwards the messages of the control connection to each group, and earlier messages to a new
- * group. Thread-safe.
+ * The open groups of one rank. Forwards the messages of the control connection to each group, and earlier messages to a
+ * new group. Thread-safe.
  */
 public final class GroupRegistry implements ControlListener {
-    /** Makes the data plane on first use, so that a program without collectives opens nothing. */
+    /** Makes the data plane at its first use, so that a program without collectives opens nothing. */
     @FunctionalInterface
     public interface FactorySource {
         BackendFactory create(WorldContext context);
     }
 
-    /** The backends of groups of one, which share nothing. */
+    /** The backends of groups of one rank. These groups share nothing. */
     private static final BackendFactory SOLO = new BackendFactory() {
         @Override
         public SoloBackend create(GroupContext group) {
@@ -66,7 +66,10 @@ public final class GroupRegistry implements ControlListener {
     /** How long pending operations may hold up closing. */
     static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
 
-    /** The same for receives: closing is where nobody awaits them any more, and often for a failure that is to be heard of. */
+    /**
+     * The same time for receives. The time is short, because the reason of a close is often a failure that the job must
+     * learn of.
+     */
     static final Duration RECEIVE_GRACE = Duration.ofMillis(500);
 
     private final FactorySource source;
@@ -81,7 +84,7 @@ public final class GroupRegistry implements ControlListener {
     private volatile @Nullable FlightDump dump;
     private @Nullable CommException cause;
     private @Nullable WorldContext context;
-    private @Nullable DeadlockDetector circles;
+    private @Nullable DeadlockDetector deadlockDetector;
     private @Nullable GroupRendezvous rendezvous;
     private @Nullable Control control;
     private volatile boolean aborted;
@@ -89,10 +92,10 @@ public final class GroupRegistry implements ControlListener {
     private final Map<String, Boolean> usesDevices = new HashMap<>(Map.of(GroupOptions.OWN_BACKEND, false));
 
     /**
-     * No groups yet.
+     * Makes a registry without groups.
      *
-     * @param logFolder where the rank's flight recorder is dumped when it fails; empty: nowhere
-     * @param isAlone whether this process is one rank, and no other's
+     * @param logFolder folder for the dump of the rank's flight recorder after a failure; empty: no dump
+     * @param isAlone whether this process has only one rank
      */
     public GroupRegistry(FactorySource source, Optional<Path> logFolder, boolean isAlone) {
         this.source = source;
@@ -100,27 +103,27 @@ public final class GroupRegistry implements ControlListener {
         this.currentOperation = new CurrentOperation(owner, recorder, isAlone);
     }
 
-    /** The thread that joined the world. */
+    /** Returns the thread that joined the world. */
     public Thread owner() {
         return owner;
     }
 
-    /** What the owner does in its groups. */
+    /** Returns the owner's current operation. */
     CurrentOperation currentOperation() {
         return currentOperation;
     }
 
-    /** What this rank's groups do. */
+    /** Returns the flight recorder of this rank. */
     FlightRecorder recorder() {
         return recorder;
     }
 
-    /** The first group; sets the context of all that follow. */
+    /** Opens the first group, and sets the context of all later groups. */
     public synchronized ProcessGroup openWorld(
-            WorldContext worldContext, Control coordinator, GroupRendezvous meetingPlace, GroupOptions options) {
+            WorldContext worldContext, Control coordinator, GroupRendezvous groupRendezvous, GroupOptions options) {
         context = worldContext;
         control = coordinator;
-        rendezvous = meetingPlace;
+        rendezvous = groupRendezvous;
         logFolder
                 .map(folder -> new FlightDump(new RankRecords(recorder, worldContext), worldContext.rank(), folder))
                 .ifPresent(made -> {
@@ -128,15 +131,15 @@ public final class GroupRegistry implements ControlListener {
                     dump = made;
                 });
         if (worldContext.peers().size() > 1 && !worldContext.locator().equals(RankLocator.NONE)) {
-            circles = new DeadlockDetector(worldContext, currentOperation, recorder);
+            deadlockDetector = new DeadlockDetector(worldContext, currentOperation, recorder);
         }
         return open("world", worldContext.peers(), options);
     }
 
     /**
-     * A group of {@code members}, this rank among them.
+     * Opens a group of {@code members}. This rank is one of them.
      *
-     * @throws CommException USAGE if there is no such backend as the options name
+     * @throws CommException USAGE if the backend of the options does not exist
      */
     synchronized ProcessGroup open(String name, List<Peer> members, GroupOptions options) {
         WorldContext world = world();
@@ -172,7 +175,10 @@ public final class GroupRegistry implements ControlListener {
         groups.remove(group);
     }
 
-    /** Why a group of this size and backend cannot use memory of {@code device}; empty if it can. */
+    /**
+     * Returns the reason why a group of this size and backend cannot use memory of {@code device}; empty if the group
+     * can.
+     */
     Optional<String> obstacle(int groupSize, String backend, Device device) {
         return factory(groupSize, backend).supports(device)
                 ? Optional.empty()
@@ -183,7 +189,7 @@ public final class GroupRegistry implements ControlListener {
                                 + " backend nccl (--backend nccl) for a CUDA device of this process.");
     }
 
-    /** What moves a group's data, as {@code options} name it. */
+    /** Makes the data plane of a group with the backend of {@code options}. */
     Backend dataPlane(GroupContext group, GroupOptions options) {
         BackendFactory factory = factory(group.size(), options.backend());
         Backend chosen = factory.create(group);
@@ -208,7 +214,7 @@ public final class GroupRegistry implements ControlListener {
         return current;
     }
 
-    /** Whether this process can use the backend, and the backend uses memory of devices other than the CPU. */
+    /** Whether this process can use the backend, and the backend can use memory of devices other than the CPU. */
     synchronized boolean usesDevices(String backend) {
         return usesDevices.computeIfAbsent(backend, Backends::usesDevices);
     }
@@ -220,17 +226,17 @@ public final class GroupRegistry implements ControlListener {
                 : Backends.require(backend).create(world, Objects.requireNonNull(rendezvous));
     }
 
-    /** Whether the job is stopping. The coordinator has sent this to all ranks. */
+    /** Whether the job is stopping. The coordinator sends this to all ranks. */
     boolean isAborted() {
         return aborted;
     }
 
-    /** The connection to whoever coordinates the world. */
+    /** Returns the connection to the coordinator of the world. */
     synchronized Control control() {
         return Objects.requireNonNull(control);
     }
 
-    /** A group of this rank has failed. */
+    /** Writes a dump, because a group of this rank has failed. */
     void failed(CommException failure) {
         FlightDump current = dump;
         if (current != null) {
@@ -238,7 +244,7 @@ public final class GroupRegistry implements ControlListener {
         }
     }
 
-    /** Closes every group, the youngest first and all within one grace, then what they shared. */
+    /** Closes every group, the youngest first and all within one grace period, then closes the shared resources. */
     public void close() {
         closeGroups();
         stopWatching();
@@ -248,7 +254,10 @@ public final class GroupRegistry implements ControlListener {
         }
     }
 
-    /** As {@link #close()}, but first ends what is pending if the round has failed; and the dump file is then another's. */
+    /**
+     * Closes as {@link #close()} does. If the round has failed, first ends pending operations. The next round gets the
+     * dump file.
+     */
     public void leaveRound(String why) {
         if (!why.isEmpty()) {
             poison(new CommException(ErrorCode.ABORTED, "rank " + world().rank() + " leaves the round: " + why));
@@ -261,8 +270,8 @@ public final class GroupRegistry implements ControlListener {
     }
 
     private synchronized void stopWatching() {
-        if (circles != null) {
-            circles.close();
+        if (deadlockDetector != null) {
+            deadlockDetector.close();
         }
     }
 
@@ -284,12 +293,12 @@ public final class GroupRegistry implements ControlListener {
         }
     }
 
-    /** Whether this rank is asked to leave the round. */
+    /** Whether the job asks this rank to leave the round. */
     public boolean isRegroupRequested() {
         return regroupRequested.get();
     }
 
-    /** Whether a checkpoint was asked for since the last call. */
+    /** Returns whether a checkpoint was requested since the last call. */
     public boolean takeCheckpointRequest() {
         return checkpointRequested.getAndSet(false);
     }
@@ -321,7 +330,7 @@ public final class GroupRegistry implements ControlListener {
         return recordAbout(group).withStack(ThreadDump.ofThread(owner));
     }
 
-    /** Where this rank is, for a rank that misses it in {@code group}; without stacks. */
+    /** Returns the record of this rank without stacks, for a rank that waits for this rank in {@code group}. */
     public RankRecord recordAbout(String group) {
         return new RankRecords(recorder, world()).about(group, currentOperation.blockedIn());
     }
@@ -352,7 +361,7 @@ public final class GroupRegistry implements ControlListener {
         return List.copyOf(groups);
     }
 
-    /** Whether there is a first group, or has been. */
+    /** Whether the first group has been opened. */
     public synchronized boolean hasJoined() {
         return context != null;
     }
@@ -360,7 +369,7 @@ public final class GroupRegistry implements ControlListener {
     private synchronized WorldContext world() {
         WorldContext known = context;
         if (known == null) {
-            throw new IllegalStateException("no group can be opened before this rank has joined");
+            throw new IllegalStateException("a group was opened before this rank joined the world");
         }
         return known;
     }

@@ -33,7 +33,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What all views of a group share: its lanes, its data plane from first use to closing, and its failure. Thread-safe.
+ * The state that all views of a group share: queues, data plane, and failure. The data plane opens at first use.
+ * Thread-safe.
  */
 final class GroupRuntime {
     private final GroupContext context;
@@ -43,7 +44,7 @@ final class GroupRuntime {
     private final FlightRecorder recorder;
     private final RecordedGroup recorded;
     private final AgreedFailure agreedFailure;
-    private final OperationRunner turn = new OperationRunner(this);
+    private final OperationRunner runner = new OperationRunner(this);
     private final OperationQueue collectives;
     private final Call collective = Call.blank();
     private final Scratch scratch = new Scratch();
@@ -59,12 +60,12 @@ final class GroupRuntime {
     private int splits;
     private final Map<List<Integer>, Integer> newGroups = new HashMap<>();
 
-    /** A group as it is opened. */
+    /** Makes the runtime of a new group. */
     GroupRuntime(GroupContext context, GroupRegistry registry, RecordedGroup recorded, GroupOptions options) {
         this(context, registry, recorded, options, null);
     }
 
-    /** @param parent the group whose urgent operations this is for; null: none, a group of its own */
+    /** @param parent group of an urgent view; null: a group of its own */
     private GroupRuntime(
             GroupContext context,
             GroupRegistry registry,
@@ -103,19 +104,22 @@ final class GroupRuntime {
         return recorded;
     }
 
-    /** Memory of the collective that runs. */
+    /** The scratch memory of the current collective. */
     Scratch scratch() {
         return scratch;
     }
 
-    /** The same ranks with lanes and a data plane of their own, of one fate with this. */
+    /**
+     * Returns the runtime of the urgent view: the same ranks with separate queues and a separate data plane. Both fail
+     * together.
+     */
     GroupRuntime urgent() {
         if (parent != null) {
             return this;
         }
         synchronized (lifecycle) {
             if (closed) {
-                throw isClosed();
+                throw closedFailure();
             }
             GroupRuntime made = urgent;
             if (made == null) {
@@ -129,13 +133,13 @@ final class GroupRuntime {
         }
     }
 
-    OperationRunner turn() {
-        return turn;
+    OperationRunner runner() {
+        return runner;
     }
 
     /**
-     * Runs a collective after everything called before it, and returns when it is done. Where nothing is before it, no object
-     * is made for it.
+     * Runs a collective after all earlier collectives, and returns when the collective is done. If no collective is
+     * before it, the call allocates no object.
      */
     void run(
             OpKind kind,
@@ -160,13 +164,16 @@ final class GroupRuntime {
         }
         try {
             collective.become(sequence, kind, type, op, count, root, input, output, timeout, uneven, unevenIncoming);
-            turn.run(collective, FlightRecorder.NO_TICKET, Backend::run);
+            runner.run(collective, FlightRecorder.NO_TICKET, Backend::run);
         } finally {
             collectives.leave();
         }
     }
 
-    /** Lets the default stream of a device wait for an operation on device memory; waits for any other operation. */
+    /**
+     * Runs a collective whose buffers may be device memory. The default stream of the device waits for an operation on
+     * device memory. The host waits for any other operation.
+     */
     private void runAnywhere(Call request, Duration timeout) {
         DeviceOperation operation = backend().onDevice(request.input(), request.output());
         if (operation == null) {
@@ -176,12 +183,12 @@ final class GroupRuntime {
         }
     }
 
-    /** The same where {@code body} is how it runs. */
+    /** Runs a collective with {@code body} as its action on the data plane. */
     void run(Call request, Duration timeout, BiConsumer<Backend, Call> body) {
         collectives.run(new GroupTask(this, request, timeout, body));
     }
 
-    /** Queues a collective after everything called before it. */
+    /** Queues a collective after all earlier collectives. */
     Work submit(Call request, Duration timeout, BiConsumer<Backend, Call> body) {
         return collectives.submit(new GroupTask(this, request, timeout, body));
     }
@@ -211,46 +218,48 @@ final class GroupRuntime {
         return work;
     }
 
-    /** Where the messages to a rank run. */
+    /** Returns the queue of the messages to a rank. */
     OperationQueue sends(int peer) {
         return messages(sends, "to", peer);
     }
 
-    /** The messages to this rank. */
+    /** Returns the inbox of the messages to this rank. */
     Inbox inbox() {
         return inbox;
     }
 
-    /** Where asynchronous receives from a rank, or with a number of its own from any rank, wait for their messages. */
+    /** Returns the queue of asynchronous receives from a rank. Receives from any rank have the number {@code size}. */
     OperationQueue receives(int peer) {
         return messages(receives, "from", peer);
     }
 
-    private OperationQueue messages(ConcurrentHashMap<Integer, OperationQueue> lanes, String direction, int peer) {
-        OperationQueue open = lanes.get(peer);
+    private OperationQueue messages(ConcurrentHashMap<Integer, OperationQueue> queues, String direction, int peer) {
+        OperationQueue open = queues.get(peer);
         if (open != null) {
             return open;
         }
         synchronized (lifecycle) {
             if (closed) {
-                throw isClosed();
+                throw closedFailure();
             }
-            return lanes.computeIfAbsent(
+            return queues.computeIfAbsent(
                     peer, _ -> new OperationQueue("group " + context.name() + " " + direction + " " + peer));
         }
     }
 
-    /** The number of the next split, alike on all members. */
+    /** Returns the number of the next split. All members get the same number. */
     synchronized int nextSplit() {
         return splits++;
     }
 
-    /** The name of a group of {@code groupRanks}: alike on all members, and another name each time. */
+    /**
+     * Returns the name of a new group of {@code groupRanks}: the same on all members, and another name at each call.
+     */
     synchronized String nameOfNewGroup(List<Integer> groupRanks) {
         return GroupName.of(groupRanks, newGroups.merge(List.copyOf(groupRanks), 1, Integer::sum));
     }
 
-    /** The data plane, made now if this is its first use. */
+    /** Returns the data plane. The first call opens the data plane. */
     Backend backend() {
         Backend current = backend;
         return current != null ? current : openBackend();
@@ -259,7 +268,7 @@ final class GroupRuntime {
     private Backend openBackend() {
         synchronized (lifecycle) {
             if (released) {
-                throw isClosed();
+                throw closedFailure();
             }
             Backend current = backend;
             if (current == null) {
@@ -271,28 +280,28 @@ final class GroupRuntime {
         }
     }
 
-    private CommException isClosed() {
+    private CommException closedFailure() {
         return OperationQueue.closed("group " + context.name());
     }
 
     void abort(String cause) {
         if (context.size() > 1 && !health().isImpaired()) {
-            Backend _ = backend(); // The others hear of it through the data plane.
+            Backend _ = backend(); // The data plane reports the abort to the other members.
         }
         poison(new CommException(
                 ErrorCode.ABORTED,
                 "group " + context.name() + " was aborted by " + context.describe(context.groupRank()) + ": " + cause));
     }
 
-    /** An operation has failed; returns the cause that all ranks report, for which the group has. */
+    /** Fails the group after a failed operation. Returns the cause that all ranks report. */
     CommException fail(CommException failure) {
         health().failureDeadline().failed();
         Backend current = backend;
         CommException settled = current == null ? failure : current.settle(failure);
-        CommException told = registry.isAborted() ? settled : agreedFailure.of(settled);
-        poison(told);
-        boolean isOwn = String.valueOf(told.getMessage()).equals(failure.getMessage());
-        return isOwn ? failure : new CommException(told.code(), String.valueOf(told.getMessage()), failure);
+        CommException agreed = registry.isAborted() ? settled : agreedFailure.of(settled);
+        poison(agreed);
+        boolean isOwn = String.valueOf(agreed.getMessage()).equals(failure.getMessage());
+        return isOwn ? failure : new CommException(agreed.code(), String.valueOf(agreed.getMessage()), failure);
     }
 
     void poison(CommException cause) {
@@ -326,7 +335,10 @@ final class GroupRuntime {
         }
     }
 
-    /** Lets pending operations end until {@code grace} has passed, then poisons them, and gives everything back. */
+    /**
+     * Lets pending operations end until {@code grace} has passed, poisons the remaining operations, and releases all
+     * resources.
+     */
     void close(Deadline grace) {
         if (parent != null) {
             parent.close(grace);
@@ -358,7 +370,7 @@ final class GroupRuntime {
         release();
     }
 
-    /** All queues take nothing more from now on, and are added to either list; false if that is so already. */
+    /** Closes all queues and adds them to one of the lists. Returns false if the queues are closed already. */
     private boolean closeQueues(List<PendingOperations> others, List<PendingOperations> receiving) {
         synchronized (lifecycle) {
             if (closed) {

@@ -9,7 +9,7 @@ import java.time.Duration;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 
-/** An operation on its way through a lane. Used once. */
+/** An operation in a queue of its group. Used once. */
 final class GroupTask implements OperationQueue.Task {
     private final GroupRuntime group;
     private final Call request;
@@ -17,12 +17,12 @@ final class GroupTask implements OperationQueue.Task {
     private final BiConsumer<Backend, Call> body;
     private long ticket = FlightRecorder.NO_TICKET;
 
-    /** @param timeout counted from when the operation starts to run */
+    /** @param timeout longest time of the operation, counted from its start */
     GroupTask(GroupRuntime group, Call request, Duration timeout, BiConsumer<Backend, Call> body) {
         this(group, request, () -> Deadline.after(timeout), body);
     }
 
-    /** An operation whose time has begun before it runs. */
+    /** Makes an operation whose deadline counts from before its start. */
     GroupTask(GroupRuntime group, Call request, Deadline deadline, BiConsumer<Backend, Call> body) {
         this(group, request, () -> deadline, body);
     }
@@ -41,6 +41,6 @@ final class GroupTask implements OperationQueue.Task {
 
     @Override
     public void run(long sequence) {
-        group.turn().run(request.numbered(sequence, deadline.get()), ticket, body);
+        group.runner().run(request.numbered(sequence, deadline.get()), ticket, body);
     }
 }

@@ -36,7 +36,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** A group on its runtime, with the options of one view. Thread-safe. */
+/** A process group: the runtime of the group with the options of one view. Thread-safe. */
 final class GroupView implements ProcessGroup {
     private final GroupRuntime runtime;
     private final GroupOptions options;
@@ -44,7 +44,7 @@ final class GroupView implements ProcessGroup {
     private final OperationRequests requests;
     private final OperationRequests.Handler<@Nullable Void> now = this::run;
 
-    /** The group as it was opened. */
+    /** Makes the view of a new group. */
     GroupView(GroupRuntime runtime, GroupOptions options) {
         this(runtime, options, CallOptions.of(options));
     }
@@ -334,26 +334,26 @@ final class GroupView implements ProcessGroup {
         long[] mine = SplitRequest.of(color, key, newOptions).words();
         plain().allGather(MemorySegment.ofArray(mine), MemorySegment.ofArray(all), DataType.I64, SplitRequest.WORDS);
         int number = runtime.nextSplit();
-        record Member(int groupRank, SplitRequest said) {}
+        record Member(int groupRank, SplitRequest request) {}
         List<Member> chosen = new ArrayList<>();
         for (int groupRank = 0; groupRank < size(); groupRank++) {
-            SplitRequest said = SplitRequest.of(all, groupRank);
-            if (said.color() == color) {
-                chosen.add(new Member(groupRank, said));
+            SplitRequest request = SplitRequest.of(all, groupRank);
+            if (request.color() == color) {
+                chosen.add(new Member(groupRank, request));
             }
         }
         Member first = chosen.getFirst();
         for (Member other : chosen) {
-            if (!other.said().agreed().equals(first.said().agreed())) {
+            if (!other.request().agreed().equals(first.request().agreed())) {
                 throw new CommException(
                         ErrorCode.USAGE,
                         "split: rank " + worldRank(first.groupRank()) + " gives "
-                                + first.said().agreed() + ", rank " + worldRank(other.groupRank()) + " gives "
-                                + other.said().agreed() + ". All members of a group must give the same.");
+                                + first.request().agreed() + ", rank " + worldRank(other.groupRank()) + " gives "
+                                + other.request().agreed() + ". All members of a group must give equal values.");
             }
         }
-        chosen.sort(
-                Comparator.comparingLong((Member member) -> member.said().key()).thenComparingInt(Member::groupRank));
+        chosen.sort(Comparator.comparingLong((Member member) -> member.request().key())
+                .thenComparingInt(Member::groupRank));
         return open(number + "c" + color, chosen.stream().map(Member::groupRank).toList(), newOptions);
     }
 
@@ -384,7 +384,7 @@ final class GroupView implements ProcessGroup {
         close(Deadline.after(GroupRegistry.CLOSE_GRACE));
     }
 
-    /** As {@link #close()}, with another end of the grace. */
+    /** Closes as {@link #close()} does, with another grace period. */
     void close(Deadline grace) {
         runtime.close(grace);
     }
@@ -422,7 +422,7 @@ final class GroupView implements ProcessGroup {
         return runtime.submit(request, callOptions.timeout(), body);
     }
 
-    /** What of a request the data plane sees. */
+    /** Returns the request that the data plane gets. */
     Call wireRequest(Call request) {
         if (callOptions.isPlain()) {
             return request;
@@ -431,11 +431,13 @@ final class GroupView implements ProcessGroup {
         return request.withType(callOptions.wireType(request.type()));
     }
 
-    /** Runs a request of a view that is not plain on a copy of the data, as the options of the view say. */
+    /**
+     * Returns the action of a view with a factor or compression: the data plane works on a converted copy of the data.
+     */
     private BiConsumer<Backend, Call> body(Call request) {
-        boolean takes = request.kind() != OpKind.REDUCE || request.root() == groupRank();
+        boolean receivesResult = request.kind() != OpKind.REDUCE || request.root() == groupRank();
         boolean isInPlace = request.kind() != OpKind.REDUCE_SCATTER;
-        if (isInPlace && takes && callOptions.wire() == null) {
+        if (isInPlace && receivesResult && callOptions.wire() == null) {
             Conversion conversion = conversion(request.type());
             return (backend, call) -> {
                 conversion.scale(call.input(), call.count());
@@ -446,13 +448,13 @@ final class GroupView implements ProcessGroup {
         Blocks all = request.uneven() == null ? blocks : request.uneven();
         Buffers input = Buffers.of(request.input(), all.total());
         Buffers output = isInPlace ? input : Buffers.of(request.output(), all.count(groupRank()));
-        return packing(request, input, output, takes);
+        return packing(request, input, output, receivesResult);
     }
 
-    /** How a request runs on a packed copy of buffers. */
-    Packing packing(Call request, Buffers input, Buffers output, boolean takes) {
+    /** Returns the action of a request on a packed copy of buffers. */
+    Packing packing(Call request, Buffers input, Buffers output, boolean receivesResult) {
         boolean isInPlace = request.kind() == OpKind.ALL_REDUCE || request.kind() == OpKind.REDUCE;
-        return new Packing(conversion(request.type()), input, output, isInPlace, takes, runtime.scratch());
+        return new Packing(conversion(request.type()), input, output, isInPlace, receivesResult, runtime.scratch());
     }
 
     private Conversion conversion(DataType type) {

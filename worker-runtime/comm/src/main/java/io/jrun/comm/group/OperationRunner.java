@@ -7,7 +7,7 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.flight.FlightRecorder;
 import java.util.function.BiConsumer;
 
-/** Runs a group's operations when it is their turn, and writes them into the flight recorder. Stateless. */
+/** Runs the operations of a group and writes them into the flight recorder. Stateless. */
 final class OperationRunner {
     private final GroupRuntime group;
 
@@ -16,9 +16,11 @@ final class OperationRunner {
     }
 
     /**
-     * Whatever goes wrong in the data plane leaves the ranks in different places: the group can be used no more.
+     * Runs an operation on the data plane. After any failure the ranks are at different operations, so the group is
+     * unusable.
      *
-     * @param queued the operation's ticket while it waited for others, or {@link FlightRecorder#NO_TICKET}
+     * @param queued ticket of the operation in the flight recorder if the operation was queued, else
+     *     {@link FlightRecorder#NO_TICKET}
      */
     void run(Call call, long queued, BiConsumer<Backend, Call> body) {
         checkHealth();
@@ -37,7 +39,10 @@ final class OperationRunner {
         }
     }
 
-    /** What this rank has only heard of may not be the cause that all ranks settle on. */
+    /**
+     * Fails with the agreed cause if the group is unhealthy. A cause that this rank has received may not be the agreed
+     * cause.
+     */
     private void checkHealth() {
         try {
             group.health().check();

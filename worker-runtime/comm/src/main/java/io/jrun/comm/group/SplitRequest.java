@@ -6,9 +6,9 @@ import io.jrun.comm.GroupOptions;
 import java.nio.ByteBuffer;
 
 /**
- * What a rank says when its group is split: where it goes, and what it gives as options that must agree there.
+ * The arguments of one rank for a split of its group.
  *
- * @param agreed those options as messages name them; as much of them as {@link #words} has room for
+ * @param agreed text of the options that must be equal in the new group; truncated to the length of {@link #words}
  */
 record SplitRequest(long color, long key, String agreed) {
     /** Length of {@link #words}. */
@@ -21,7 +21,7 @@ record SplitRequest(long color, long key, String agreed) {
         return new SplitRequest(color, key, agreed);
     }
 
-    /** What the rank at {@code groupRank} has said, of what all have, one behind the other. */
+    /** Returns the request of the rank at {@code groupRank} from the contiguous requests of all ranks. */
     static SplitRequest of(long[] all, int groupRank) {
         ByteBuffer words = ByteBuffer.allocate(WORDS * Long.BYTES);
         words.asLongBuffer().put(all, groupRank * WORDS, WORDS);

@@ -9,33 +9,35 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 
 /**
- * All-gather over nodes of any numbers of ranks, of blocks of any sizes, in place: the ranks of a node gather each other's
- * blocks; each column gathers its shares of all nodes' spans; and the ranks of a node exchange what their columns brought;
- * piece by piece. Where shares are not blocks, a node gathers all of its blocks before its shares cross.
+ * All-gather over nodes of any numbers of ranks, of blocks of any sizes, in localRank and in pipeline chunks: the ranks
+ * of a node gather each other's blocks, each column gathers its shares of the spans of all nodes, and the ranks of a
+ * node exchange the shares of their columns. If shares are not blocks, a node gathers all of its blocks before the
+ * inter-node step.
  *
- * <p>Bytes on the wire: what the column's algorithm sends of the columns' shares; every node receives every other's span once,
- * however many ranks it has. Scratch memory: none, or two pieces if the group's ranks do not follow each other on nodes.
+ * <p>Bytes on the wire: the bytes of the column's algorithm for the columns' shares; every node receives the span of
+ * every other node once, independent of its number of ranks. Scratch memory: none, or two chunks if the group ranks are
+ * not contiguous on nodes.
  *
- * <p>Source: as {@link ShardedAllReduce}, its second half.
+ * <p>Source: the second half of {@link ShardedAllReduce}.
  */
 final class ColumnAllGather {
-    private final HierarchyContext plane;
+    private final HierarchyContext context;
     private final Topology topology;
     private final Call call;
     private final NodeBlocks nodeBlocks;
     private final MemorySegment memory;
     private final ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
 
-    private ColumnAllGather(HierarchyContext plane, Scratch scratch, Call call) {
-        this.plane = plane;
-        this.topology = plane.topology();
+    private ColumnAllGather(HierarchyContext context, Scratch scratch, Call call) {
+        this.context = context;
+        this.topology = context.topology();
         this.call = call;
-        this.nodeBlocks = NodeBlocks.of(plane, call);
+        this.nodeBlocks = NodeBlocks.of(context, call);
         this.memory = topology.isInOrder() ? call.output() : scratch.of(nodeBlocks.slotBytes());
     }
 
-    static void run(HierarchyContext plane, Scratch scratch, Call call) {
-        new ColumnAllGather(plane, scratch, call).run();
+    static void run(HierarchyContext context, Scratch scratch, Call call) {
+        new ColumnAllGather(context, scratch, call).run();
     }
 
     private void run() {
@@ -56,23 +58,23 @@ final class ColumnAllGather {
 
     private void gather(int part, int parts) {
         MemorySegment own = nodeBlocks.own(call.input(), part, parts);
-        plane.node().allGather(call, own, call.output(), nodeBlocks.membersInPlace(part, parts));
+        context.node().allGather(call, own, call.output(), nodeBlocks.membersInPlace(part, parts));
     }
 
     private void cross(int piece) {
-        int place = topology.place();
-        Blocks shares = nodeBlocks.columnInPlace(piece, place);
+        int localRank = topology.localRank();
+        Blocks shares = nodeBlocks.columnInPlace(piece, localRank);
         if (shares.total() == 0) {
             pending.add(InterNodeCalls.NOTHING);
             return;
         }
         int node = topology.node();
         if (!topology.isInOrder()) {
-            nodeBlocks.copyIn(call.output(), node, place, piece, memory, shares.offset(node));
+            nodeBlocks.copyIn(call.output(), node, localRank, piece, memory, shares.offset(node));
         }
         MemorySegment own = nodeBlocks.slice(memory, shares.offset(node), shares.count(node));
         Call part = InterNodeCalls.part(call, OpKind.ALL_GATHER, ReduceOp.SUM, own, memory, shares);
-        pending.add(plane.column().run(part, nodeBlocks.pieces() > 1));
+        pending.add(context.column().run(part, nodeBlocks.pieces() > 1));
     }
 
     private void spread(int piece) {
@@ -86,9 +88,9 @@ final class ColumnAllGather {
 
     private void spread(int piece, int node) {
         Blocks shares = nodeBlocks.sharesInPlace(node, piece);
-        int place = topology.place();
-        MemorySegment own = nodeBlocks.slice(memory, shares.offset(place), shares.count(place));
-        plane.node().allGather(call, own, memory, shares);
+        int localRank = topology.localRank();
+        MemorySegment own = nodeBlocks.slice(memory, shares.offset(localRank), shares.count(localRank));
+        context.node().allGather(call, own, memory, shares);
         for (int sharer = 0; sharer < topology.columnCount() && !topology.isInOrder(); sharer++) {
             nodeBlocks.copyOut(memory, shares.offset(sharer), node, sharer, piece, call.output());
         }

@@ -9,26 +9,31 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 
 /**
- * Reduce-scatter over nodes of any numbers of ranks, of blocks of any sizes: inside the node each column's rank gets the
- * partial results of its shares of all nodes' spans, which the column then reduces and scatters across the nodes; piece by
- * piece. Where shares are not blocks, a node's ranks hand each other what is in their blocks.
+ * Reduce-scatter over nodes of any numbers of ranks, of blocks of any sizes, in pipeline chunks: inside the node the
+ * rank of each column gets the partial results of its shares of the spans of all nodes, and the column then reduces and
+ * scatters them across the nodes. If shares are not blocks, the ranks of a node finally exchange the parts of their
+ * blocks.
  *
- * <p>Bytes on the wire: what the column's algorithm sends of the columns' shares; of every node's span every other node sends
- * one partial result, however many ranks it has. Scratch memory: a column's part of two pieces, and two pieces of a share; and a
- * piece, brought into the order of the columns, if it is the only one or the group's ranks do not follow each other on nodes.
+ * <p>Bytes on the wire: the bytes of the column's algorithm for the columns' shares; for the span of every node, every
+ * other node sends one partial result, independent of its number of ranks. Scratch memory: a column's part of two
+ * chunks, and two chunks of a share; in addition one chunk in the order of the columns, if there is only one chunk or
+ * if the group ranks are not contiguous on nodes.
  *
- * <p>Source: as {@link ShardedAllReduce}, its first half.
+ * <p>Source: the first half of {@link ShardedAllReduce}.
  */
 final class ColumnReduceScatter {
     private static final int IN_FLIGHT = 2;
 
-    private final HierarchyContext plane;
+    private final HierarchyContext context;
     private final Topology topology;
     private final Call call;
     private final ReduceOp op;
     private final NodeBlocks nodeBlocks;
     private final boolean isShareOwn;
-    /** Whether shares are folded where they are, in a step inside the node for each node: of one piece, a copy costs less. */
+    /**
+     * Whether shares are reduced in the program's buffer, with one step inside the node for each node. For one chunk, a
+     * copy costs less.
+     */
     private final boolean isInPlace;
 
     private final Blocks longest;
@@ -37,15 +42,15 @@ final class ColumnReduceScatter {
     private final MemorySegment ordered;
     private final ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
 
-    private ColumnReduceScatter(HierarchyContext plane, Scratch scratch, Call call) {
-        this.plane = plane;
-        this.topology = plane.topology();
+    private ColumnReduceScatter(HierarchyContext context, Scratch scratch, Call call) {
+        this.context = context;
+        this.topology = context.topology();
         this.call = call;
         this.op = HierarchyContext.partial(call.op());
-        this.nodeBlocks = NodeBlocks.of(plane, call);
+        this.nodeBlocks = NodeBlocks.of(context, call);
         this.isShareOwn = nodeBlocks.isShareOwn();
         this.isInPlace = topology.isInOrder() && nodeBlocks.pieces() > 1;
-        this.longest = nodeBlocks.column(0, topology.place());
+        this.longest = nodeBlocks.column(0, topology.localRank());
         long partialBytes = IN_FLIGHT * longest.total() * call.type().sizeBytes();
         long resultBytes =
                 IN_FLIGHT * longest.count(topology.node()) * call.type().sizeBytes();
@@ -57,8 +62,8 @@ final class ColumnReduceScatter {
         this.ordered = memory.asSlice(partialBytes + resultBytes, orderedBytes);
     }
 
-    static void run(HierarchyContext plane, Scratch scratch, Call call) {
-        new ColumnReduceScatter(plane, scratch, call).run();
+    static void run(HierarchyContext context, Scratch scratch, Call call) {
+        new ColumnReduceScatter(context, scratch, call).run();
     }
 
     private void run() {
@@ -71,27 +76,27 @@ final class ColumnReduceScatter {
         for (int piece = Math.max(0, nodeBlocks.pieces() - IN_FLIGHT); piece < nodeBlocks.pieces(); piece++) {
             deliver(piece);
         }
-        plane.finish(call, nodeBlocks.slice(call.output(), 0, nodeBlocks.own()));
+        context.finish(call, nodeBlocks.slice(call.output(), 0, nodeBlocks.own()));
     }
 
     private void order(int piece) {
         long at = 0;
-        for (int place = 0; place < topology.columnCount(); place++) {
+        for (int localRank = 0; localRank < topology.columnCount(); localRank++) {
             for (int node = 0; node < topology.nodeCount(); node++) {
-                nodeBlocks.copyIn(call.input(), node, place, piece, ordered, at);
-                at += nodeBlocks.count(node, place, piece);
+                nodeBlocks.copyIn(call.input(), node, localRank, piece, ordered, at);
+                at += nodeBlocks.count(node, localRank, piece);
             }
         }
     }
 
     private void reduce(int piece) {
-        Blocks shares = nodeBlocks.column(piece, topology.place());
+        Blocks shares = nodeBlocks.column(piece, topology.localRank());
         MemorySegment partial = nodeBlocks.slice(partials, piece % IN_FLIGHT * longest.total(), shares.total());
         if (isInPlace) {
-            foldInPlace(piece, shares, partial);
+            reduceInPlace(piece, shares, partial);
         } else {
             order(piece);
-            plane.node().reduceScatter(call, op, ordered, partial, nodeBlocks.columns(piece));
+            context.node().reduceScatter(call, op, ordered, partial, nodeBlocks.columns(piece));
         }
         if (shares.total() == 0) {
             pending.add(InterNodeCalls.NOTHING);
@@ -99,22 +104,22 @@ final class ColumnReduceScatter {
         }
         MemorySegment result = result(piece, shares.count(topology.node()));
         Call part = InterNodeCalls.part(call, OpKind.REDUCE_SCATTER, op, partial, result, shares);
-        pending.add(plane.column().run(part, nodeBlocks.pieces() > 1));
+        pending.add(context.column().run(part, nodeBlocks.pieces() > 1));
     }
 
-    private void foldInPlace(int piece, Blocks shares, MemorySegment partial) {
+    private void reduceInPlace(int piece, Blocks shares, MemorySegment partial) {
         for (int node = 0; node < topology.nodeCount(); node++) {
             MemorySegment own = nodeBlocks.slice(partial, shares.offset(node), shares.count(node));
-            plane.node().reduceScatter(call, op, call.input(), own, nodeBlocks.sharesInPlace(node, piece));
+            context.node().reduceScatter(call, op, call.input(), own, nodeBlocks.sharesInPlace(node, piece));
         }
     }
 
     private void deliver(int piece) {
         pending.remove().await();
         if (!isShareOwn) {
-            Blocks outgoing = nodeBlocks.members(piece, topology.place());
+            Blocks outgoing = nodeBlocks.members(piece, topology.localRank());
             MemorySegment result = result(piece, outgoing.total());
-            plane.node().allToAll(call, result, outgoing, call.output(), nodeBlocks.sharersInPlace(piece));
+            context.node().allToAll(call, result, outgoing, call.output(), nodeBlocks.sharersInPlace(piece));
         }
     }
 

@@ -18,8 +18,9 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One group over several nodes of which at least one has several members. Three parts: shared memory among this node's
- * members; TCP among this rank's column; and TCP among all, for messages between nodes and for what has no hierarchical form.
+ * The data context of a group on several nodes, at least one of them with several members. The data context has three
+ * parts: shared memory between this node's members, TCP between the ranks of this rank's column, and TCP between all
+ * ranks, for messages between nodes and for operations without a hierarchical algorithm.
  */
 final class HierarchicalBackend implements Backend {
     private final GroupContext group;
@@ -28,7 +29,7 @@ final class HierarchicalBackend implements Backend {
     private final Backend flat;
     private final IntraNodeCalls node;
     private final @Nullable InterNodeCalls column;
-    private final HierarchyContext plane;
+    private final HierarchyContext context;
     private final Scratch scratch = new Scratch();
     private final Arena arena = Arena.ofShared();
 
@@ -48,7 +49,7 @@ final class HierarchicalBackend implements Backend {
             throw failure;
         }
         KernelReduction arithmetic = new KernelReduction(arena, group.world().pause());
-        this.plane = new HierarchyContext(topology, node, column, arithmetic, group.size(), pieceBytes);
+        this.context = new HierarchyContext(topology, node, column, arithmetic, group.size(), pieceBytes);
     }
 
     @Override
@@ -67,7 +68,7 @@ final class HierarchicalBackend implements Backend {
             case BARRIER -> barrier(call);
             default -> {
                 if (!isHierarchical(call)) {
-                    // Ranks that have called different things would wait for each other in different parts.
+                    // Without the barrier, ranks with different calls would wait for each other in different parts.
                     barrier(call);
                     flat.run(call);
                 } else if (call.count() == 0) {
@@ -80,8 +81,8 @@ final class HierarchicalBackend implements Backend {
     }
 
     /**
-     * The one list of what this plane knows; the rest is flat. So is deterministic arithmetic on floating point numbers, of
-     * which the direct algorithm alone folds the contributions one by one in group rank order.
+     * Whether the operation has a hierarchical algorithm. Deterministic reductions of floating point numbers have none,
+     * because only the direct algorithm reduces the contributions one by one in group rank order.
      */
     private boolean isHierarchical(Call call) {
         boolean isOrdered =
@@ -95,18 +96,18 @@ final class HierarchicalBackend implements Backend {
 
     private void collective(Call call) {
         switch (call.kind()) {
-            case ALL_REDUCE -> ShardedAllReduce.run(plane, call);
-            case BROADCAST -> NodeBroadcast.run(plane, call);
-            case REDUCE -> NodeReduce.run(plane, scratch, call);
-            case REDUCE_SCATTER -> ColumnReduceScatter.run(plane, scratch, call);
-            case ALL_GATHER -> ColumnAllGather.run(plane, scratch, call);
+            case ALL_REDUCE -> ShardedAllReduce.run(context, call);
+            case BROADCAST -> NodeBroadcast.run(context, call);
+            case REDUCE -> NodeReduce.run(context, scratch, call);
+            case REDUCE_SCATTER -> ColumnReduceScatter.run(context, scratch, call);
+            case ALL_GATHER -> ColumnAllGather.run(context, scratch, call);
             default -> throw new IllegalStateException(call.describe() + " has no hierarchical form");
         }
     }
 
     private void message(Call call) {
         if (topology.isLocal(call.root())) {
-            node.message(call, topology.placeOf(call.root()));
+            node.message(call, topology.localRankOf(call.root()));
         } else {
             flat.run(call);
         }
@@ -120,7 +121,7 @@ final class HierarchicalBackend implements Backend {
     @Override
     public Envelope next(Call receive) {
         int source = receive.root();
-        return topology.isLocal(source) ? node.next(receive, topology.placeOf(source)) : flat.next(receive);
+        return topology.isLocal(source) ? node.next(receive, topology.localRankOf(source)) : flat.next(receive);
     }
 
     @Override
@@ -130,14 +131,14 @@ final class HierarchicalBackend implements Backend {
 
     @Override
     public boolean hasMessage(int source) {
-        return topology.isLocal(source) ? node.hasMessage(topology.placeOf(source)) : flat.hasMessage(source);
+        return topology.isLocal(source) ? node.hasMessage(topology.localRankOf(source)) : flat.hasMessage(source);
     }
 
-    // Everybody of a node has entered; the first column's ranks meet; their nodes hear of it.
+    // All ranks of a node enter, then the ranks of the first column meet, then the nodes continue.
     private void barrier(Call call) {
         node.barrier(call);
-        if (topology.place() == 0) {
-            plane.column().agree(call);
+        if (topology.localRank() == 0) {
+            context.column().compareCalls(call);
         }
         node.barrier(call);
     }
@@ -145,8 +146,8 @@ final class HierarchicalBackend implements Backend {
     @Override
     public MemorySegment allocate(Call call) {
         try {
-            if (topology.place() == 0) {
-                plane.column().agree(call);
+            if (topology.localRank() == 0) {
+                context.column().compareCalls(call);
             }
             return node.allocate(call);
         } catch (CommException failure) {
@@ -174,7 +175,7 @@ final class HierarchicalBackend implements Backend {
         arena.close();
     }
 
-    /** Returns when no part of a collective runs any more: its buffers are the caller's again. */
+    /** Returns when no part of a collective runs any more, so that the caller may use its buffers again. */
     private void fail(Call call, CommException cause) {
         parts.failed(cause);
         if (column != null && !call.kind().isMessage()) {
@@ -182,7 +183,7 @@ final class HierarchicalBackend implements Backend {
         }
     }
 
-    // A rank that fails tells those on its node by this way too: they may be waiting for the network.
+    // A failing rank also notifies the ranks of its own node over TCP, because they may be waiting for the network.
     private static Backend openFlat(SubBackends parts, Topology topology, GroupContext group, TcpBackendFactory tcp) {
         List<Integer> others = topology.local().stream()
                 .filter(rank -> rank != group.groupRank())

@@ -7,14 +7,14 @@ import io.jrun.comm.shm.ShmBackendFactory;
 import io.jrun.comm.tcp.TcpBackendFactory;
 
 /**
- * Makes the backends of a world of several nodes, for each group what its members' places allow: shared memory alone on one
- * node, TCP alone where no two share one, else both. Thread-safe.
+ * Makes the backends of a world of several nodes: for each group shared memory if its members are on one node, TCP if
+ * no two members share a node, else both. Thread-safe.
  */
 public final class HierarchicalBackendFactory implements BackendFactory {
     private final ShmBackendFactory shm;
     private final TcpBackendFactory tcp;
 
-    /** Owns both planes' factories from now on. */
+    /** Makes a factory that owns the factories of both data planes. */
     public HierarchicalBackendFactory(ShmBackendFactory shm, TcpBackendFactory tcp) {
         this.shm = shm;
         this.tcp = tcp;

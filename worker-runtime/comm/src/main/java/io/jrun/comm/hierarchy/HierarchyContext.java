@@ -7,13 +7,13 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an algorithm of this package works with.
+ * The objects that the algorithms of this package use.
  *
- * @param node this node's members
- * @param ownColumn this rank's column; null for an extra rank
- * @param arithmetic for what no plane computes: an average's division, once over the whole group
- * @param size of the whole group
- * @param pieceBytes of a piece, see {@link PipelineChunks#bytes}
+ * @param node calls among this node's members
+ * @param ownColumn calls among this rank's column; null for an extra rank
+ * @param arithmetic arithmetic of steps outside the data planes: the division of an average, once over the whole group
+ * @param size size of the whole group
+ * @param pieceBytes size of a pipeline chunk, see {@link PipelineChunks#bytes}
  */
 record HierarchyContext(
         Topology topology,
@@ -22,7 +22,7 @@ record HierarchyContext(
         KernelReduction arithmetic,
         int size,
         long pieceBytes) {
-    /** This rank's column. */
+    /** Returns the calls among this rank's column. */
     InterNodeCalls column() {
         InterNodeCalls present = ownColumn;
         if (present == null) {
@@ -31,12 +31,12 @@ record HierarchyContext(
         return present;
     }
 
-    /** What the planes are to compute of {@code op}: they know parts of the group only, so an average is a sum at first. */
+    /** Returns the operator for partial results. The parts know only a part of the group, so AVG is a SUM at first. */
     static ReduceOp partial(ReduceOp op) {
         return op == ReduceOp.AVG ? ReduceOp.SUM : op;
     }
 
-    /** Makes the result of what {@link #partial} has computed over all ranks. */
+    /** Turns the reduction with {@link #partial} over all ranks into the result. */
     void finish(Call call, MemorySegment partial) {
         arithmetic.bind(call, size).finish(partial);
     }

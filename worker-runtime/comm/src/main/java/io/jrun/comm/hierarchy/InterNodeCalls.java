@@ -15,18 +15,18 @@ import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
 /**
- * What the members of one column do together, over TCP: parts of calls, one after another, on the caller's thread or beside
- * it. Ranks are node numbers. Confined to the group's collectives.
+ * The calls among the members of one column over TCP: parts of calls, one after another, on the caller's thread or on a
+ * thread of this class. Ranks are node numbers. Confined to the group's collectives.
  */
 final class InterNodeCalls implements AutoCloseable {
-    /** A part that runs beside the caller. */
+    /** A part that runs on the other thread. */
     @FunctionalInterface
     interface Pending {
-        /** Returns when the part is done; it has a deadline of its own. Throws what the part threw. */
+        /** Returns when the part is done. The part has a deadline of its own. Throws the failure of the part. */
         void await();
     }
 
-    /** Of a part that is done, or in which this rank has nothing to do. */
+    /** A part that is done, or in which this rank has no data. */
     static final Pending NOTHING = () -> {};
 
     private final Backend backend;
@@ -34,31 +34,36 @@ final class InterNodeCalls implements AutoCloseable {
     private final ExecutorService thread;
     private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
 
-    /** @param onFailure told at once when a part fails beside the caller, who may be waiting for something else */
+    /**
+     * @param onFailure called at once when a part fails on the other thread, because the caller may be waiting for
+     *     another event
+     */
     InterNodeCalls(Backend backend, String name, Consumer<CommException> onFailure) {
         this.backend = backend;
         this.onFailure = onFailure;
         this.thread = Executors.newSingleThreadExecutor(task -> ProgressThread.ofParts(name, task));
     }
 
-    /** A part of {@code call} on one buffer. */
+    /** Makes a part of {@code call} on one buffer. */
     static Call part(Call call, OpKind kind, ReduceOp op, int root, MemorySegment data) {
         long count = data.byteSize() / call.type().sizeBytes();
         return TimeoutOrder.network(call.part(call.sequence(), kind, op, count, root, data, data));
     }
 
-    /** A part of {@code call} in which each member has a block. */
+    /** Makes a part of {@code call} with a block for each member. */
     static Call part(Call call, OpKind kind, ReduceOp op, MemorySegment input, MemorySegment output, Blocks blocks) {
         return TimeoutOrder.network(call.part(call.sequence(), kind, op, 0, input, output, blocks, null));
     }
 
-    /** The call's own fingerprint and nothing else goes round. */
-    void agree(Call call) {
+    /** Compares the call with the calls of the other members. No data is sent. */
+    void compareCalls(Call call) {
         MemorySegment none = MemorySegment.NULL;
         backend.run(TimeoutOrder.network(call.part(call.sequence(), OpKind.BARRIER, ReduceOp.SUM, 0, 0, none, none)));
     }
 
-    /** Runs the only part of a call at once; one of several beside the caller, see {@link #start}. */
+    /**
+     * Runs the only part of a call on this thread, and one of several parts on the other thread, see {@link #start}.
+     */
     Pending run(Call part, boolean isOneOfSeveral) {
         if (isOneOfSeveral) {
             return start(part);
@@ -71,19 +76,19 @@ final class InterNodeCalls implements AutoCloseable {
         backend.run(part);
     }
 
-    /** Runs after everything started before, while the caller does something else. */
+    /** Runs the part on the other thread after all earlier parts. */
     Pending start(Call part) {
         CompletableFuture<Void> done = CompletableFuture.runAsync(() -> runBeside(part), thread);
         last = done;
         return () -> join(done);
     }
 
-    /** Waits until nothing runs beside the caller any more, whatever became of it: then nothing touches buffers. */
+    /** Waits until no part runs on the other thread, after success or failure. Then no part uses buffers any more. */
     void quiesce() {
         try {
             last.join();
         } catch (CompletionException _) {
-            // Whoever started it has been told.
+            // The failure was reported to the caller that started the part.
         }
     }
 

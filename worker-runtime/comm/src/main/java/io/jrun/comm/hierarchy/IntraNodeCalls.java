@@ -10,8 +10,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the members on one node do together, over shared memory: parts of calls, numbered alike on all of them. Ranks are
- * places on the node. Confined to the group's collectives, except for messages.
+ * The calls among the members on one node over shared memory: parts of calls, with equal numbers on all members. Ranks
+ * are local ranks. Confined to the group's collectives, except for messages.
  */
 final class IntraNodeCalls {
     private final Backend backend;
@@ -24,54 +24,54 @@ final class IntraNodeCalls {
         this.size = size;
     }
 
-    /** Reduces {@code data} into that of {@code root}. */
+    /** Reduces {@code data} into the root's {@code data}. */
     void reduce(Call call, ReduceOp op, MemorySegment data, int root) {
         run(call, OpKind.REDUCE, op, count(call, data), root, data, data);
     }
 
-    /** Reduces everybody's {@code data} into {@code result} of {@code root}, and leaves it as it was. */
+    /** Reduces the {@code data} of all members into {@code result} of {@code root}, without changing {@code data}. */
     void reduceTo(Call call, ReduceOp op, MemorySegment data, MemorySegment result, int root) {
         run(call, OpKind.REDUCE_SCATTER, op, 0, data, result, allOf(root, count(call, data)), null);
     }
 
-    /** Copies the root's {@code data} to all. */
+    /** Copies the root's {@code data} to all members. */
     void broadcast(Call call, MemorySegment data, int root) {
         run(call, OpKind.BROADCAST, ReduceOp.SUM, count(call, data), root, data, data);
     }
 
-    /** Reduces {@code input}, a block for each member, into the block's owner's {@code output}. */
+    /** Reduces {@code input}, which has a block for each member, into the {@code output} of the block's owner. */
     void reduceScatter(Call call, ReduceOp op, MemorySegment input, MemorySegment output) {
         run(call, OpKind.REDUCE_SCATTER, op, count(call, output), 0, input, output);
     }
 
-    /** The same with blocks of any sizes. */
+    /** Does the same with blocks of any sizes. */
     void reduceScatter(Call call, ReduceOp op, MemorySegment input, MemorySegment output, Blocks blocks) {
         run(call, OpKind.REDUCE_SCATTER, op, 0, input, output, blocks, null);
     }
 
-    /** Gathers everybody's {@code input} in everybody's {@code output}. */
+    /** Gathers the {@code input} of all members in the {@code output} of all members. */
     void allGather(Call call, MemorySegment input, MemorySegment output) {
         run(call, OpKind.ALL_GATHER, ReduceOp.SUM, count(call, input), 0, input, output);
     }
 
-    /** The same with blocks of any sizes. */
+    /** Does the same with blocks of any sizes. */
     void allGather(Call call, MemorySegment input, MemorySegment output, Blocks blocks) {
         run(call, OpKind.ALL_GATHER, ReduceOp.SUM, 0, input, output, blocks, null);
     }
 
-    /** Hands the blocks of {@code input} to their members, and fills {@code output} with what those have for this one. */
+    /** Sends the blocks of {@code input} to the members, and fills {@code output} with their blocks for this member. */
     void allToAll(Call call, MemorySegment input, Blocks outgoing, MemorySegment output, Blocks incoming) {
         run(call, OpKind.ALL_TO_ALL, ReduceOp.SUM, 0, input, output, outgoing, incoming);
     }
 
-    /** Copies the {@code data} of one member to {@code target} of another, and nobody else's. */
-    void hand(Call call, MemorySegment data, int from, MemorySegment target, int to) {
+    /** Copies the {@code data} of one member to {@code target} of another member. */
+    void copy(Call call, MemorySegment data, int from, MemorySegment target, int to) {
         run(call, OpKind.SCATTER, ReduceOp.SUM, from, data, target, allOf(to, count(call, data)), null);
     }
 
-    private Blocks allOf(int place, long count) {
+    private Blocks allOf(int localRank, long count) {
         long[] counts = new long[size];
-        counts[place] = count;
+        counts[localRank] = count;
         return Blocks.of(counts);
     }
 
@@ -84,22 +84,24 @@ final class IntraNodeCalls {
                 sequence++, OpKind.ALLOCATE, ReduceOp.SUM, call.count(), 0, MemorySegment.NULL, MemorySegment.NULL));
     }
 
-    /** A message to or from the member at {@code place}. Any thread, as the group's own messages. */
-    void message(Call call, int place) {
-        backend.run(messagePart(call, place));
+    /**
+     * Runs a message to or from the member {@code localRank}. Callable from any thread, as the messages of the group.
+     */
+    void message(Call call, int localRank) {
+        backend.run(messagePart(call, localRank));
     }
 
-    /** The next message of the member at {@code place}. */
-    Envelope next(Call receive, int place) {
-        return backend.next(messagePart(receive, place));
+    /** Returns the envelope of the next message of the member {@code localRank}. */
+    Envelope next(Call receive, int localRank) {
+        return backend.next(messagePart(receive, localRank));
     }
 
-    private static Call messagePart(Call call, int place) {
-        return call.part(call.sequence(), call.kind(), call.op(), call.count(), place, call.input(), call.output());
+    private static Call messagePart(Call call, int localRank) {
+        return call.part(call.sequence(), call.kind(), call.op(), call.count(), localRank, call.input(), call.output());
     }
 
-    boolean hasMessage(int place) {
-        return backend.hasMessage(place);
+    boolean hasMessage(int localRank) {
+        return backend.hasMessage(localRank);
     }
 
     int size() {

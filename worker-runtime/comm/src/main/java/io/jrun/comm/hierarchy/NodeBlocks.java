@@ -7,13 +7,14 @@ import java.util.function.IntToLongFunction;
 import java.util.stream.IntStream;
 
 /**
- * How a buffer with a block for each rank is carried between nodes. The blocks of a node's members, one behind the other, are
- * its <em>span</em>. A span is cut into a <em>share</em> for each column, whatever the sizes of the blocks: where all are equal,
- * on equal nodes, a rank's share is its block. All shares are cut into equally many <em>pieces</em>, so that one can be on the
- * network while the next is worked on inside the node. Alike on all ranks; counted in elements.
+ * The division of a buffer with a block for each rank for the transfer between nodes. The contiguous blocks of a node's
+ * members are the node's <em>span</em>. A span is divided into one <em>share</em> for each column, independent of the
+ * sizes of the blocks. If all blocks are equal, and all nodes have equally many ranks, a rank's share is its block. All
+ * shares are divided into equally many pipeline chunks, the <em>pieces</em>, so that one piece can be on the network
+ * while the node works on the next. Equal on all ranks. All numbers are numbers of elements.
  *
- * <p>If group ranks follow each other on nodes, pieces lie where they are in the program's buffer; else those under way have
- * slots of memory.
+ * <p>If group ranks are contiguous on nodes, pieces are used in the program's buffer. Otherwise the pieces under way
+ * are in slots of scratch memory.
  */
 final class NodeBlocks {
     private static final int SLOTS = 2;
@@ -47,10 +48,10 @@ final class NodeBlocks {
                 : forEach(shares.length * columns, at -> count(at / columns, at % columns, 0));
     }
 
-    /** Of the buffer of {@code call} that has a block for each rank. */
-    static NodeBlocks of(HierarchyContext plane, Call call) {
+    /** Makes the division of the buffer of {@code call} that has a block for each rank. */
+    static NodeBlocks of(HierarchyContext context, Call call) {
         return new NodeBlocks(
-                plane.topology(), call.blocks(plane.size()), call.type().sizeBytes(), plane.pieceBytes());
+                context.topology(), call.blocks(context.size()), call.type().sizeBytes(), context.pieceBytes());
     }
 
     /** Number of pieces. */
@@ -58,121 +59,136 @@ final class NodeBlocks {
         return pieces;
     }
 
-    /** Whether, on this node, everybody's share is everybody's block. */
+    /** Whether, for all ranks of this node, the share of the rank is the block of the rank. */
     boolean isShareOwn() {
-        return forEachPlace(place -> share(topology.node(), place))
-                .equals(forEachPlace(place -> blocks.count(rank(place))));
+        return forEachLocalRank(localRank -> share(topology.node(), localRank))
+                .equals(forEachLocalRank(localRank -> blocks.count(rank(localRank))));
     }
 
-    /** Elements of a piece of the share of {@code place} in a node's span; extra ranks have none. */
-    long count(int node, int place, int piece) {
-        return Blocks.cut(share(node, place), pieces).count(piece);
+    /** Number of elements in a piece of the share of {@code localRank} in a node's span; 0 for extra ranks. */
+    long count(int node, int localRank, int piece) {
+        return Blocks.cut(share(node, localRank), pieces).count(piece);
     }
 
-    /** A piece of the shares of the column of {@code place}, by node. */
-    Blocks column(int piece, int place) {
-        return forEach(shares.length, node -> count(node, place, piece));
+    /** Returns a piece of the shares of the column of {@code localRank}, by node. */
+    Blocks column(int piece, int localRank) {
+        return forEach(shares.length, node -> count(node, localRank, piece));
     }
 
-    /** What each column has of a piece, by place on this node. */
+    /** Returns the sizes of all columns' parts of a piece, by local rank. */
     Blocks columns(int piece) {
-        return forEachPlace(place -> column(piece, place).total());
+        return forEachLocalRank(localRank -> column(piece, localRank).total());
     }
 
-    /** A piece of the shares of a column where they lie in the program's buffer, or in the slots, by node. */
-    Blocks columnInPlace(int piece, int place) {
-        return column(piece, place).at(forEachOffset(shares.length, node -> offset(node, place, piece)));
+    /** Returns a piece of the shares of a column, at their offsets in the program's buffer or in the slots, by node. */
+    Blocks columnInPlace(int piece, int localRank) {
+        return column(piece, localRank).at(forEachOffset(shares.length, node -> offset(node, localRank, piece)));
     }
 
-    /** A piece of all shares of a node's span where they lie in the program's buffer, or in the slots, by place on this node. */
+    /**
+     * Returns a piece of all shares of a node's span, at their offsets in the program's buffer or in the slots, by
+     * local rank.
+     */
     Blocks sharesInPlace(int node, int piece) {
-        return forEachPlace(place -> count(node, place, piece))
-                .at(forEachOffset(topology.local().size(), place -> offset(node, place, piece)));
+        return forEachLocalRank(localRank -> count(node, localRank, piece))
+                .at(forEachOffset(topology.local().size(), localRank -> offset(node, localRank, piece)));
     }
 
-    /** Part {@code part} of {@code parts} of the blocks of this node's members where they are in the program's buffer, by place. */
+    /**
+     * Returns part {@code part} of {@code parts} of the blocks of this node's members, at their offsets in the
+     * program's buffer.
+     */
     Blocks membersInPlace(int part, int parts) {
-        return forEachPlace(place -> cut(place, parts).count(part))
+        return forEachLocalRank(localRank -> cut(localRank, parts).count(part))
                 .at(forEachOffset(
                         topology.local().size(),
-                        place -> blocks.offset(rank(place)) + cut(place, parts).offset(part)));
+                        localRank -> blocks.offset(rank(localRank))
+                                + cut(localRank, parts).offset(part)));
     }
 
-    /** What a piece of the share that {@code sharer} has of this node's span has of each member's block, by place. */
+    /**
+     * Returns the parts of each member's block in a piece of the share of {@code sharer} in this node's span, by local
+     * rank.
+     */
     Blocks members(int piece, int sharer) {
         long from = start(topology.node(), sharer, piece);
         long to = from + count(topology.node(), sharer, piece);
-        return forEachPlace(place -> overlap(rank(place), from, to));
+        return forEachLocalRank(localRank -> overlap(rank(localRank), from, to));
     }
 
-    /** What a piece of everybody's share of this node's span has of this rank's block, where it is in the block, by place. */
+    /**
+     * Returns the parts of this rank's block in a piece of each share of this node's span, at their offsets in the
+     * block.
+     */
     Blocks sharersInPlace(int piece) {
         int node = topology.node();
-        return forEachPlace(place -> {
-                    long from = start(node, place, piece);
-                    return overlap(topology.rank(), from, from + count(node, place, piece));
+        return forEachLocalRank(localRank -> {
+                    long from = start(node, localRank, piece);
+                    return overlap(topology.rank(), from, from + count(node, localRank, piece));
                 })
                 .at(forEachOffset(
-                        topology.local().size(), place -> before(topology.rank(), start(node, place, piece))));
+                        topology.local().size(), localRank -> before(topology.rank(), start(node, localRank, piece))));
     }
 
-    /** Elements of this rank's block. */
+    /** Number of elements in this rank's block. */
     long own() {
         return blocks.count(topology.rank());
     }
 
-    /** Of part {@code part} of {@code parts} of this rank's block, where it is in the block. */
+    /** Returns part {@code part} of {@code parts} of this rank's block. */
     MemorySegment own(MemorySegment block, int part, int parts) {
-        Blocks cut = cut(topology.place(), parts);
+        Blocks cut = cut(topology.localRank(), parts);
         return slice(block, cut.offset(part), cut.count(part));
     }
 
-    /** {@code count} elements of a buffer from element {@code offset} on. */
+    /** Returns {@code count} elements of a buffer from element {@code offset} on. */
     MemorySegment slice(MemorySegment buffer, long offset, long count) {
         return buffer.asSlice(offset * elementBytes, count * elementBytes);
     }
 
-    /** Bytes of the slots; 0 if pieces lie in the program's buffer. */
+    /** Size of the slots in bytes; 0 if pieces are used in the program's buffer. */
     long slotBytes() {
         return SLOTS * slot.total() * elementBytes;
     }
 
     /** Copies a piece of a share from the program's buffer to {@code memory}, from element {@code offset} on. */
-    void copyIn(MemorySegment buffer, int node, int place, int piece, MemorySegment memory, long offset) {
+    void copyIn(MemorySegment buffer, int node, int localRank, int piece, MemorySegment memory, long offset) {
         copy(
                 node,
-                place,
+                localRank,
                 piece,
                 (there, at, count) -> slice(memory, offset + at, count).copyFrom(slice(buffer, there, count)));
     }
 
     /** Copies a piece of a share from {@code memory}, from element {@code offset} on, to the program's buffer. */
-    void copyOut(MemorySegment memory, long offset, int node, int place, int piece, MemorySegment buffer) {
+    void copyOut(MemorySegment memory, long offset, int node, int localRank, int piece, MemorySegment buffer) {
         copy(
                 node,
-                place,
+                localRank,
                 piece,
                 (there, at, count) -> slice(buffer, there, count).copyFrom(slice(memory, offset + at, count)));
     }
 
-    /** Where a piece of a share is in the program's buffer, or in the slots. */
-    long offset(int node, int place, int piece) {
+    /** Returns the offset of a piece of a share in the program's buffer, or in the slots. */
+    long offset(int node, int localRank, int piece) {
         int first = topology.nodes().get(node).getFirst();
         return topology.isInOrder()
-                ? blocks.offset(first) + start(node, place, piece)
+                ? blocks.offset(first) + start(node, localRank, piece)
                 : piece % SLOTS * slot.total()
-                        + slot.offset(node * topology.columnCount() + Math.min(place, topology.columnCount()));
+                        + slot.offset(node * topology.columnCount() + Math.min(localRank, topology.columnCount()));
     }
 
-    /** Elements from {@code at} on of a piece of a share, which are at {@code there} in the program's buffer. */
+    /**
+     * Copies the elements of a piece of a share from {@code at} on, which are at {@code there} in the program's buffer.
+     */
     @FunctionalInterface
     private interface Copying {
         void copy(long there, long at, long count);
     }
 
-    private void copy(int node, int place, int piece, Copying copying) {
-        long from = start(node, place, piece);
-        long to = from + count(node, place, piece);
+    private void copy(int node, int localRank, int piece, Copying copying) {
+        long from = start(node, localRank, piece);
+        long to = from + count(node, localRank, piece);
         for (int rank : topology.nodes().get(node)) {
             long count = overlap(rank, from, to);
             if (count > 0) {
@@ -182,34 +198,37 @@ final class NodeBlocks {
         }
     }
 
-    /** Where in a node's span a piece of the share of {@code place} begins; that of an extra rank at its end. */
-    private long start(int node, int place, int piece) {
-        return shares[node].offset(Math.min(place, topology.columnCount()))
-                + Blocks.cut(share(node, place), pieces).offset(piece);
+    /**
+     * Returns the start of a piece of the share of {@code localRank} in a node's span; the end of the span for an extra
+     * rank.
+     */
+    private long start(int node, int localRank, int piece) {
+        return shares[node].offset(Math.min(localRank, topology.columnCount()))
+                + Blocks.cut(share(node, localRank), pieces).offset(piece);
     }
 
-    private long share(int node, int place) {
-        return place < topology.columnCount() ? shares[node].count(place) : 0;
+    private long share(int node, int localRank) {
+        return localRank < topology.columnCount() ? shares[node].count(localRank) : 0;
     }
 
     private long overlap(int rank, long from, long to) {
         return before(rank, to) - before(rank, from);
     }
 
-    /** Elements of a rank's block that lie before a position in its node's span. */
+    /** Number of elements of a rank's block before a position in the span of its node. */
     private long before(int rank, long position) {
         return Math.clamp(position - starts[rank], 0, blocks.count(rank));
     }
 
-    private Blocks cut(int place, int parts) {
-        return Blocks.cut(blocks.count(rank(place)), parts);
+    private Blocks cut(int localRank, int parts) {
+        return Blocks.cut(blocks.count(rank(localRank)), parts);
     }
 
-    private int rank(int place) {
-        return topology.local().get(place);
+    private int rank(int localRank) {
+        return topology.local().get(localRank);
     }
 
-    private Blocks forEachPlace(IntToLongFunction count) {
+    private Blocks forEachLocalRank(IntToLongFunction count) {
         return forEach(topology.local().size(), count);
     }
 

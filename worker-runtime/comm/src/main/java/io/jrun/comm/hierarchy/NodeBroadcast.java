@@ -7,42 +7,45 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 
 /**
- * Broadcast over nodes of several ranks: the root's column carries the data to every node, where it is spread through shared
- * memory, piece by piece. If the root is an extra rank, its node's first rank takes its place on the network.
+ * Broadcast over nodes of several ranks, in pipeline chunks: the root's column carries the data to every node, and each
+ * node broadcasts the data over shared memory. If the root is an extra rank, the first rank of its node is the leader
+ * on the network.
  *
- * <p>Bytes on the wire: what the column's algorithm sends; every node receives the buffer once, however many ranks it has.
+ * <p>Bytes on the wire: the bytes of the column's algorithm; every node receives the buffer once, independent of its
+ * number of ranks.
  *
  * <p>Source: the two-level broadcast of Karonis et al., "Exploiting hierarchy in parallel computer networks to optimize
  * collective operation performance", IPDPS 2000.
  */
 final class NodeBroadcast {
-    private final HierarchyContext plane;
+    private final HierarchyContext context;
     private final Call call;
     private final int rootNode;
-    private final int rootPlace;
-    private final int driver;
+    private final int rootLocalRank;
+    private final int leader;
 
-    private NodeBroadcast(HierarchyContext plane, Call call) {
-        Topology topology = plane.topology();
-        this.plane = plane;
+    private NodeBroadcast(HierarchyContext context, Call call) {
+        Topology topology = context.topology();
+        this.context = context;
         this.call = call;
         this.rootNode = topology.nodeOf(call.root());
-        this.rootPlace = topology.placeOf(call.root());
-        this.driver = topology.driverOf(call.root());
+        this.rootLocalRank = topology.localRankOf(call.root());
+        this.leader = topology.leaderOf(call.root());
     }
 
-    static void run(HierarchyContext plane, Call call) {
-        new NodeBroadcast(plane, call).run();
+    static void run(HierarchyContext context, Call call) {
+        new NodeBroadcast(context, call).run();
     }
 
     private void run() {
-        PipelineChunks pieces = PipelineChunks.of(call.count(), call.type().sizeBytes(), plane.pieceBytes(), 1);
-        if (plane.topology().node() != rootNode) {
-            plane.node().barrier(call); // Who is missing here is told as missing, not as waiting for the root's node.
+        PipelineChunks pieces = PipelineChunks.of(call.count(), call.type().sizeBytes(), context.pieceBytes(), 1);
+        if (context.topology().node() != rootNode) {
+            // A missing rank of this node is then reported as missing, not as waiting for the root.
+            context.node().barrier(call);
         }
         if (pieces.number() == 1) {
             one(pieces.slice(call.input(), 0, 0));
-        } else if (plane.topology().node() == rootNode) {
+        } else if (context.topology().node() == rootNode) {
             send(pieces);
         } else {
             receive(pieces);
@@ -50,14 +53,14 @@ final class NodeBroadcast {
     }
 
     private void one(MemorySegment piece) {
-        if (plane.topology().node() == rootNode) {
-            plane.node().broadcast(call, piece, rootPlace);
+        if (context.topology().node() == rootNode) {
+            context.node().broadcast(call, piece, rootLocalRank);
         }
-        if (drives()) {
-            plane.column().run(across(piece));
+        if (isLeader()) {
+            context.column().run(across(piece));
         }
-        if (plane.topology().node() != rootNode) {
-            plane.node().broadcast(call, piece, driver);
+        if (context.topology().node() != rootNode) {
+            context.node().broadcast(call, piece, leader);
         }
     }
 
@@ -65,9 +68,9 @@ final class NodeBroadcast {
         ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
         for (int index = 0; index < pieces.number(); index++) {
             MemorySegment piece = pieces.slice(call.input(), 0, index);
-            plane.node().broadcast(call, piece, rootPlace);
-            if (drives()) {
-                pending.add(plane.column().start(across(piece)));
+            context.node().broadcast(call, piece, rootLocalRank);
+            if (isLeader()) {
+                pending.add(context.column().start(across(piece)));
             }
         }
         pending.forEach(InterNodeCalls.Pending::await);
@@ -75,19 +78,19 @@ final class NodeBroadcast {
 
     private void receive(PipelineChunks pieces) {
         ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
-        for (int index = 0; drives() && index < pieces.number(); index++) {
-            pending.add(plane.column().start(across(pieces.slice(call.input(), 0, index))));
+        for (int index = 0; isLeader() && index < pieces.number(); index++) {
+            pending.add(context.column().start(across(pieces.slice(call.input(), 0, index))));
         }
         for (int index = 0; index < pieces.number(); index++) {
-            if (drives()) {
+            if (isLeader()) {
                 pending.remove().await();
             }
-            plane.node().broadcast(call, pieces.slice(call.input(), 0, index), driver);
+            context.node().broadcast(call, pieces.slice(call.input(), 0, index), leader);
         }
     }
 
-    private boolean drives() {
-        return plane.topology().place() == driver;
+    private boolean isLeader() {
+        return context.topology().localRank() == leader;
     }
 
     private Call across(MemorySegment piece) {

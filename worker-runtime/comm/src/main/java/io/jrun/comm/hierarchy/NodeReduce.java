@@ -8,12 +8,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 
 /**
- * Reduce over nodes of several ranks: each node reduces into scratch memory of its member of the root's column, which reduces
- * across the nodes into the root's buffer; piece by piece. If the root is an extra rank, its node's first rank takes its place
- * on the network and hands it the results.
+ * Reduce over nodes of several ranks, in pipeline chunks: each node reduces into scratch memory of its member of the
+ * root's column, and the column reduces across the nodes into the root's buffer. If the root is an extra rank, the
+ * first rank of its node is the leader on the network and copies the results to the root.
  *
- * <p>Bytes on the wire: what the column's algorithm sends; every node but the root's sends the buffer once, however many
- * ranks it has. Scratch memory: two pieces.
+ * <p>Bytes on the wire: the bytes of the column's algorithm; every node but the root's sends the buffer once,
+ * independent of its number of ranks. Scratch memory: two chunks.
  *
  * <p>Source: the two-level reduce of Karonis et al., "Exploiting hierarchy in parallel computer networks to optimize
  * collective operation performance", IPDPS 2000.
@@ -21,38 +21,41 @@ import java.util.ArrayDeque;
 final class NodeReduce {
     private static final int IN_FLIGHT = 2;
 
-    /** Up to here the driver folds alone, straight from all buffers; more ranks fold a share each, which its copy pays for. */
-    private static final int RANKS_FOLDED_BY_ONE = 2;
+    /**
+     * The largest number of ranks for which the leader reduces alone from all buffers. More ranks reduce one share
+     * each.
+     */
+    private static final int RANKS_REDUCED_BY_ONE = 2;
 
-    private final HierarchyContext plane;
+    private final HierarchyContext context;
     private final Topology topology;
     private final Call call;
     private final ReduceOp op;
     private final PipelineChunks pieces;
     private final int rootNode;
-    private final int rootPlace;
-    private final int driver;
-    /** Whether the driver may overwrite what it contributes: the buffer of the root. */
+    private final int rootLocalRank;
+    private final int leader;
+    /** Whether the leader may overwrite its contribution, because its buffer is the buffer of the root. */
     private final boolean isInPlace;
 
     private final MemorySegment slots;
     private final ArrayDeque<InterNodeCalls.Pending> pending = new ArrayDeque<>();
 
-    private NodeReduce(HierarchyContext plane, Scratch scratch, Call call) {
-        this.plane = plane;
-        this.topology = plane.topology();
+    private NodeReduce(HierarchyContext context, Scratch scratch, Call call) {
+        this.context = context;
+        this.topology = context.topology();
         this.call = call;
         this.op = HierarchyContext.partial(call.op());
-        this.pieces = PipelineChunks.of(call.count(), call.type().sizeBytes(), plane.pieceBytes(), 1);
+        this.pieces = PipelineChunks.of(call.count(), call.type().sizeBytes(), context.pieceBytes(), 1);
         this.rootNode = topology.nodeOf(call.root());
-        this.rootPlace = topology.placeOf(call.root());
-        this.driver = topology.driverOf(call.root());
-        this.isInPlace = topology.local().get(driver) == call.root();
-        this.slots = drives() && !isInPlace ? scratch.of(IN_FLIGHT * slotBytes()) : MemorySegment.NULL;
+        this.rootLocalRank = topology.localRankOf(call.root());
+        this.leader = topology.leaderOf(call.root());
+        this.isInPlace = topology.local().get(leader) == call.root();
+        this.slots = isLeader() && !isInPlace ? scratch.of(IN_FLIGHT * slotBytes()) : MemorySegment.NULL;
     }
 
-    static void run(HierarchyContext plane, Scratch scratch, Call call) {
-        new NodeReduce(plane, scratch, call).run();
+    static void run(HierarchyContext context, Scratch scratch, Call call) {
+        new NodeReduce(context, scratch, call).run();
     }
 
     private void run() {
@@ -64,44 +67,46 @@ final class NodeReduce {
         }
         deliver(pieces.number() - 1);
         if (topology.rank() == call.root()) {
-            plane.finish(call, call.input().asSlice(0, call.bytes()));
+            context.finish(call, call.input().asSlice(0, call.bytes()));
         }
     }
 
     private void reduce(int piece) {
         MemorySegment buffer = buffer(piece);
         MemorySegment data = data(piece);
-        if (!isInPlace && topology.local().size() <= RANKS_FOLDED_BY_ONE) {
-            plane.node().reduceTo(call, op, buffer, data, driver);
+        if (!isInPlace && topology.local().size() <= RANKS_REDUCED_BY_ONE) {
+            context.node().reduceTo(call, op, buffer, data, leader);
         } else {
-            if (drives() && !isInPlace) {
+            if (isLeader() && !isInPlace) {
                 data.copyFrom(buffer);
             }
-            plane.node().reduce(call, op, data, driver);
+            context.node().reduce(call, op, data, leader);
         }
-        if (drives()) {
+        if (isLeader()) {
             Call part = InterNodeCalls.part(call, OpKind.REDUCE, op, rootNode, data);
-            pending.add(plane.column().run(part, pieces.number() > 1));
+            pending.add(context.column().run(part, pieces.number() > 1));
         }
     }
 
     private void deliver(int piece) {
-        if (drives()) {
+        if (isLeader()) {
             pending.remove().await();
         }
-        if (topology.node() == rootNode && rootPlace != driver) {
-            plane.node().hand(call, data(piece), driver, buffer(piece), rootPlace);
+        if (topology.node() == rootNode && rootLocalRank != leader) {
+            context.node().copy(call, data(piece), leader, buffer(piece), rootLocalRank);
         }
     }
 
-    private boolean drives() {
-        return topology.place() == driver;
+    private boolean isLeader() {
+        return topology.localRank() == leader;
     }
 
-    /** What the node has reduced of a piece, at its driver; results too come there. */
+    /**
+     * Returns the memory of the node's partial result of a piece at its leader. The results arrive in the same memory.
+     */
     private MemorySegment data(int piece) {
         MemorySegment buffer = buffer(piece);
-        return drives() && !isInPlace ? slots.asSlice(piece % IN_FLIGHT * slotBytes(), buffer.byteSize()) : buffer;
+        return isLeader() && !isInPlace ? slots.asSlice(piece % IN_FLIGHT * slotBytes(), buffer.byteSize()) : buffer;
     }
 
     private MemorySegment buffer(int piece) {

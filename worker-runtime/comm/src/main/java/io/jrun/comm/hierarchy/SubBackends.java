@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * The backends that a group's data plane is made of, each over some of the group's members, and what they must know of each
- * other: a failure in one is told to all, at once, whoever sees it first. Thread-safe.
+ * The backends of which a group's data context consists. Each backend serves some of the group's members. A failure in
+ * one backend is reported to all others at once, by the rank that sees the failure. Thread-safe.
  */
 final class SubBackends implements AutoCloseable {
     private record Part(GroupContext context, List<Integer> groupRanks, Backend backend) {}
@@ -21,7 +21,10 @@ final class SubBackends implements AutoCloseable {
         this.group = group;
     }
 
-    /** The view of a part, whose ranks are the places in {@code groupRanks}; its name and members' names are the group's. */
+    /**
+     * Makes the context of a part whose ranks are the positions in {@code groupRanks}. The part has the name of the
+     * group.
+     */
     GroupContext contextOf(List<Integer> groupRanks) {
         List<Peer> members = groupRanks.stream().map(group.members()::get).toList();
         return new GroupContext(
@@ -36,20 +39,20 @@ final class SubBackends implements AutoCloseable {
                 group.waits());
     }
 
-    /** From now on the part is told, also of what has happened before; this closes it. */
+    /** Adds a part. The part gets all failures, also earlier ones. {@link #close} closes the part. */
     void add(GroupContext context, List<Integer> groupRanks, Backend backend) {
         Part part = new Part(context, groupRanks, backend);
         parts.add(part);
         tell(part);
     }
 
-    /** The group has failed in one of its parts. */
+    /** Reports a failure of one part to all parts. */
     void failed(CommException cause) {
         group.health().poison(cause);
         healthChanged();
     }
 
-    /** The group's health has changed. */
+    /** Notifies all parts of a change of the group's health. */
     void healthChanged() {
         parts.forEach(this::tell);
     }

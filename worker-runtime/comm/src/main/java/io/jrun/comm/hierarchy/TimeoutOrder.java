@@ -5,12 +5,16 @@ import io.jrun.comm.backend.Deadline;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Who gives up first. When a rank is missing, its own node, which sees where it is, is to say so before anybody who merely
- * waits for that node's word: so the first step of a call, in which the ranks of a node meet, ends at the call's deadline,
- * what crosses the network a little later, and what the node does with the result last.
+ * The order of the deadlines inside a call. If a rank is missing, its own node knows its position and should report the
+ * failure before ranks that only wait for that node. The first step of a call, in which the ranks of a node meet,
+ * therefore ends at the call's deadline, the steps over the network end a little later, and the last step inside the
+ * node ends last.
  */
 final class TimeoutOrder {
-    /** More than ranks that are in step are apart, and than a rank may take to find out what to say of a late one. */
+    /**
+     * The difference between two deadlines: more than the skew between ranks, and more than a request for locations
+     * takes.
+     */
     private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(800);
 
     private TimeoutOrder() {}

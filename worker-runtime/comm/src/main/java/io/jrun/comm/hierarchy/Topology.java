@@ -8,20 +8,21 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How the members of a group lie on nodes. Nodes are counted in the order in which the group ranks first meet them, and a
- * node's members in group rank order: all ranks derive the same.
+ * The distribution of a group's members over nodes. Nodes are numbered by their lowest group rank, and the members of a
+ * node in group rank order. All ranks compute the same topology.
  *
- * <p>A <em>column</em> is the members of equal place, one from each node. There are as many as the smallest node has members;
- * what other nodes have beyond that, the <em>extra</em> ranks, takes part inside its node only. Immutable.
+ * <p>A <em>column</em> consists of the members with equal local rank, one from each node. The number of columns is the
+ * number of members on the smallest node. Members beyond that on other nodes, the <em>extra</em> ranks, take part only
+ * inside their node. Immutable.
  */
 final class Topology {
     private final List<List<Integer>> nodes;
     private final int node;
-    private final int place;
+    private final int localRank;
     private final int columnCount;
     private final boolean isInOrder;
     private final int[] nodeOf;
-    private final int[] placeOf;
+    private final int[] localRankOf;
 
     /** @param nodes group ranks by node */
     private Topology(List<List<Integer>> nodes, int rank) {
@@ -29,7 +30,7 @@ final class Topology {
         this.columnCount = nodes.stream().mapToInt(List::size).min().orElseThrow();
         int size = nodes.stream().mapToInt(List::size).sum();
         this.nodeOf = new int[size];
-        this.placeOf = new int[size];
+        this.localRankOf = new int[size];
         int next = 0;
         boolean inOrder = true;
         for (int at = 0; at < nodes.size(); at++) {
@@ -37,13 +38,13 @@ final class Topology {
             for (int there = 0; there < members.size(); there++) {
                 int member = members.get(there);
                 nodeOf[member] = at;
-                placeOf[member] = there;
+                localRankOf[member] = there;
                 inOrder &= member == next++;
             }
         }
         this.isInOrder = inOrder;
         this.node = nodeOf[rank];
-        this.place = placeOf[rank];
+        this.localRank = localRankOf[rank];
     }
 
     static Topology of(GroupContext group) {
@@ -55,31 +56,31 @@ final class Topology {
         return new Topology(List.copyOf(byNode.values()), group.groupRank());
     }
 
-    /** Group ranks by node. */
+    /** Returns the group ranks by node. */
     List<List<Integer>> nodes() {
         return nodes;
     }
 
-    /** This rank's node. */
+    /** Returns the number of this rank's node. */
     int node() {
         return node;
     }
 
-    /** This rank's place among its node's members. */
-    int place() {
-        return place;
+    /** Returns the number of this rank among its node's members, in the group's order. */
+    int localRank() {
+        return localRank;
     }
 
-    /** This rank. */
+    /** Returns the group rank of this rank. */
     int rank() {
-        return local().get(place);
+        return local().get(localRank);
     }
 
     int nodeCount() {
         return nodes.size();
     }
 
-    /** Group ranks of this node's members. */
+    /** Returns the group ranks of this node's members. */
     List<Integer> local() {
         return nodes.get(node);
     }
@@ -89,15 +90,15 @@ final class Topology {
     }
 
     boolean isInColumn() {
-        return place < columnCount;
+        return localRank < columnCount;
     }
 
-    /** Group ranks of this rank's column. */
+    /** Returns the group ranks of this rank's column. */
     List<Integer> column() {
-        return nodes.stream().map(members -> members.get(place)).toList();
+        return nodes.stream().map(members -> members.get(localRank)).toList();
     }
 
-    /** Whether the group ranks follow each other on nodes, so that a node's blocks lie one behind the other. */
+    /** Whether group ranks are contiguous on nodes, so that the blocks of a node are contiguous. */
     boolean isInOrder() {
         return isInOrder;
     }
@@ -111,13 +112,16 @@ final class Topology {
         return nodeOf[groupRank];
     }
 
-    int placeOf(int groupRank) {
-        return placeOf[groupRank];
+    int localRankOf(int groupRank) {
+        return localRankOf[groupRank];
     }
 
-    /** The place of those who talk for their nodes in what one column carries from or to a rank: the rank's own if it is in one. */
-    int driverOf(int groupRank) {
-        int theirs = placeOf(groupRank);
+    /**
+     * Returns the local rank of the nodes' leaders for data from or to a rank: the rank's own if the rank is in a
+     * column, else 0.
+     */
+    int leaderOf(int groupRank) {
+        int theirs = localRankOf(groupRank);
         return theirs < columnCount ? theirs : 0;
     }
 
@@ -125,7 +129,7 @@ final class Topology {
         return nodeOf[groupRank] == node;
     }
 
-    /** Whether it is the only rank of the group on its node. */
+    /** Whether this rank is the only rank of the group on its node. */
     boolean isAlone() {
         return local().size() == 1;
     }

@@ -1,7 +1,6 @@
 /**
- * The data plane of a world of several nodes: shared memory between the ranks of a node, TCP between nodes. It moves nothing
- * itself: each algorithm hands parts of a call to the two planes beneath. Entry class:
- * {@code HierarchicalBackendFactory}.
+ * The data context of a world of several nodes: shared memory between the ranks of a node, TCP between nodes. The
+ * algorithms pass parts of a call to these two data planes. The entry class is {@code HierarchicalBackendFactory}.
  */
 @NullMarked
 package io.jrun.comm.hierarchy;

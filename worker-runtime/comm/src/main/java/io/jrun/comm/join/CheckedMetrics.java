@@ -6,7 +6,7 @@ import io.jrun.comm.Metrics;
 import io.jrun.comm.control.Control;
 import java.util.Map;
 
-/** Checks the reports of a rank, and hands them to its connection. */
+/** Checks the reports of a rank, and passes them to its connection. */
 record CheckedMetrics(int rank, Control control) implements Metrics {
     private static final String OTHER_CHARACTERS = "_-./:%@+";
 

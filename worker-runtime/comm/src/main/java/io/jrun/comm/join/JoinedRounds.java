@@ -11,13 +11,13 @@ final class JoinedRounds implements Rounds {
     private final @Nullable WorldJoin joining;
     private JoinedWorld world;
 
-    /** The one round of a world that nobody coordinates. */
+    /** Makes the only round of a world without a coordinator. */
     JoinedRounds(JoinedWorld world) {
         this.joining = null;
         this.world = world;
     }
 
-    /** Enters the first round, or a later one if that fails before it has begun. */
+    /** Enters the first round, or a later round if the first fails before it has begun. */
     JoinedRounds(WorldJoin joining) {
         this.joining = joining;
         joining.becomeElastic();
@@ -53,7 +53,7 @@ final class JoinedRounds implements Rounds {
     @Override
     public void next(String why) {
         if (joining == null) {
-            throw new IllegalStateException("nobody coordinates this world: there is no other round");
+            throw new IllegalStateException("this world has no coordinator, so no other round is possible");
         }
         world.leaveRound(why);
         world = joining.next(why);

@@ -30,9 +30,9 @@ public final class JoinedWorld implements World {
     }
 
     /**
-     * A world without a store for its backends.
+     * Makes a world whose backends do not use the store.
      *
-     * @param rendezvous for backends that do not use the store
+     * @param rendezvous rendezvous of the backends
      */
     public JoinedWorld(
             WorldIdentity identity,
@@ -119,9 +119,10 @@ public final class JoinedWorld implements World {
     }
 
     /**
-     * Closes all groups, but says nothing to the others and keeps the connection.
+     * Closes all groups. Sends no report to the other ranks, and keeps the connection.
      *
-     * @param why what has failed, which ends pending operations at once; empty: nothing, and none is pending
+     * @param why the failure, which ends pending operations at once; empty if there is none, and no operation is
+     *     pending
      */
     void leaveRound(String why) {
         registry.leaveRound(why);

@@ -20,7 +20,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Coordinates ranks of this JVM: keeps the store's table and passes on who leaves and why all must stop. Thread-safe. */
+/**
+ * Coordinates ranks of this JVM: holds the store's table, and forwards departures and aborts to all ranks. Thread-safe.
+ */
 public final class LocalCoordinator implements AutoCloseable {
     private static final long EXPIRY_MILLIS = 50;
 
@@ -29,15 +31,15 @@ public final class LocalCoordinator implements AutoCloseable {
     private final Map<Integer, Connection> connections = new HashMap<>();
     private final List<Consumer<ControlListener>> history = new ArrayList<>();
     private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor(
-            Thread.ofPlatform().daemon().name("local-hub").factory());
+            Thread.ofPlatform().daemon().name("local-coordinator").factory());
     private final Future<?> expiry;
 
-    /** A hub without ranks. */
+    /** Makes a coordinator without ranks. */
     public LocalCoordinator() {
         expiry = clock.scheduleAtFixedRate(table::expire, EXPIRY_MILLIS, EXPIRY_MILLIS, TimeUnit.MILLISECONDS);
     }
 
-    /** Connects a rank; {@code listener} hears what has happened and what happens, on the threads of others. */
+    /** Connects a rank. {@code listener} gets earlier and later events, on the threads of other ranks. */
     public synchronized Control connect(int rank, ControlListener listener) {
         listeners.put(rank, listener);
         history.forEach(event -> event.accept(listener));
@@ -46,15 +48,16 @@ public final class LocalCoordinator implements AutoCloseable {
         return connection;
     }
 
-    /** Tells every rank that all must stop. */
+    /** Aborts all ranks. */
     public void abort(String cause) {
         tell(listener -> listener.abort(cause));
     }
 
     /**
-     * A rank has ended without a word, as an agent sees it end; it is told nothing any more, and its requests fail.
+     * Ends a rank without a report of its own, as an agent sees a killed process. The rank gets no further events, and
+     * its requests fail.
      *
-     * @param how as in "was killed"
+     * @param how predicate such as "was killed"
      */
     public void lost(int rank, String how) {
         Connection connection;
@@ -76,7 +79,7 @@ public final class LocalCoordinator implements AutoCloseable {
     }
 
     private static void start(Runnable work) {
-        Thread.ofPlatform().daemon().name("local-hub-stacks").start(work);
+        Thread.ofPlatform().daemon().name("local-coordinator-stacks").start(work);
     }
 
     private synchronized void left(int rank, String how) {

@@ -30,18 +30,20 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A world whose ranks mpirun, or srun with PMIx, has started. There is no agent: MPI tells the ranks each other's addresses
- * and the data plane's secret, and there is neither a store nor word of ranks that have left.
+ * A world whose ranks mpirun, or srun with PMIx, has started. There is no agent. The ranks exchange their addresses and
+ * the data plane's secret over MPI. The world has neither a store nor reports of departed ranks.
  */
 final class MpiWorld {
     private static final int SECRET_BYTES = 32;
 
-    /** MPI ends only when every rank ends it; a rank that has failed may never do so. */
+    /**
+     * The limit of the wait for MPI_Finalize, which waits for every rank. A failed rank may never call MPI_Finalize.
+     */
     private static final long END_GRACE_MILLIS = 10_000;
 
     private MpiWorld() {}
 
-    /** @throws CommException USAGE or SYSTEM, as {@link Distributed#init} */
+    /** @throws CommException USAGE or SYSTEM under the conditions of {@link Distributed#init} */
     static JoinedWorld join(Map<String, String> variables) {
         WorkerEnvironment.Reader settings = new WorkerEnvironment.Reader(variables);
         MpiJob job = MpiJob.join();
@@ -110,7 +112,7 @@ final class MpiWorld {
         } catch (UnknownHostException e) {
             throw new CommException(
                     ErrorCode.SYSTEM,
-                    "this machine's name has no address: " + e.getMessage() + ". Mend /etc/hosts.",
+                    "this machine's name has no address: " + e.getMessage() + ". Correct /etc/hosts.",
                     e);
         }
     }
@@ -121,7 +123,7 @@ final class MpiWorld {
         return HexFormat.of().formatHex(random);
     }
 
-    /** Nobody to talk to; the end of the world is the end of MPI. */
+    /** A control connection without a coordinator. The end of the world finalizes MPI. */
     private record MpiControl(MpiJob job, AtomicBoolean gone) implements Control {
         MpiControl(MpiJob job) {
             this(job, new AtomicBoolean());
@@ -130,7 +132,7 @@ final class MpiWorld {
         @Override
         public CompletableFuture<StoreReply> submit(StoreCommand command) {
             return CompletableFuture.failedFuture(new IOException(
-                    "there is no store in a job that MPI has started. Start the program with jrun to have one"));
+                    "there is no store in a job that MPI has started. Start the program with jrun to get a store"));
         }
 
         @Override

@@ -10,10 +10,10 @@ import io.jrun.comm.store.StoreClient;
 import java.time.Duration;
 import java.util.function.Supplier;
 
-/** Members of a group meet in the job's store. Thread-safe. */
+/** A rendezvous of a group's members over the job's store. Thread-safe. */
 record StoreRendezvous(Store store) implements GroupRendezvous {
-    /** How soon a waiting member sees that the group is poisoned. */
-    private static final Duration TURN = Duration.ofSeconds(1);
+    /** The longest time until a waiting member sees that the group is poisoned. */
+    private static final Duration POLL = Duration.ofSeconds(1);
 
     @Override
     public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {
@@ -26,7 +26,7 @@ record StoreRendezvous(Store store) implements GroupRendezvous {
         while (true) {
             group.health().check();
             try {
-                return store.get(key, TURN);
+                return store.get(key, POLL);
             } catch (CommException notYet) {
                 if (notYet.code() != ErrorCode.RENDEZVOUS_TIMEOUT) {
                     throw notYet;
@@ -36,7 +36,7 @@ record StoreRendezvous(Store store) implements GroupRendezvous {
                             ErrorCode.COLLECTIVE_TIMEOUT,
                             "group " + group.name() + " was not opened within "
                                     + deadline.timeout().toSeconds() + " s: " + group.describe(0)
-                                    + " has not begun an operation on it. See what that rank does.",
+                                    + " has not begun an operation on it. Check the log of that rank.",
                             notYet);
                 }
             }

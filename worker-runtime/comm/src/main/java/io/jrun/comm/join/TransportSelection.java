@@ -9,7 +9,7 @@ import io.jrun.comm.shm.ShmBackendFactory;
 import io.jrun.comm.tcp.TcpBackendFactory;
 import io.jrun.comm.tcp.TcpOptions;
 
-/** Chooses a world's data plane; the one place that knows them all. */
+/** Chooses a world's data plane. Only this class knows all data planes. */
 public final class TransportSelection {
     private TransportSelection() {}
 
@@ -18,20 +18,20 @@ public final class TransportSelection {
         return kind == TransportKind.TCP || (kind == TransportKind.AUTO && nodeCount > 1);
     }
 
-    /** @throws CommException USAGE if so many nodes have no such data plane */
+    /** @throws CommException USAGE if the transport does not support this number of nodes */
     static void check(TransportKind kind, int nodeCount) {
         if (kind == TransportKind.SHM && nodeCount > 1) {
             throw new CommException(
                     ErrorCode.USAGE,
                     "JRUN_TRANSPORT=shm with " + nodeCount
-                            + " nodes: shared memory ends at the node. Use auto or tcp.");
+                            + " nodes: shared memory works only within a node. Use auto or tcp.");
         }
     }
 
     /**
-     * The data planes of a world.
+     * Makes the data planes of a world.
      *
-     * @param options of the TCP data plane
+     * @param options options of the TCP data plane
      */
     public static FactorySource of(TransportKind kind, int nodeCount, TcpOptions options) {
         check(kind, nodeCount);

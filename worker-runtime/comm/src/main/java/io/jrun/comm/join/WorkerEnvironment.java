@@ -19,12 +19,12 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an agent says to its worker through the environment.
+ * The environment variables that an agent sets for its worker.
  *
  * @param agentSocket path of the agent's unix-domain socket
- * @param round of the rendezvous
- * @param logFolder this rank's
- * @param nodeCores cores of the node that its ranks may use together
+ * @param round round of the rendezvous
+ * @param logFolder log folder of this rank
+ * @param nodeCores number of cores of the node that its ranks may use together
  */
 record WorkerEnvironment(
         WorldIdentity identity,
@@ -37,7 +37,7 @@ record WorkerEnvironment(
         int nodeCores) {
 
     /**
-     * Reads the variables; null if no agent started this process and none is needed.
+     * Reads the variables. Returns null if no agent has started this process and none is needed.
      *
      * @throws CommException USAGE if a variable is missing or malformed, or if another launcher started several ranks
      */
@@ -91,7 +91,7 @@ record WorkerEnvironment(
             if (value == null || value.isEmpty()) {
                 throw new CommException(
                         ErrorCode.USAGE,
-                        name + " is not set although JRUN_AGENT_SOCKET is. Start workers with jrun, not by hand.");
+                        name + " is not set although JRUN_AGENT_SOCKET is set. Start workers with jrun.");
             }
             return value;
         }
@@ -149,7 +149,7 @@ record WorkerEnvironment(
                 throw new CommException(
                         ErrorCode.USAGE,
                         "JRUN_TUNING: cannot read " + path + ": " + e
-                                + ". It must be on every node; unset it for the built-in limits.",
+                                + ". The file must exist on every node; unset JRUN_TUNING for the built-in limits.",
                         e);
             }
         }

@@ -9,7 +9,7 @@ import io.jrun.comm.record.GroupRecord;
 import io.jrun.comm.record.RankRecord;
 import java.util.List;
 
-/** Passes everything on, and ends the process when there is no agent any more. */
+/** Forwards events to the groups, and ends the process when the agent has vanished. */
 record WorkerListener(int rank, GroupRegistry registry) implements ControlListener {
     @Override
     public void rankLeft(int otherRank, String how) {

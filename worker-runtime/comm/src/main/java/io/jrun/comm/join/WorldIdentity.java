@@ -1,6 +1,6 @@
 package io.jrun.comm.join;
 
-/** Where a rank stands in its world, as its launcher decided. */
+/** The position of a rank in its world, as the launcher has decided. */
 public record WorldIdentity(
         int rank,
         int size,
@@ -11,7 +11,7 @@ public record WorldIdentity(
         String host,
         String runId,
         int restartCount) {
-    /** The world of a process that nobody launched. */
+    /** Returns the identity of a process that no launcher has started. */
     static WorldIdentity alone() {
         return new WorldIdentity(0, 1, 0, 1, 0, 1, "localhost", "alone", 0);
     }

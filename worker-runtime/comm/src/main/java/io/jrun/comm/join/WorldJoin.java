@@ -17,11 +17,11 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * Takes this process into a round of its job, and from there into later ones, over one connection to its agent. Confined to
+ * Joins this process to a round of its job, and later to further rounds, over one connection to its agent. Confined to
  * one thread.
  */
 final class WorldJoin {
-    /** Longer than a job waits for nodes that shall take the place of others. */
+    /** The longest wait for the next round: longer than a job waits for replacement nodes. */
     private static final Duration NEXT_ROUND = Duration.ofHours(1);
 
     private final WorkerEnvironment environment;
@@ -57,15 +57,15 @@ final class WorldJoin {
                 true);
     }
 
-    /** Says that this process can go on in later rounds. */
+    /** Notifies the agent that this process can continue in later rounds. */
     void becomeElastic() {
         channel.becomeElastic();
     }
 
     /**
-     * The round that this process was started for.
+     * Joins the round for which this process was started.
      *
-     * @throws CommException as {@link Distributed#init()}
+     * @throws CommException under the conditions of {@link Distributed#init()}
      */
     JoinedWorld first() {
         TransportSelection.check(environment.transport(), identity.nodeCount());
@@ -73,10 +73,10 @@ final class WorldJoin {
     }
 
     /**
-     * A later round, after all groups of the one before were closed.
+     * Joins a later round, after all groups of the last round were closed.
      *
-     * @param why this rank has left that one; empty: because it was asked to
-     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends meanwhile
+     * @param why the failure that ended the last round for this rank; empty if the job asked the rank to leave
+     * @throws CommException RENDEZVOUS_TIMEOUT; ABORTED if the connection ends before the round begins
      */
     JoinedWorld next(String why) {
         String reason = why;
@@ -99,7 +99,7 @@ final class WorldJoin {
                 if (e.code() != ErrorCode.ABORTED) {
                     throw e;
                 }
-                reason = String.valueOf(e.getMessage()); // that round has failed before it began
+                reason = String.valueOf(e.getMessage()); // The round has failed before it began.
             }
         }
     }

@@ -1,4 +1,4 @@
-/** How a process joins its world: by an agent, by MPI, or alone. */
+/** Joins a process to its world: over an agent, over MPI, or alone. */
 @NullMarked
 package io.jrun.comm.join;
 

@@ -2,7 +2,7 @@ package io.jrun.comm.kernel;
 
 import io.jrun.comm.ReduceOp;
 
-/** Arithmetic of truth values in bytes of 0 and 1, by bitwise operators. */
+/** Arithmetic of boolean values in bytes of 0 and 1, by bitwise operators. */
 final class BoolKernel implements Kernel {
     private final Kernel bytes;
 
@@ -35,6 +35,6 @@ final class BoolKernel implements Kernel {
     }
 
     private static IllegalArgumentException unsupported(ReduceOp op) {
-        return new IllegalArgumentException(op + " of truth values");
+        return new IllegalArgumentException(op + " of boolean values");
     }
 }

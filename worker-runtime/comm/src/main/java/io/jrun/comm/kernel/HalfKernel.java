@@ -7,22 +7,22 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Arithmetic of a 16-bit floating point format, in binary32: blocks are widened, reduced by the kernel of binary32, and
- * rounded once at the end of each method. The blocks stay in the first-level cache, where the passes cost little more than
- * a loop that would do all of it at once.
+ * Arithmetic of a 16-bit floating point format, in binary32. Blocks are widened, reduced by the kernel of binary32, and
+ * rounded once at the end of each method. The blocks stay in the first-level cache, where separate passes cost little
+ * more than one fused loop.
  */
 final class HalfKernel implements Kernel {
     private static final int BLOCK = 1024;
     private static final long WIDE_BYTES = (long) BLOCK * Float.BYTES;
 
-    /** Room for two blocks of binary32. Kernels have no state, but their threads may. */
+    /** Memory for two blocks of binary32. Kernels are stateless, so the memory belongs to the thread. */
     private static final ThreadLocal<MemorySegment> WIDE =
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(2 * WIDE_BYTES, 64));
 
     private final HalfFormat format;
     private final Kernel floats;
 
-    /** Arithmetic of {@code format} by means of {@code floats}, a kernel of binary32. */
+    /** Makes the arithmetic of {@code format} with {@code floats}, a kernel of binary32. */
     HalfKernel(HalfFormat format, Kernel floats) {
         this.format = format;
         this.floats = floats;
@@ -32,18 +32,18 @@ final class HalfKernel implements Kernel {
         return format;
     }
 
-    /** What happens to a block of binary32 between widening and rounding. */
+    /** The action on a block of binary32 between widening and rounding. */
     @FunctionalInterface
     private interface Step {
         /**
          * @param wide address of the block
-         * @param offset of the block's halves from the first, in bytes
-         * @param length elements
+         * @param offset offset of the block's halves from the first half, in bytes
+         * @param length number of elements
          */
         void apply(long wide, long offset, long length);
     }
 
-    /** Widens each block of halves at {@code in}, applies {@code step}, and rounds it into {@code out}. */
+    /** Widens each block of halves at {@code in}, applies {@code step}, and rounds the block into {@code out}. */
     private void eachBlock(long in, long out, long count, Step step) {
         long wide = WIDE.get().address();
         for (long at = 0; at < count; at += BLOCK) {
@@ -81,7 +81,7 @@ final class HalfKernel implements Kernel {
         eachBlock(data, data, count, (wide, _, length) -> floats.scale(wide, factor, length));
     }
 
-    /** Keeps the running result in binary32 over all contributions. */
+    /** Reduces all contributions with the running result in binary32. */
     @Override
     public void fold(ReduceOp op, long[] contributions, long offset, long out, long scratch, long count) {
         eachBlock(contributions[0] + offset, out, count, (wide, at, length) -> {
@@ -94,7 +94,7 @@ final class HalfKernel implements Kernel {
         });
     }
 
-    /** Folds a block of halves into the running result at {@code wide}. */
+    /** Reduces a block of halves into the running result at {@code wide}. */
     private void include(ReduceOp op, long halves, long wide, long length) {
         format.widen(halves, wide + WIDE_BYTES, length);
         floats.combine(op, wide, wide + WIDE_BYTES, wide, length);

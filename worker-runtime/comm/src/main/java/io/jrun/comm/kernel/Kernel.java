@@ -4,37 +4,40 @@ import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Element-wise arithmetic of one data type. Arguments are addresses of native memory ({@link Memory}); any alignment will
- * do. Ranges are equal or apart, never shifted against each other. Operators are ones that the type supports. Stateless.
+ * Element-wise arithmetic of one data type. Arguments are addresses of native memory ({@link Memory}) with any
+ * alignment. Two ranges are equal or do not overlap. The type must support the operator. Stateless.
  */
 public interface Kernel {
     /** {@code out[i] = a[i] op b[i]} for {@code count} elements; AVG adds, see {@link #divide}. */
     void combine(ReduceOp op, long a, long b, long out, long count);
 
     /**
-     * {@code a[i] = b[i] = a[i] op b[i]}, with AVG divided by two: what two ranks need, in one pass over their memory.
+     * Computes {@code a[i] = b[i] = a[i] op b[i]}, with AVG divided by two: an all-reduce of two ranks in one pass over
+     * their memory.
      */
     void combineBoth(ReduceOp op, long a, long b, long count);
 
-    /** {@code data[i] /= divisor}: turns the sum of so many contributions into their average. */
+    /** Computes {@code data[i] /= divisor}: turns the sum of {@code divisor} contributions into their average. */
     void divide(long data, int divisor, long count);
 
-    /** {@code data[i] *= factor}, of floating point types; the factor is rounded to the type that arithmetic is done in. */
+    /**
+     * Computes {@code data[i] *= factor} for floating point types. The factor is rounded to the type of the arithmetic.
+     */
     default void scale(long data, double factor, long count) {
         throw new IllegalArgumentException("a factor for numbers that are not floating point");
     }
 
     /**
-     * {@code out[i] = ((c0[i] op c1[i]) op c2[i]) ...}, with AVG divided by their number.
+     * Computes {@code out[i] = ((c0[i] op c1[i]) op c2[i]) ...}, with AVG divided by the number of contributions.
      *
-     * @param contributions two addresses or more, to each of which {@code offset} is added; one may equal {@code out}
-     * @param scratch address of room for {@code count} elements
+     * @param contributions at least two addresses; {@code offset} is added to each; one address may equal {@code out}
+     * @param scratch address of memory for {@code count} elements
      */
     default void fold(ReduceOp op, long[] contributions, long offset, long out, long scratch, long count) {
         int ranks = contributions.length;
         long sum = contributions[0] + offset;
         for (int rank = 1; rank < ranks; rank++) {
-            // The last step alone writes to the target: before, that may still hold a contribution.
+            // Only the last step writes to the target, because the target may hold a contribution until then.
             long target = rank == ranks - 1 ? out : scratch;
             combine(op, sum, contributions[rank] + offset, target, count);
             sum = target;
@@ -44,7 +47,7 @@ public interface Kernel {
         }
     }
 
-    /** {@link #fold} into every contribution: what all ranks need, in one pass over their memory. */
+    /** Computes {@link #fold} into every contribution: an all-reduce of all ranks in one pass over their memory. */
     default void foldAll(ReduceOp op, long[] contributions, long offset, long scratch, long count, int elementBytes) {
         long first = contributions[0] + offset;
         fold(op, contributions, offset, first, scratch, count);

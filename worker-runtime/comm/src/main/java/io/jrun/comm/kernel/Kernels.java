@@ -7,14 +7,14 @@ import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The kernels of this VM: vector loops if it has the incubator module of the Vector API, else plain loops.
+ * The kernels of this VM: vector loops if the VM has the incubator module of the Vector API, else scalar loops.
  *
- * <p>Vector code is hundreds of times slower than it should be until the optimizing compiler has seen it. So the first use
- * of a type starts a thread that runs its vector kernel until it is compiled; the plain loops, whose results have the same
- * bits, serve meanwhile.
+ * <p>Vector code is hundreds of times slower until the optimizing compiler has compiled it. The first use of a type
+ * therefore starts a thread that runs the vector kernel until it is compiled. Until then the scalar loops are used;
+ * their results have the same bits.
  */
 public final class Kernels {
-    /** Calls of a kernel on a small block after which it is compiled, with a wide margin for a busy machine. */
+    /** The number of calls on a small block after which a kernel is compiled, with a wide margin for a busy machine. */
     private static final int WARM_UP_CALLS = 20_000;
 
     private static final long WARM_UP_BYTES = 1024;
@@ -31,7 +31,10 @@ public final class Kernels {
 
     private Kernels() {}
 
-    /** The kernel for {@code type} that is fastest now. Thread-safe; ask again for every block. */
+    /**
+     * Returns the kernel for {@code type} that is currently fastest. Thread-safe. Callers call the method for every
+     * block.
+     */
     public static Kernel of(DataType type) {
         return switch (type) {
             case F16 -> F16.current();
@@ -46,12 +49,15 @@ public final class Kernels {
         };
     }
 
-    /** Rounds {@code count} elements of binary32 to a 16-bit type; see {@link HalfFormat#narrow}. Ranges are apart. */
+    /**
+     * Rounds {@code count} elements of binary32 to a 16-bit type, see {@link HalfFormat#narrow}. The ranges must not
+     * overlap.
+     */
     public static void narrow(DataType half, long floats, long halves, long count) {
         format(half).narrow(floats, halves, count);
     }
 
-    /** Converts {@code count} elements of a 16-bit type to binary32, exactly. Ranges are apart. */
+    /** Converts {@code count} elements of a 16-bit type to binary32, exactly. The ranges must not overlap. */
     public static void widen(DataType half, long halves, long floats, long count) {
         format(half).widen(halves, floats, count);
     }
@@ -60,10 +66,10 @@ public final class Kernels {
         if (of(half) instanceof HalfKernel kernel) {
             return kernel.format();
         }
-        throw new IllegalArgumentException(half + " has not 16 bits");
+        throw new IllegalArgumentException(half + " is not a 16-bit type");
     }
 
-    /** The plain loops. */
+    /** Returns the scalar loops. */
     public static Kernel scalar(DataType type) {
         return switch (type) {
             case F16 -> new HalfKernel(ScalarF16.INSTANCE, ScalarF32.INSTANCE);
@@ -78,7 +84,7 @@ public final class Kernels {
         };
     }
 
-    /** The vector loops; the plain ones where the VM has no Vector API. */
+    /** Returns the vector loops, or the scalar loops if the VM has no Vector API. */
     public static Kernel vector(DataType type) {
         if (ModuleLayer.boot().findModule("jdk.incubator.vector").isEmpty()) {
             return scalar(type);

@@ -5,7 +5,7 @@ import static io.jrun.comm.kernel.Memory.ALL;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Bfloat16, the upper half of a binary32, in plain loops on arrays as {@link ScalarF32}. */
+/** Bfloat16, the upper half of a binary32, in scalar loops on arrays as {@link ScalarF32}. */
 final class ScalarBf16 implements HalfFormat {
     static final ScalarBf16 INSTANCE = new ScalarBf16();
 
@@ -48,8 +48,8 @@ final class ScalarBf16 implements HalfFormat {
         return (bits & 0x7fff_ffff) > 0x7f80_0000;
     }
 
-    // Half of the last place, less a bit if the last place is even, carries into it exactly when it is to be rounded
-    // up.
+    // Adds half of the last place, minus one bit if the last place is even. The sum carries into the last place
+    // exactly when the number must be rounded up.
     private static int round(int bits) {
         return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
     }

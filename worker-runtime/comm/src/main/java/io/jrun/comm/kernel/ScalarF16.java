@@ -5,7 +5,7 @@ import static io.jrun.comm.kernel.Memory.ALL;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Binary16, by the conversions of the platform, in plain loops on arrays as {@link ScalarF32}. */
+/** Binary16, with the conversions of the JDK, in scalar loops on arrays as {@link ScalarF32}. */
 final class ScalarF16 implements HalfFormat {
     static final ScalarF16 INSTANCE = new ScalarF16();
 

@@ -3,7 +3,7 @@ package io.jrun.comm.kernel;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.ValueLayout;
 
-/** Plain loops over binary32. */
+/** Scalar loops over binary32. */
 final class ScalarF32 extends ScalarKernel<float[]> {
     static final ScalarF32 INSTANCE = new ScalarF32();
 

@@ -3,7 +3,7 @@ package io.jrun.comm.kernel;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.ValueLayout;
 
-/** Plain loops over binary64. */
+/** Scalar loops over binary64. */
 final class ScalarF64 extends ScalarKernel<double[]> {
     static final ScalarF64 INSTANCE = new ScalarF64();
 

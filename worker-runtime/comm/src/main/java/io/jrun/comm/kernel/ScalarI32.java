@@ -3,7 +3,7 @@ package io.jrun.comm.kernel;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.ValueLayout;
 
-/** Plain loops over 32-bit integers. */
+/** Scalar loops over 32-bit integers. */
 final class ScalarI32 extends ScalarKernel<int[]> {
     static final ScalarI32 INSTANCE = new ScalarI32();
 

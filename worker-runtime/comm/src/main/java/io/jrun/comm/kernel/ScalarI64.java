@@ -3,7 +3,7 @@ package io.jrun.comm.kernel;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.ValueLayout;
 
-/** Plain loops over 64-bit integers. */
+/** Scalar loops over 64-bit integers. */
 final class ScalarI64 extends ScalarKernel<long[]> {
     static final ScalarI64 INSTANCE = new ScalarI64();
 

@@ -3,7 +3,7 @@ package io.jrun.comm.kernel;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.ValueLayout;
 
-/** Plain loops over bytes, signed or unsigned. */
+/** Scalar loops over bytes, signed or unsigned. */
 final class ScalarI8 extends ScalarKernel<byte[]> {
     static final ScalarI8 SIGNED = new ScalarI8(0);
     static final ScalarI8 UNSIGNED = new ScalarI8(0x80);

@@ -7,10 +7,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Plain loops over arrays to which blocks of memory are copied: loops over arrays are fast with every compiler of the VM, loops
- * over memory segments only with the optimizing compiler. Subclasses have the loops of one type.
+ * Scalar loops over arrays. Blocks of memory are copied to arrays, because loops over arrays are fast with every
+ * compiler of the VM, and loops over memory segments only with the optimizing compiler. Subclasses have the loops of
+ * one type.
  *
- * @param <A> an array of the elements
+ * @param <A> array of the elements
  */
 abstract class ScalarKernel<A> implements Kernel {
     private static final int BLOCK_BYTES = 4096;
@@ -19,7 +20,7 @@ abstract class ScalarKernel<A> implements Kernel {
     private final long size;
     private final int block;
 
-    /** @param layout of an element, for any alignment */
+    /** @param layout layout of an element, for any alignment */
     ScalarKernel(ValueLayout layout) {
         this.layout = layout;
         this.size = layout.byteSize();
@@ -28,13 +29,13 @@ abstract class ScalarKernel<A> implements Kernel {
 
     abstract A array(int length);
 
-    /** {@code x[i] = x[i] op y[i]}. */
+    /** Computes {@code x[i] = x[i] op y[i]}. */
     abstract void combine(ReduceOp op, A x, A y, int length);
 
-    /** {@code x[i] /= divisor}. */
+    /** Computes {@code x[i] /= divisor}. */
     abstract void divide(A x, int divisor, int length);
 
-    /** {@code x[i] *= factor}. */
+    /** Computes {@code x[i] *= factor}. */
     void scale(A x, double factor, int length) {
         throw new IllegalArgumentException("a factor for numbers that are not floating point");
     }
@@ -42,7 +43,7 @@ abstract class ScalarKernel<A> implements Kernel {
     @Override
     public final void combine(ReduceOp op, long a, long b, long out, long count) {
         if (count == 0) {
-            return; // The rest of a vector loop that has none.
+            return; // A vector loop without remaining elements.
         }
         A x = array((int) Math.min(count, block));
         A y = array((int) Math.min(count, block));
@@ -81,7 +82,7 @@ abstract class ScalarKernel<A> implements Kernel {
 
     private void eachBlock(long data, long count, BlockLoop<A> loop) {
         if (count == 0) {
-            return; // The rest of a vector loop that has none.
+            return; // A vector loop without remaining elements.
         }
         A x = array((int) Math.min(count, block));
         for (long done = 0; done < count; done += block) {

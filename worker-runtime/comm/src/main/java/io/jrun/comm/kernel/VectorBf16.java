@@ -10,7 +10,7 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
 
-/** {@link ScalarBf16} in vector loops. */
+/** {@link ScalarBf16} as vector loops. */
 final class VectorBf16 implements HalfFormat {
     static final VectorBf16 INSTANCE = new VectorBf16();
 

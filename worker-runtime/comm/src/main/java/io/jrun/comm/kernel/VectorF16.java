@@ -11,7 +11,7 @@ import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * {@link ScalarF16} in vector loops, in integer arithmetic: the Vector API has no conversion of binary16.
+ * {@link ScalarF16} as vector loops in integer arithmetic, because the Vector API has no conversion of binary16.
  *
  * <p>Source of the method: F. Giesen, "float_to_half_fast3_rtne" and "half_to_float", public domain.
  */
@@ -23,9 +23,9 @@ final class VectorF16 implements HalfFormat {
             VectorSpecies.of(short.class, VectorShape.forBitSize(INTS.vectorBitSize() / 2));
     private static final int LANES = INTS.length();
 
-    /** Bits of a fraction that binary32 has more. */
+    /** Number of fraction bits that binary32 has in addition to binary16. */
     private static final int SHIFT = 23 - 10;
-    /** The difference of the exponents' biases, in place. */
+    /** The difference of the exponents' biases, at the position of the exponent. */
     private static final int REBIAS = (127 - 15) << 23;
 
     private static final int INFINITY = 0x7c00;
@@ -35,7 +35,9 @@ final class VectorF16 implements HalfFormat {
     private static final int TOO_LARGE = (127 + 16) << 23;
     /** 2^-14, the smallest normal number of binary16. */
     private static final int WIDE_MIN_NORMAL = (127 - 14) << 23;
-    /** The last place of 0.5 in binary32 is the smallest subnormal of binary16, so that an addition aligns or rounds it. */
+    /**
+     * The last place of 0.5 in binary32 is the smallest subnormal of binary16, so that an addition aligns or rounds it.
+     */
     private static final float HALF = 0.5f;
 
     private static final int HALF_BITS = Float.floatToRawIntBits(HALF);
@@ -68,7 +70,7 @@ final class VectorF16 implements HalfFormat {
         for (long i = 0; i < end; i += LANES) {
             IntVector bits = IntVector.fromMemorySegment(INTS, ALL, floats + i * Float.BYTES, ORDER);
             IntVector magnitude = bits.and(0x7fff_ffff);
-            // Half of the last place, less a bit if the last place is even, carries when it is to be rounded up.
+            // Adds half of the last place, minus one bit if the last place is even. The sum carries to round up.
             IntVector even = magnitude.lanewise(VectorOperators.LSHR, SHIFT).and(1);
             IntVector normal = magnitude.add(0xfff - REBIAS).add(even).lanewise(VectorOperators.LSHR, SHIFT);
             IntVector subnormal = magnitude

@@ -17,8 +17,8 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Vector loops over elements of one type. {@link VectorKernels} defines this class once for each type, with the type as its
- * class data: vector code is fast only if the compiler sees one constant type of vectors.
+ * Vector loops over elements of one type. {@link VectorKernels} defines this class once for each type, with the type as
+ * its class data, because vector code is fast only if the compiler sees one constant vector type.
  */
 final class VectorKernel implements Kernel {
     private static final DataType TYPE = type();
@@ -29,10 +29,13 @@ final class VectorKernel implements Kernel {
     private static final VectorOperators.Binary MIN = TYPE == DataType.U8 ? VectorOperators.UMIN : VectorOperators.MIN;
     private static final VectorOperators.Binary MAX = TYPE == DataType.U8 ? VectorOperators.UMAX : VectorOperators.MAX;
 
-    /** Bytes that {@link #combineBlocks} handles at a time, so that they stay in the first-level cache. */
+    /** The block size of {@link #combineBlocks} in bytes. A block stays in the first-level cache. */
     private static final long BLOCK_BYTES = 4096;
 
-    /** Vectors that {@link #foldAll} has in hand: enough that their additions do not wait for each other. */
+    /**
+     * The number of vectors that {@link #foldAll} processes together, so that their additions do not wait for each
+     * other.
+     */
     private static final int FOLDED = 4;
 
     private static DataType type() {
@@ -43,7 +46,7 @@ final class VectorKernel implements Kernel {
         }
     }
 
-    @SuppressWarnings("unchecked") // The one type of elements of this copy of the class.
+    @SuppressWarnings("unchecked") // This copy of the class has one element type.
     private static VectorSpecies<Number> species() {
         VectorSpecies<?> species = switch (TYPE) {
             case F32 -> FloatVector.SPECIES_PREFERRED;
@@ -71,7 +74,8 @@ final class VectorKernel implements Kernel {
         TAIL.combine(op, a + end, b + end, out + end, count - end / SIZE);
     }
 
-    // One method for each operator: the compiler gives up on a method with more than two or three vector loops.
+    // One method for each operator, because the compiler does not optimize a method with more than two or three vector
+    // loops.
 
     private static void add(long a, long b, long out, long end) {
         for (long i = 0; i < end; i += BYTES) {
@@ -181,7 +185,7 @@ final class VectorKernel implements Kernel {
 
     @Override
     public void divide(long data, int divisor, long count) {
-        // No processor divides integers in vectors.
+        // Processors have no vector division of integers.
         long end = TYPE.isFloat() ? LANES.loopBound(count) * SIZE : 0;
         Vector<Number> divisors = broadcast(divisor);
         for (long i = 0; i < end; i += BYTES) {
@@ -200,7 +204,10 @@ final class VectorKernel implements Kernel {
         TAIL.scale(data + end, factor, count - end / SIZE);
     }
 
-    /** Of sums of floating point numbers, several vectors at a time through all contributions, and out to all of them. */
+    /**
+     * For floating point sums: reduces several vectors at a time over all contributions, and writes them to all
+     * contributions.
+     */
     @Override
     public void foldAll(ReduceOp op, long[] contributions, long offset, long scratch, long count, int elementBytes) {
         long step = FOLDED * BYTES;
@@ -253,8 +260,8 @@ final class VectorKernel implements Kernel {
         put(vector, b);
     }
 
-    /** {@code value} in all lanes, rounded to the type. */
-    @SuppressWarnings("unchecked") // The one type of elements of this copy of the class.
+    /** Returns {@code value} in all lanes, rounded to the type. */
+    @SuppressWarnings("unchecked") // This copy of the class has one element type.
     private static Vector<Number> broadcast(double value) {
         Vector<?> lanes = TYPE == DataType.F32
                 ? FloatVector.broadcast(FloatVector.SPECIES_PREFERRED, (float) value)

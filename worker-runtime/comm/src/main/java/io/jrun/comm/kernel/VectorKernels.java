@@ -11,15 +11,15 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The vector loops of each type: one source, {@link VectorKernel}, of which every type gets a class of its own, so that its
- * code is compiled for that type alone. Only for a VM with the Vector API.
+ * The vector loops of each type. All types share the source {@link VectorKernel}, and every type has a class of its
+ * own, so that the compiler optimizes the code for that type. Only for a VM with the Vector API.
  */
 final class VectorKernels {
     private static final Map<DataType, Kernel> KERNELS = new ConcurrentHashMap<>();
 
     private VectorKernels() {}
 
-    /** The kernel of a type that has vectors: not F16, BF16 and BOOL. */
+    /** Returns the kernel of a type with vectors: all types but F16, BF16 and BOOL. */
     static Kernel of(DataType type) {
         return KERNELS.computeIfAbsent(type, VectorKernels::define);
     }

@@ -1,6 +1,6 @@
 /**
- * The arithmetic of reductions on native memory, with the Vector API where the VM has it and plain loops of equal bits
- * where it has not. Entry class: {@code Kernels}.
+ * The arithmetic of reductions on native memory: vector loops if the VM has the Vector API, else scalar loops with
+ * equal bits. The entry class is {@code Kernels}.
  */
 @NullMarked
 package io.jrun.comm.kernel;

@@ -28,29 +28,29 @@ import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * Runs N ranks as threads of this JVM on the code that otherwise runs as N processes, each rank with connections and memory
- * mappings of its own. For tests, and for trying things out in a debugger.
+ * Runs N ranks as threads of this JVM, with the code that otherwise runs as N processes. Each rank has its own
+ * connections and memory mappings. For tests and debuggers.
  */
 public final class LocalWorld {
     private static final int SECRET_BYTES = 32;
     private static final String HOST = "localhost";
 
-    /** What a test does to the ranks of a world. */
+    /** The hooks of a test in the ranks of a world. */
     public interface Interference {
-        /** Nothing. */
+        /** No hooks. */
         Interference NONE = new Interference() {};
 
-        /** The port that the others are told, of something that stands before the rank's own. */
+        /** Returns the port that the other ranks get, such as the port of a proxy in front of the rank's own port. */
         default int portBefore(int rank, int port) {
             return port;
         }
 
         /**
-         * Where a rank stops.
+         * Returns the point at which a rank pauses.
          *
-         * @param hub tells the others what has become of it
+         * @param coordinator coordinator that notifies the other ranks of this rank's end
          */
-        default PausePoint pauseOf(int rank, LocalCoordinator hub) {
+        default PausePoint pauseOf(int rank, LocalCoordinator coordinator) {
             return PausePoint.NONE;
         }
     }
@@ -58,7 +58,7 @@ public final class LocalWorld {
     private final LocalWorldOptions options;
     private final Interference interference;
     private final ThrowingConsumer<World> body;
-    private final LocalCoordinator hub = new LocalCoordinator();
+    private final LocalCoordinator coordinator = new LocalCoordinator();
     private final List<Throwable> failures = new CopyOnWriteArrayList<>();
     private final List<ServerSocketChannel> listeners = new ArrayList<>();
     private final String runId;
@@ -80,19 +80,19 @@ public final class LocalWorld {
     }
 
     /**
-     * Runs {@code body} on every rank and returns when all have returned. When one throws, the others' operations fail with
-     * ABORTED; then the first failure is thrown, with the others suppressed in it.
+     * Runs {@code body} on every rank and returns when all ranks have returned. When a rank throws, the operations of
+     * the other ranks fail with ABORTED. Then the first failure is thrown, with the other failures suppressed in it.
      *
-     * @throws CommException SYSTEM, wrapping the first failure if that is a checked exception
+     * @throws CommException SYSTEM, with the first failure as its cause, if that is a checked exception
      */
     public static void run(LocalWorldOptions options, ThrowingConsumer<World> body) {
         run(options, Interference.NONE, body);
     }
 
-    /** The same while a test interferes. */
+    /** Runs {@code body} with the hooks of a test. */
     public static void run(LocalWorldOptions options, Interference interference, ThrowingConsumer<World> body) {
         LocalWorld local = new LocalWorld(options, interference, body);
-        try (LocalCoordinator _ = local.hub) {
+        try (LocalCoordinator _ = local.coordinator) {
             local.runRanks();
         } finally {
             local.listeners.forEach(ListenerSocket::close);
@@ -137,7 +137,7 @@ public final class LocalWorld {
             joinAndRun(rank, peers);
         } catch (Throwable failure) {
             failures.add(failure);
-            hub.abort("rank " + rank + " failed: " + failure);
+            coordinator.abort("rank " + rank + " failed: " + failure);
         }
     }
 
@@ -158,9 +158,9 @@ public final class LocalWorld {
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
         GroupRegistry registry = new GroupRegistry(
                 TransportSelection.of(options.transport(), nodeCount, options.tcp()), Optional.empty(), false);
-        Control control = hub.connect(rank, registry);
-        PausePoint pause = interference.pauseOf(rank, hub);
-        // Nodes that are only believed in have to share this machine's cores.
+        Control control = coordinator.connect(rank, registry);
+        PausePoint pause = interference.pauseOf(rank, coordinator);
+        // Simulated nodes share the cores of this machine.
         int nodeCores = Math.max(1, WorldContext.usableCores() / nodeCount);
         WorldContext context = new WorldContext(runId, 0, rank, secret, peers, listener, control, nodeCores, pause);
         GroupOptions groupOptions =
@@ -170,22 +170,22 @@ public final class LocalWorld {
         }
     }
 
-    /** The other ranks hear of a failure before this rank closes its groups. */
+    /** Runs the body. The other ranks are notified of a failure before this rank closes its groups. */
     private void runBody(World world) {
         try {
             body.accept(world);
         } catch (Throwable failure) {
             failures.add(failure);
-            hub.abort("rank " + world.rank() + " failed: " + failure);
+            coordinator.abort("rank " + world.rank() + " failed: " + failure);
         }
     }
 
-    /** Waits as long as the rank takes, unless one has failed: then the rest gets one timeout. */
+    /** Waits for a rank without limit until a rank has failed; then for one timeout. */
     private void join(Thread thread) {
-        Duration turn = Duration.ofMillis(100);
+        Duration interval = Duration.ofMillis(100);
         Deadline deadline = null;
         try {
-            while (!thread.join(turn)) {
+            while (!thread.join(interval)) {
                 if (deadline == null && !failures.isEmpty()) {
                     deadline = Deadline.after(options.timeout().plusSeconds(1));
                 } else if (deadline != null && deadline.passed()) {
@@ -199,7 +199,7 @@ public final class LocalWorld {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            hub.abort("the thread that runs the local world was interrupted");
+            coordinator.abort("the thread that runs the local world was interrupted");
         }
     }
 

@@ -9,14 +9,14 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * How a {@link LocalWorld} runs.
+ * The options of a {@link LocalWorld}.
  *
  * @param size number of ranks
- * @param nodeSizes how many ranks each node has that they are to believe to be on, in rank order
- * @param transport how they move data; AUTO is shared memory between ranks of a node
- * @param tcp how they do between nodes
- * @param deterministic as {@link GroupOptions#deterministic()}
- * @param timeout of every operation, and of the wait for the other ranks once one has failed
+ * @param nodeSizes number of ranks on each simulated node, in rank order
+ * @param transport transport between the ranks; AUTO is shared memory between ranks of a node
+ * @param tcp options of the TCP data plane between nodes
+ * @param deterministic see {@link GroupOptions#deterministic()}
+ * @param timeout timeout of every operation, and of the wait for the other ranks after one has failed
  */
 public record LocalWorldOptions(
         int size,
@@ -25,13 +25,13 @@ public record LocalWorldOptions(
         TcpOptions tcp,
         boolean deterministic,
         Duration timeout) {
-    /** {@code size} ranks over shared memory, operations limited to a minute. */
+    /** Returns options for {@code size} ranks over shared memory, with a timeout of a minute. */
     public static LocalWorldOptions ofSize(int size) {
         return new LocalWorldOptions(
                 size, List.of(size), TransportKind.AUTO, TcpOptions.DEFAULT, false, Duration.ofMinutes(1));
     }
 
-    /** Ranks on several nodes, as many on each as {@code nodeSizes} says. */
+    /** Returns options for ranks on several nodes, with {@code nodeSizes} ranks on the nodes. */
     public static LocalWorldOptions ofNodes(List<Integer> nodeSizes) {
         int size = nodeSizes.stream().mapToInt(Integer::intValue).sum();
         return new LocalWorldOptions(
@@ -52,22 +52,22 @@ public record LocalWorldOptions(
         }
     }
 
-    /** The same over another transport. */
+    /** Returns these options with another transport. */
     public LocalWorldOptions withTransport(TransportKind newTransport) {
         return new LocalWorldOptions(size, nodeSizes, newTransport, tcp, deterministic, timeout);
     }
 
-    /** The same with other options of the data plane between nodes. */
+    /** Returns these options with other options of the data plane between nodes. */
     public LocalWorldOptions withTcp(TcpOptions newTcp) {
         return new LocalWorldOptions(size, nodeSizes, transport, newTcp, deterministic, timeout);
     }
 
-    /** The same with another timeout. */
+    /** Returns these options with another timeout. */
     public LocalWorldOptions withTimeout(Duration newTimeout) {
         return new LocalWorldOptions(size, nodeSizes, transport, tcp, deterministic, newTimeout);
     }
 
-    /** The same with another determinism. */
+    /** Returns these options with another choice of determinism. */
     public LocalWorldOptions withDeterministic(boolean newDeterministic) {
         return new LocalWorldOptions(size, nodeSizes, transport, tcp, newDeterministic, timeout);
     }

@@ -1,6 +1,5 @@
 /**
- * What stands in for agents and coordinator when all ranks are threads of one JVM. Entry class:
- * {@code LocalCoordinator}.
+ * Ranks as threads of one JVM, without agents and launcher. The entry class is {@code LocalWorld}.
  */
 @NullMarked
 package io.jrun.comm.local;

@@ -8,14 +8,17 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
-/** How a receive from any source goes on while no stream has a message. Confined to one thread. */
+/** The pauses of a receive from any source while no stream has a message. Confined to one thread. */
 final class AnySourceWait {
-    /** Between two looks at all streams: the price of a wait for any source in time, at the end and at the beginning. */
+    /**
+     * The longest pause between two checks of all streams. A longer pause delays the receive, a shorter pause costs CPU
+     * time.
+     */
     private static final long MAX_PAUSE_NANOS = 1_000_000;
 
     private static final long MIN_PAUSE_NANOS = 10_000;
 
-    /** How long what a rank sent before it left may be on its way. */
+    /** How long messages of a departed rank may still be under way. */
     private static final long DEPARTURE_GRACE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private static final int MAX_NAMED = 8;
@@ -26,22 +29,22 @@ final class AnySourceWait {
     private long pauseNanos = MIN_PAUSE_NANOS;
     private long alone;
 
-    /** @param nanoTime the clock, as {@link System#nanoTime} */
+    /** @param nanoTime the clock, such as {@link System#nanoTime} */
     AnySourceWait(GroupContext group, PostedReceive receive, LongSupplier nanoTime) {
         this.group = group;
         this.receive = receive;
         this.nanoTime = nanoTime;
     }
 
-    /** There was a message. */
+    /** Starts again with the shortest pause, because a message has arrived. */
     void restart() {
         pauseNanos = MIN_PAUSE_NANOS;
     }
 
     /**
-     * How long to wait before the next look.
+     * Returns the pause before the next check, in nanoseconds.
      *
-     * @throws CommException PEER_LOST if all other ranks have left, and nothing more can come of them
+     * @throws CommException PEER_LOST if all other ranks have left and no message of them can arrive any more
      */
     long nextPauseNanos() {
         List<String> left = group.health().isImpaired() ? left() : List.of();
@@ -50,7 +53,7 @@ final class AnySourceWait {
         } else if (alone == 0) {
             alone = nanoTime.getAsLong();
         } else if (nanoTime.getAsLong() - alone > DEPARTURE_GRACE_NANOS) {
-            throw nobodyLeft(left);
+            throw allDeparted(left);
         }
         long pause = pauseNanos;
         pauseNanos = Math.min(2 * pause, MAX_PAUSE_NANOS);
@@ -68,13 +71,13 @@ final class AnySourceWait {
         return left;
     }
 
-    private CommException nobodyLeft(List<String> left) {
+    private CommException allDeparted(List<String> left) {
         int named = Math.min(left.size(), MAX_NAMED);
         String more = left.size() > named ? " and " + (left.size() - named) + " more" : "";
         return new CommException(
                 ErrorCode.PEER_LOST,
                 String.join(", ", left.subList(0, named)) + more + " while " + group.describe(group.groupRank())
                         + " waited in " + receive.describe() + " on group " + group.name()
-                        + ": nobody is left who could send.");
+                        + ": no rank is left that could send.");
     }
 }

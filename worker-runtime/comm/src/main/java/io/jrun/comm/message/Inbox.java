@@ -25,21 +25,24 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives each message for one rank of a group to a receive. The messages of each sender are a stream. One of the threads that
- * wait for a sender reads the stream of the sender. The thread gives each message to the earliest posted receive that matches,
- * also to a receive of another thread, and keeps a message without a receive while there is room. A receive from any source
- * reads in turn all streams that no other thread reads. Thread-safe.
+ * Gives each message for one rank of a group to a receive. The messages of each sender are a stream. One of the threads
+ * that wait for a sender reads the stream of the sender. The thread gives each message to the earliest posted receive
+ * that matches, also to a receive of another thread, and keeps a message without a receive while there is room. A
+ * receive from any source reads in turn all streams that no other thread reads. Thread-safe.
  */
 public final class Inbox implements PendingOperations {
     private final GroupContext group;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final MessageMatcher matches;
+    private final MessageMatcher matcher;
     private final Consumer<CommException> onFailure;
-    /** Where receives are completed by whoever read their message: what continues them may call anything. */
+    /**
+     * Completes a receive whose message another thread has read, because the continuations of a receive may call
+     * anything.
+     */
     private final Executor completions;
 
-    /** A message that has begun to arrive, and waits with its sender until there is a receive for it, or room. */
+    /** A message whose data stays at the sender until a receive matches the message, or until there is room. */
     private record Held(long sequence, Envelope envelope) {}
 
     private final boolean[] isRead;
@@ -50,14 +53,14 @@ public final class Inbox implements PendingOperations {
     private boolean closed;
 
     /**
-     * No message yet.
+     * Makes an inbox without messages.
      *
      * @param onFailure fails the group
      */
     public Inbox(GroupContext group, Consumer<CommException> onFailure) {
         this.group = group;
         this.onFailure = onFailure;
-        this.matches = new MessageMatcher(group);
+        this.matcher = new MessageMatcher(group);
         this.completions = new ThreadPoolExecutor(
                 0,
                 1,
@@ -71,12 +74,12 @@ public final class Inbox implements PendingOperations {
         this.posts = new long[group.size() + 1];
     }
 
-    /** A receive is called: from now on messages may go to it. Every one ends with {@link #forget}. */
+    /** Posts a receive: messages may go to the receive from now on. {@link #forget} ends every posted receive. */
     public PostedReceive post(Call request, int tag, Deadline deadline) {
         return post(request, tag, false, deadline);
     }
 
-    /** The same for an object of any size. */
+    /** Posts a receive of an object of any size. */
     public PostedReceive postObject(Call request, int tag, Deadline deadline) {
         return post(request, tag, true, deadline);
     }
@@ -90,10 +93,10 @@ public final class Inbox implements PendingOperations {
             }
             active++;
             PostedReceive receive = new PostedReceive(request, tag, isObject, posts[source]++, deadline);
-            matches.post(receive);
-            changed.signalAll(); // What is held back may be for it, or have room now.
+            matcher.post(receive);
+            changed.signalAll(); // A held message may match the receive or fit into memory now.
             if (receive.hasArrived()) {
-                receive.complete(); // Nothing continues it yet.
+                receive.complete(); // The receive has no continuation yet.
             }
             return receive;
         } finally {
@@ -101,11 +104,11 @@ public final class Inbox implements PendingOperations {
         }
     }
 
-    /** A receive is over, one way or the other. */
+    /** Ends a receive, after success or failure. */
     public void forget(PostedReceive receive) {
         lock.lock();
         try {
-            matches.forget(receive);
+            matcher.forget(receive);
             active--;
             changed.signalAll();
         } finally {
@@ -113,9 +116,9 @@ public final class Inbox implements PendingOperations {
         }
     }
 
-    /** Returns when the receive has its message; reads streams while nobody else does. */
+    /** Returns when the receive has its message. Reads streams that no other thread reads. */
     public void await(Backend backend, Call call, PostedReceive mine) {
-        AnySourceWait turns = new AnySourceWait(group, mine, System::nanoTime);
+        AnySourceWait pauses = new AnySourceWait(group, mine, System::nanoTime);
         lock.lock();
         try {
             while (!mine.hasArrived()) {
@@ -133,9 +136,9 @@ public final class Inbox implements PendingOperations {
                         long _ = changed.awaitNanos(call.remainingNanos());
                     }
                 } else if (readAny(backend, call, mine)) {
-                    turns.restart();
+                    pauses.restart();
                 } else {
-                    long _ = changed.awaitNanos(turns.nextPauseNanos());
+                    long _ = changed.awaitNanos(pauses.nextPauseNanos());
                 }
             }
         } catch (InterruptedException e) {
@@ -147,8 +150,8 @@ public final class Inbox implements PendingOperations {
     }
 
     /**
-     * Returns when no other thread writes into the receive's memory any more, whatever happens: if its time is over, that thread is
-     * ended by failing the group.
+     * Returns when no other thread writes into the receive's memory any more. If the deadline passes first, the method
+     * fails the group to end the other thread.
      */
     private void awaitFilled(PostedReceive mine) {
         boolean isInterrupted = false;
@@ -172,7 +175,7 @@ public final class Inbox implements PendingOperations {
         }
     }
 
-    /** Without the lock, which this has. */
+    /** Fails the group. The caller holds the lock; the method releases the lock meanwhile. */
     private void failGroup(CommException failure) {
         lock.unlock();
         try {
@@ -182,7 +185,7 @@ public final class Inbox implements PendingOperations {
         }
     }
 
-    /** Reads one message of each stream that has one; whether there was any. */
+    /** Reads one message of each stream that has a message. Returns whether a message was read. */
     private boolean readAny(Backend backend, Call call, PostedReceive mine) {
         boolean any = false;
         for (int source = 0; source < group.size(); source++) {
@@ -192,15 +195,15 @@ public final class Inbox implements PendingOperations {
     }
 
     /**
-     * Reads the next message of a stream, without the lock, unless somebody else does.
+     * Reads the next message of a stream, without the lock, unless another thread reads the stream.
      *
-     * @param mine the receive of whoever reads, who completes it
-     * @param onlyIfThere return rather than wait for it to be sent
-     * @return whether one was read
+     * @param mine the receive of the current thread, which completes the receive
+     * @param onlyIfThere whether to return at once if the sender has not sent the message yet
+     * @return whether a message was read
      */
     private boolean read(Backend backend, Call call, PostedReceive mine, int source, boolean onlyIfThere) {
         Held first = held[source];
-        if (isRead[source] || (first != null && !matches.canArrive(source, first.envelope()))) {
+        if (isRead[source] || (first != null && !matcher.canArrive(source, first.envelope()))) {
             return false;
         }
         isRead[source] = true;
@@ -214,7 +217,8 @@ public final class Inbox implements PendingOperations {
             return done;
         } finally {
             lock.lock();
-            isRead[source] = isOutOfStep; // Its reader's failure is the group's; nobody may go on where that stopped.
+            // A failed reader fails the group. No thread may continue in the middle of a message.
+            isRead[source] = isOutOfStep;
             changed.signalAll();
         }
     }
@@ -226,20 +230,20 @@ public final class Inbox implements PendingOperations {
         return new Held(sequence, envelope);
     }
 
-    /** Whether the message could be read; else it is held back. */
+    /** Returns whether the message was read. A message that was not read is held. */
     private boolean readMessage(Backend backend, Call call, int source, Held message, PostedReceive mine) {
         Envelope envelope = message.envelope();
         PostedReceive receive = null;
         lock.lock();
         try {
-            if (!matches.canArrive(source, envelope)) {
+            if (!matcher.canArrive(source, envelope)) {
                 held[source] = message;
                 return false;
             }
             held[source] = null;
-            receive = matches.take(source, message.sequence(), envelope);
+            receive = matcher.take(source, message.sequence(), envelope);
             if (receive == null) {
-                matches.reserve(envelope);
+                matcher.reserve(envelope);
             } else {
                 receive.filling(true);
             }
@@ -270,9 +274,10 @@ public final class Inbox implements PendingOperations {
     private @Nullable PostedReceive keep(UnexpectedMessage message) {
         lock.lock();
         try {
-            PostedReceive receive = matches.keep(message);
+            PostedReceive receive = matcher.keep(message);
             if (receive != null) {
-                receive.checkRefused(); // Whoever has read the message fails the group, as with one that came in time.
+                // The thread that read the message fails the group, as for a message after its receive.
+                receive.checkRefused();
             }
             return receive;
         } finally {
@@ -280,13 +285,13 @@ public final class Inbox implements PendingOperations {
         }
     }
 
-    /** Why a receive fails whose time is over. */
+    /** Returns the failure of a receive whose deadline has passed. */
     public CommException timedOut(PostedReceive mine) {
         return new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 mine.describe() + " on group " + group.name() + " timed out after "
                         + mine.deadline().timeout().toSeconds() + " s: " + group.describe(group.groupRank())
-                        + " has got no message that fits. Look at the tags, and at what the senders do."
+                        + " has no message that matches. Check the tags and the calls of the senders."
                         + heldBack());
     }
 
@@ -297,13 +302,14 @@ public final class Inbox implements PendingOperations {
             for (int source = 0; source < held.length; source++) {
                 Held message = held[source];
                 if (message != null) {
-                    text.append(" Before anything else of ")
+                    text.append(" The next message of ")
                             .append(group.describe(source))
-                            .append(" comes its ");
+                            .append(" is its ");
                     text.append(message.envelope().describe(message.sequence(), group.groupRank()));
-                    text.append(
-                            ", which is held back: it has no recv, and with it the messages that have none would exceed ");
-                    text.append(Messages.MAX_UNEXPECTED_BYTES).append(" bytes.");
+                    text.append(", which is held at the sender: the message has no recv, and the messages")
+                            .append(" without a recv would exceed ")
+                            .append(Messages.MAX_UNEXPECTED_BYTES)
+                            .append(" bytes.");
                 }
             }
         } finally {
@@ -312,7 +318,7 @@ public final class Inbox implements PendingOperations {
         return text.toString();
     }
 
-    /** Those who wait look at the group's health again. */
+    /** Wakes all waiting threads to check the group's health again. */
     public void healthChanged() {
         lock.lock();
         try {

@@ -12,22 +12,22 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which message goes to which receive: the first that was posted among those that it fits, the first that came among those
- * that fit it. Not thread-safe.
+ * Matches messages with receives. A message goes to the first posted receive that matches the message. A receive takes
+ * the first message that matches the receive. Not thread-safe.
  */
 final class MessageMatcher {
     private final GroupContext group;
     private final List<PostedReceive> posted = new ArrayList<>();
-    private final List<UnexpectedMessage> early = new ArrayList<>();
-    private long earlyBytes;
+    private final List<UnexpectedMessage> unexpected = new ArrayList<>();
+    private long unexpectedBytes;
 
     MessageMatcher(GroupContext group) {
         this.group = group;
     }
 
-    /** A receive gets the first message that has come for it, or waits for one. */
+    /** Gives the receive the first unexpected message that matches, or adds the receive to the posted receives. */
     void post(PostedReceive receive) {
-        for (Iterator<UnexpectedMessage> kept = early.iterator(); kept.hasNext(); ) {
+        for (Iterator<UnexpectedMessage> kept = unexpected.iterator(); kept.hasNext(); ) {
             UnexpectedMessage message = kept.next();
             if (receive.fits(message.source(), message.envelope())) {
                 kept.remove();
@@ -38,12 +38,12 @@ final class MessageMatcher {
         posted.add(receive);
     }
 
-    /** A receive waits no more. */
+    /** Removes a receive that waits no more. */
     void forget(PostedReceive receive) {
         posted.remove(receive);
     }
 
-    /** Takes the receive out of those that wait to which a message goes that begins to arrive; null if there is none. */
+    /** Removes and returns the posted receive of a message that begins to arrive; null if no receive matches. */
     @Nullable
     PostedReceive take(int source, long sequence, Envelope envelope) {
         PostedReceive receive = takeFirst(source, envelope);
@@ -53,23 +53,26 @@ final class MessageMatcher {
         return receive;
     }
 
-    /** Whether a message has a receive, or there is room to keep it until it has. */
+    /** Whether a message has a receive, or there is room to keep the message. */
     boolean canArrive(int source, Envelope envelope) {
-        return earlyBytes + envelope.bytes() <= Messages.MAX_UNEXPECTED_BYTES
+        return unexpectedBytes + envelope.bytes() <= Messages.MAX_UNEXPECTED_BYTES
                 || posted.stream().anyMatch(receive -> receive.fits(source, envelope));
     }
 
-    /** A message begins to arrive that is for nobody yet. */
+    /** Reserves room for a message without a receive that begins to arrive. */
     void reserve(Envelope envelope) {
-        earlyBytes += envelope.bytes();
+        unexpectedBytes += envelope.bytes();
     }
 
-    /** A message that came early has arrived; the receive for it if one has been posted meanwhile, else null. */
+    /**
+     * Keeps a message without a receive that has arrived. Returns the receive if one has been posted meanwhile, else
+     * null.
+     */
     @Nullable
     PostedReceive keep(UnexpectedMessage message) {
         PostedReceive receive = takeFirst(message.source(), message.envelope());
         if (receive == null) {
-            early.add(message);
+            unexpected.add(message);
         } else {
             deliver(message, receive);
         }
@@ -89,7 +92,7 @@ final class MessageMatcher {
 
     private void deliver(UnexpectedMessage message, PostedReceive receive) {
         Envelope envelope = message.envelope();
-        earlyBytes -= envelope.bytes();
+        unexpectedBytes -= envelope.bytes();
         if (receive.agrees(envelope)) {
             MemorySegment.copy(message.data(), 0, receive.target(envelope), 0, envelope.bytes());
             receive.arrive(message.source(), envelope);

@@ -17,7 +17,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** A receive from when it is called. Thread-safe where {@link Inbox} uses it so. */
+/** A receive from its call to its end. Thread-safe under the lock of {@link Inbox}. */
 public final class PostedReceive implements ReceiveFuture {
     private final Call request;
     private final int tag;
@@ -38,22 +38,22 @@ public final class PostedReceive implements ReceiveFuture {
         this.deadline = deadline;
     }
 
-    /** When it must have its message, counted from its call. */
+    /** The deadline of the receive, counted from its call. */
     public Deadline deadline() {
         return deadline;
     }
 
-    /** What it says of the message that it waits for. */
+    /** The envelope that the receive expects. */
     public Envelope expected() {
         return new Envelope(tag, request.type(), request.count(), isObject);
     }
 
-    /** Its number among the receives from the same source. */
+    /** The number of this receive among the receives from the same source. */
     public long sequence() {
         return sequence;
     }
 
-    /** The bytes of an object that has arrived. */
+    /** The bytes of an object, after the object has arrived. */
     public byte[] object() {
         return object;
     }
@@ -61,7 +61,7 @@ public final class PostedReceive implements ReceiveFuture {
     public Received arrived() {
         Received result = arrived;
         if (result == null) {
-            throw new IllegalStateException("nothing has arrived");
+            throw new IllegalStateException("no message has arrived");
         }
         return result;
     }
@@ -70,7 +70,10 @@ public final class PostedReceive implements ReceiveFuture {
         return arrived != null;
     }
 
-    /** Whether a message is on its way into the receive's memory, which is not the caller's until that has ended. */
+    /**
+     * Whether another thread writes a message into the receive's memory. The caller must not touch the memory
+     * meanwhile.
+     */
     boolean isFilling() {
         return filling;
     }
@@ -79,23 +82,23 @@ public final class PostedReceive implements ReceiveFuture {
         filling = begins;
     }
 
-    /** The message is in its place; {@link #complete} tells those who wait. */
+    /** The message is in the receive's memory. {@link #complete} then wakes the waiting threads. */
     void arrive(int source, Envelope envelope) {
         arrived = new Received(source, envelope.tag(), envelope.count());
     }
 
-    /** A message fits that does not agree: the receive fails with this. */
+    /** A message matches the receive but has another type or count. The receive fails with {@code why}. */
     void refuse(CommException why) {
         mismatch = why;
     }
 
-    /** What it was refused with; null if it was not. */
+    /** The failure of {@link #refuse}; null if there is none. */
     @Nullable
     public CommException refusal() {
         return mismatch;
     }
 
-    /** Throws what it was refused with, if it was. */
+    /** Throws the failure of {@link #refuse} if there is one. */
     void checkRefused() {
         CommException why = mismatch;
         if (why != null) {
@@ -103,7 +106,7 @@ public final class PostedReceive implements ReceiveFuture {
         }
     }
 
-    /** Group rank that it receives from, or {@link Messages#ANY_SOURCE}. */
+    /** The group rank of the source, or {@link Messages#ANY_SOURCE}. */
     int source() {
         return request.root();
     }
@@ -116,18 +119,18 @@ public final class PostedReceive implements ReceiveFuture {
         work.fail(failure);
     }
 
-    /** Whether the message may go here. */
+    /** Whether source and tag of the message match the receive. */
     boolean fits(int source, Envelope envelope) {
         return tag == envelope.tag() && (request.root() == source || request.root() == Messages.ANY_SOURCE);
     }
 
-    /** Whether a message that fits is also of the size that this receive has said. */
+    /** Whether a message that matches also has the type and count of the receive. */
     boolean agrees(Envelope envelope) {
         return isObject == envelope.isObject()
                 && (isObject || (request.type() == envelope.type() && request.count() == envelope.count()));
     }
 
-    /** Where the message goes, which {@link #agrees}. */
+    /** The memory for a message that {@link #agrees}. */
     MemorySegment target(Envelope envelope) {
         if (isObject) {
             ArgumentChecks.objectSize(OpKind.RECV, envelope.count());
@@ -137,7 +140,7 @@ public final class PostedReceive implements ReceiveFuture {
         return request.output();
     }
 
-    /** How messages name the receive. */
+    /** Describes the receive for messages to the user. */
     String describe() {
         String amount = expected().amount(OpKind.RECV);
         return Call.describe(sequence, OpKind.RECV, request.type(), ReduceOp.SUM, amount, request.root());

@@ -3,5 +3,5 @@ package io.jrun.comm.message;
 import io.jrun.comm.backend.Envelope;
 import java.lang.foreign.MemorySegment;
 
-/** A message that came before a receive for it. */
+/** A message that arrived before its receive was posted. */
 record UnexpectedMessage(int source, long sequence, Envelope envelope, MemorySegment data) {}

@@ -15,13 +15,13 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A group on MPI's blocking operations, which choose the best of its algorithms. Nothing can call such an operation back: see
- * {@link MpiTimeoutWatchdog}.
+ * The data plane of a group on MPI's blocking operations. MPI chooses the algorithm. No call can cancel such an
+ * operation, see {@link MpiTimeoutWatchdog}.
  */
 final class MpiBackend implements Backend {
     private static final long ALIGNMENT = 64;
 
-    /** MPI promises 15 bits of tags. */
+    /** The tags that every MPI supports have 15 bits. */
     private static final int TAGS = 0x7fff;
 
     private static final int TAG = 0;
@@ -43,8 +43,8 @@ final class MpiBackend implements Backend {
         if (call.count() > Integer.MAX_VALUE / group.size()) {
             throw new CommException(
                     ErrorCode.USAGE,
-                    call.describe() + ": MPI counts to " + Integer.MAX_VALUE / group.size()
-                            + " elements here. Split the call, or use another backend.");
+                    call.describe() + ": MPI supports at most " + Integer.MAX_VALUE / group.size()
+                            + " elements in this call. Split the call, or use another backend.");
         }
         watch.begin(call);
         try (NativeBuffers buffers = NativeBuffers.of(call, group.size())) {
@@ -70,7 +70,7 @@ final class MpiBackend implements Backend {
         int count = (int) call.count();
         int root = call.root();
         boolean isRoot = group.groupRank() == root;
-        // Variables, since a condition among the arguments of invokeExact would be an Object.
+        // Variables, because a conditional expression as an argument of invokeExact would have the type Object.
         MemorySegment gathered = isRoot ? ownOr(in, out, in) : in;
         MemorySegment scattered = isRoot ? ownOr(out, in, out) : out;
         return switch (call.kind()) {
@@ -98,7 +98,10 @@ final class MpiBackend implements Backend {
         };
     }
 
-    /** MPI forbids the output to lie in the input, and its IN_PLACE puts it elsewhere: such a call goes through a copy. */
+    /**
+     * Runs a call through a copy if its output is inside its input. MPI forbids this, and its IN_PLACE has another
+     * layout.
+     */
     private int reduceScatter(Call call, NativeBuffers buffers, MemorySegment comm) throws Throwable {
         MemorySegment type = mpi.types.type(call.type());
         MemorySegment op = mpi.types.op(call);
@@ -115,7 +118,7 @@ final class MpiBackend implements Backend {
         }
     }
 
-    /** IN_PLACE if {@code block} lies in {@code whole}, as MPI wants to be told; else {@code otherwise}. */
+    /** Returns MPI's IN_PLACE if {@code block} is inside {@code whole}, else {@code otherwise}. */
     private static MemorySegment ownOr(MemorySegment block, MemorySegment whole, MemorySegment otherwise) {
         return block.asOverlappingSlice(whole).isPresent() ? MpiLibrary.IN_PLACE : otherwise;
     }
@@ -146,7 +149,7 @@ final class MpiBackend implements Backend {
     @Override
     public void healthChanged() {}
 
-    /** The communicator stays until MPI ends: to free it is collective, and closing a group is not. */
+    /** Keeps the communicator until MPI ends, because freeing it is collective, and closing a group is not. */
     @Override
     public void close() {
         watch.close();

@@ -7,7 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/** The calls that a backend makes, once for the process. Initialises MPI; {@link #end} finalises it. Thread-safe. */
+/** The MPI functions of the backend, once for the process. Initialises MPI. {@link #end} finalises MPI. Thread-safe. */
 final class MpiFunctions {
     final MpiLibrary library;
     final MpiTypes types;
@@ -84,7 +84,7 @@ final class MpiFunctions {
         }
     }
 
-    /** Collective over {@code members} (world ranks) alone: a communicator of them, in that order. */
+    /** Collective over {@code members} (world ranks) only. Returns a communicator of the members, in this order. */
     MemorySegment communicator(int[] members, int tag) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment all = arena.allocate(ADDRESS);
@@ -104,7 +104,7 @@ final class MpiFunctions {
         }
     }
 
-    /** Collective over its members. */
+    /** Frees a communicator. Collective over its members. */
     void free(MemorySegment communicator) {
         try (Arena arena = Arena.ofConfined()) {
             library.check(
@@ -116,7 +116,7 @@ final class MpiFunctions {
         }
     }
 
-    /** Collective over the job: ends MPI in this process. */
+    /** Finalizes MPI in this process. Collective over the job. */
     void end() {
         try {
             library.check((int) finalise.invokeExact(), "MPI_Finalize");

@@ -20,11 +20,11 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 
 /**
- * The MPI job that this process belongs to: how its ranks find each other without jrun's agent. There is one per process,
- * as MPI has it. Thread-safe.
+ * The MPI job of this process. The ranks exchange their addresses over MPI, without jrun's agent. There is one per
+ * process, as in MPI. Thread-safe.
  */
 public final class MpiJob implements GroupRendezvous {
-    /** Room for one rank's line in {@link #exchange}, and for what {@link #fromFirst} carries. */
+    /** The size of one rank's line in {@link #exchange}, and of the bytes of {@link #fromFirst}. */
     private static final int LINE_BYTES = 1024;
 
     private static final int RENDEZVOUS_TAG = 0x7ffe;
@@ -41,7 +41,7 @@ public final class MpiJob implements GroupRendezvous {
         this.size = number("MPI_Comm_size");
     }
 
-    /** Whether these variables are of a process that mpirun or srun --mpi=pmix has started. */
+    /** Whether the environment is that of a process that mpirun or srun --mpi=pmix has started. */
     public static boolean hasStarted(Map<String, String> variables) {
         return variables.containsKey("OMPI_COMM_WORLD_RANK") || variables.containsKey("PMIX_RANK");
     }
@@ -49,7 +49,7 @@ public final class MpiJob implements GroupRendezvous {
     /**
      * Joins the MPI job, once per process.
      *
-     * @throws CommException USAGE if MPI is not installed; SYSTEM if it refuses
+     * @throws CommException USAGE if MPI is not installed; SYSTEM if MPI refuses
      */
     public static MpiJob join() {
         obstacle().ifPresent(missing -> {
@@ -60,7 +60,7 @@ public final class MpiJob implements GroupRendezvous {
         return job;
     }
 
-    /** Why MPI cannot be used on this machine; empty if it can. */
+    /** Returns the reason why MPI cannot be used on this machine, and the remedy; empty if MPI can be used. */
     static Optional<String> obstacle() {
         try {
             MpiLibrary _ = new MpiLibrary();
@@ -71,7 +71,7 @@ public final class MpiJob implements GroupRendezvous {
         }
     }
 
-    /** The one that {@link #join} has joined. */
+    /** Returns the job that {@link #join} has joined. */
     static Optional<MpiJob> current() {
         return CURRENT.get();
     }
@@ -80,17 +80,20 @@ public final class MpiJob implements GroupRendezvous {
         return mpi;
     }
 
-    /** This process's number. */
+    /** Returns the number of this process. */
     public int rank() {
         return rank;
     }
 
-    /** Number of processes. */
+    /** Returns the number of processes. */
     public int size() {
         return size;
     }
 
-    /** Collective over the job: everybody's line, by rank. A line has at most {@value #LINE_BYTES} bytes. */
+    /**
+     * Collective over the job. Returns the lines of all processes, by rank. A line has at most {@value #LINE_BYTES}
+     * bytes.
+     */
     public List<String> exchange(String mine) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment line = arena.allocate(LINE_BYTES);
@@ -112,7 +115,7 @@ public final class MpiJob implements GroupRendezvous {
         }
     }
 
-    /** As {@link GroupRendezvous}, over a communicator of the group's members; MPI knows no deadline here. */
+    /** See {@link GroupRendezvous}. Uses a communicator of the group's members. MPI supports no deadline here. */
     @Override
     public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {
         byte[] offered = group.groupRank() == 0 ? offer.get() : new byte[0];
@@ -135,7 +138,7 @@ public final class MpiJob implements GroupRendezvous {
         }
     }
 
-    /** Collective over the job: ends MPI; nothing here may be called any more. */
+    /** Collective over the job. Finalizes MPI. No method of this class may be called afterwards. */
     public void end() {
         CURRENT.set(Optional.empty());
         mpi.end();

@@ -13,7 +13,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 
-/** libmpi's functions and constants. Errors come back as codes, since the communicators in use return them. Thread-safe. */
+/**
+ * The functions and constants of libmpi. Errors are returned as codes, because the communicators in use return them.
+ * Thread-safe.
+ */
 final class MpiLibrary {
     static final String FILE = "libmpi.so.40";
     static final MemorySegment IN_PLACE = MemorySegment.ofAddress(1);
@@ -27,9 +30,10 @@ final class MpiLibrary {
     private final MethodHandle errorString;
 
     /**
-     * Opens the library; its plugins look for its symbols in the whole process, so it is opened globally first.
+     * Opens the library. MPI's plugins look up its symbols in the whole process, so the library is opened globally
+     * first.
      *
-     * @throws IllegalArgumentException if it is not installed
+     * @throws IllegalArgumentException if the library is not installed
      */
     MpiLibrary() {
         MethodHandle dlopen = linker.downcallHandle(
@@ -43,12 +47,12 @@ final class MpiLibrary {
         this.errorString = function("MPI_Error_string", JAVA_INT, ADDRESS, ADDRESS);
     }
 
-    /** A function that returns an error code. */
+    /** Returns a function that returns an error code. */
     MethodHandle function(String name, MemoryLayout... arguments) {
         return linker.downcallHandle(symbols.findOrThrow(name), FunctionDescriptor.of(JAVA_INT, arguments));
     }
 
-    /** A predefined handle, as {@code ompi_mpi_comm_world}. */
+    /** Returns a predefined handle, such as {@code ompi_mpi_comm_world}. */
     MemorySegment constant(String name) {
         return symbols.findOrThrow(name);
     }
@@ -56,7 +60,7 @@ final class MpiLibrary {
     /**
      * Throws if {@code code} is an error.
      *
-     * @param what was called, for the message
+     * @param what name of the called function, for the message
      */
     void check(int code, String what) {
         if (code != 0) {

@@ -11,8 +11,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Ends the process when an operation that MPI blocks in has passed its deadline, or when its group was poisoned meanwhile:
- * MPI cannot abandon an operation. Whoever started the ranks then ends the others. Thread-safe.
+ * Ends the process when a blocking MPI operation has passed its deadline, or when its group was poisoned during the
+ * operation, because MPI cannot cancel an operation. The launcher of the ranks then ends the other ranks. Thread-safe.
  */
 final class MpiTimeoutWatchdog implements AutoCloseable {
     private static final long TURN_NANOS = 200_000_000;
@@ -45,7 +45,7 @@ final class MpiTimeoutWatchdog implements AutoCloseable {
         LockSupport.unpark(thread);
     }
 
-    /** What runs on one group: its collective, for which a field is enough, and a message to or from each peer. */
+    /** The running operations of one group: its collective, and a message to or from each peer. */
     final class Post implements AutoCloseable {
         private final GroupContext group;
         private final Map<Thread, Call> messages = new ConcurrentHashMap<>();
@@ -55,7 +55,7 @@ final class MpiTimeoutWatchdog implements AutoCloseable {
             this.group = group;
         }
 
-        /** An operation begins on this thread. */
+        /** Records the start of an operation on this thread. */
         void begin(Call call) {
             if (call.kind().isMessage()) {
                 messages.put(Thread.currentThread(), call);
@@ -64,7 +64,7 @@ final class MpiTimeoutWatchdog implements AutoCloseable {
             }
         }
 
-        /** It has ended. */
+        /** Records the end of an operation. */
         void end(Call call) {
             if (call.kind().isMessage()) {
                 messages.remove(Thread.currentThread());
@@ -87,14 +87,16 @@ final class MpiTimeoutWatchdog implements AutoCloseable {
                 endProcess(call, String.valueOf(cause.getMessage()));
             } else if (call.deadline().passed()) {
                 endProcess(
-                        call, "it has passed its deadline of " + call.timeout().toSeconds() + " s");
+                        call,
+                        "the operation has passed its deadline of "
+                                + call.timeout().toSeconds() + " s");
             }
         }
 
         private void endProcess(Call call, String why) {
             System.err.println("jrun: rank " + group.world().rank() + ": " + call.describe() + " on group "
-                    + group.name() + " waits in MPI, which cannot be called back: " + why
-                    + ". This process ends, and its launcher the job.");
+                    + group.name() + " waits in MPI, which cannot cancel an operation: " + why
+                    + ". This process ends, and its launcher ends the job.");
             System.err.flush();
             Runtime.getRuntime().halt(1);
         }

@@ -10,7 +10,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 
-/** MPI's handles for our types and reductions. Immutable. */
+/** MPI's handles for jrun's types and reductions. Immutable. */
 final class MpiTypes {
     private final Map<DataType, MemorySegment> types = new EnumMap<>(DataType.class);
     private final Map<ReduceOp, MemorySegment> numeric = new EnumMap<>(ReduceOp.class);
@@ -26,15 +26,18 @@ final class MpiTypes {
         }
     }
 
-    /** The type by which elements are moved; the halves as numbers of 16 bits, which MPI cannot reduce. */
+    /**
+     * Returns the MPI type that moves elements of {@code type}; 16-bit integers for F16 and BF16, which MPI cannot
+     * reduce.
+     */
     MemorySegment type(DataType type) {
         return Objects.requireNonNull(types.get(type));
     }
 
     /**
-     * The reduction of a call; AVG is a sum that the caller divides.
+     * Returns the reduction of a call. For AVG, the reduction is a sum, and the caller divides.
      *
-     * @throws CommException USAGE for the types of 16 bits
+     * @throws CommException USAGE for F16 and BF16
      */
     MemorySegment op(Call call) {
         DataType type = call.type();

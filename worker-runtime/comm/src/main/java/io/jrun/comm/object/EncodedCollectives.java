@@ -18,7 +18,10 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
-/** Sends objects as the bytes of a {@link Codec}: each operation is a collective of sizes and a collective of bytes. Thread-safe. */
+/**
+ * Sends objects as bytes of a {@link Codec}. Each operation is a collective of sizes and a collective of bytes.
+ * Thread-safe.
+ */
 public final class EncodedCollectives implements ObjectCollectives {
 
     private final ProcessGroup group;
@@ -130,7 +133,7 @@ public final class EncodedCollectives implements ObjectCollectives {
         return Collections.nCopies(group.size(), EncodedObject.failed(new IllegalArgumentException(what)));
     }
 
-    /** Everybody's size, checked alike on all ranks. */
+    /** Returns the sizes of all ranks' objects. All ranks check the sizes alike. */
     private long[] sizes(OpKind kind, EncodedObject mine) {
         long[] sizes = new long[group.size()];
         group.allGather(MemorySegment.ofArray(new long[] {mine.size()}), MemorySegment.ofArray(sizes), DataType.I64, 1);

@@ -3,12 +3,12 @@ package io.jrun.comm.object;
 import io.jrun.comm.Codec;
 import org.jspecify.annotations.Nullable;
 
-/** What became of encoding an object. */
+/** The result of encoding an object: the bytes, or a failure. */
 public final class EncodedObject {
-    /** In place of an object of another rank. */
+    /** Stands for an object of another rank. */
     static final EncodedObject NOTHING = new EncodedObject(new byte[0], null);
 
-    /** In place of the size of an object that could not be encoded. */
+    /** In place of the size of an object whose encoding failed. */
     static final long FAILED = -1;
 
     private final byte[] bytes;
@@ -19,7 +19,7 @@ public final class EncodedObject {
         this.failure = failure;
     }
 
-    /** Never throws: what a codec does wrong is told to all ranks. */
+    /** Encodes {@code value}. Never throws: a failure of the codec is reported to all ranks. */
     public static <T> EncodedObject of(@Nullable T value, Codec<T> codec) {
         if (value == null) {
             return failed(new IllegalArgumentException("the value is null"));
@@ -45,12 +45,12 @@ public final class EncodedObject {
         return bytes;
     }
 
-    /** Bytes, or {@link #FAILED}. */
+    /** The number of bytes, or {@link #FAILED}. */
     long size() {
         return failure == null ? bytes.length : FAILED;
     }
 
-    /** Why there are no bytes; null if there are. */
+    /** The failure of the encoding; null after success. */
     @Nullable
     public Throwable failure() {
         return failure;

@@ -14,9 +14,9 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** Checks of what callers pass, with messages that name the operation and both numbers. */
+/** Checks of callers' arguments. The messages name the operation, the value and the expected value. */
 public final class ArgumentChecks {
-    /** A thread other than any caller: memory that it may not touch cannot be handed to a progress thread either. */
+    /** A thread other than any caller. A progress thread cannot use memory that this thread may not access. */
     private static final Thread ANOTHER = Thread.ofPlatform().unstarted(() -> {});
 
     private ArgumentChecks() {}
@@ -32,7 +32,7 @@ public final class ArgumentChecks {
         }
     }
 
-    /** One block for each rank, of sizes that the caller has listed. */
+    /** Returns one block for each rank, with the sizes of the caller's list. */
     static Blocks blocks(OpKind kind, DataType type, long[] counts, int size) {
         if (counts.length != size) {
             throw usage(kind, counts.length + " counts for a group of " + size + " (expected one for each rank)");
@@ -51,7 +51,7 @@ public final class ArgumentChecks {
         }
     }
 
-    /** The members of a new group, as one of them lists the members. */
+    /** Checks the list of members of a new group on one member. */
     public static void members(List<Integer> groupRanks, int rank, int size) {
         Set<Integer> distinct = new HashSet<>(groupRanks);
         String what = "newGroup of ranks " + groupRanks;
@@ -85,13 +85,15 @@ public final class ArgumentChecks {
                     "the " + name + " buffer has " + buffer.byteSize() + " bytes (expected at least " + bytes + ")");
         }
         if (!buffer.scope().isAlive()) {
-            throw usage(kind, "the " + name + " buffer's arena is closed. Keep it open until the operation is done.");
+            throw usage(
+                    kind,
+                    "the " + name + " buffer's arena is closed. Keep the arena open until the operation is done.");
         }
         if (!buffer.isAccessibleBy(ANOTHER)) {
             throw usage(
                     kind,
-                    "the " + name + " buffer belongs to a confined arena, which progress threads may not touch."
-                            + " Allocate it from Arena.ofShared() or Arena.ofAuto().");
+                    "the " + name + " buffer belongs to a confined arena, which progress threads cannot access."
+                            + " Allocate the buffer from Arena.ofShared() or Arena.ofAuto().");
         }
     }
 
@@ -123,7 +125,8 @@ public final class ArgumentChecks {
         if (!inPlace && overlap(whole.asSlice(0, wholeBytes), block.asSlice(0, blockBytes))) {
             throw usage(
                     kind,
-                    "input and output overlap. Use separate buffers, or for in place exactly this rank's own block.");
+                    "input and output overlap. Use separate buffers, or for an in-place call exactly this rank's own"
+                            + " block.");
         }
     }
 

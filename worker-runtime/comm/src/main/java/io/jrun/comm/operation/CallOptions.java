@@ -10,11 +10,11 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a view of a group asks of its calls.
+ * The options of a view of a group for its calls.
  *
- * @param timeout of each operation, from when it starts to run
- * @param factor that this rank's contributions are multiplied by before they are summed
- * @param wire the 16-bit type in which F32 is reduced; null: as it is
+ * @param timeout longest time of each operation, counted from its start
+ * @param factor factor of this rank's contributions before the sum
+ * @param wire 16-bit type in which F32 is reduced; null: F32 itself
  */
 public record CallOptions(
         Duration timeout, double factor, @Nullable DataType wire) {
@@ -44,17 +44,17 @@ public record CallOptions(
         return new CallOptions(timeout, factor, newWire);
     }
 
-    /** Whether data goes to the data plane as it is. */
+    /** Whether the data plane gets the caller's data without a conversion. */
     public boolean isPlain() {
         return factor == 1 && wire == null;
     }
 
-    /** The type that an operation of {@code type} moves. */
+    /** The type of the elements on the wire for an operation of {@code type}. */
     public DataType wireType(DataType type) {
         return wire == null ? type : wire;
     }
 
-    /** Throws where the options mean nothing for a call. */
+    /** Throws if the options are not defined for a call. */
     public void check(Call request) {
         String what = request.kind().methodName() + " of " + request.type().label();
         if (factor != 1
@@ -64,13 +64,13 @@ public record CallOptions(
             throw new CommException(
                     ErrorCode.USAGE,
                     what + " cannot be scaled: a factor is for SUM of floating point types (allReduce, reduce,"
-                            + " reduceScatter). Call it on the group itself.");
+                            + " reduceScatter). Call the operation on the group itself.");
         }
         if (wire != null && !(request.kind().reduces() && request.type() == DataType.F32)) {
             throw new CommException(
                     ErrorCode.USAGE,
                     what + " cannot be compressed: compression is for reductions of f32 (allReduce, reduce,"
-                            + " reduceScatter). Call it on the group itself.");
+                            + " reduceScatter). Call the operation on the group itself.");
         }
     }
 }

@@ -6,12 +6,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * How elements of callers' memory become those that travel, and back: multiplied by a factor, rounded to a 16-bit type, or
- * merely copied. Kernels work on a block in the first-level cache, never on a caller's memory.
+ * Converts elements of callers' memory to the elements on the wire and back: multiplies by a factor, rounds to a 16-bit
+ * type, or only copies. Kernels work on a block in the first-level cache, never on a caller's memory.
  *
- * @param type of the caller's elements
- * @param wire of those that travel: the same, or a 16-bit type for F32
- * @param factor applied on the way out, before rounding
+ * @param type type of the caller's elements
+ * @param wire type of the elements on the wire: the same type, or a 16-bit type for F32
+ * @param factor factor of the outgoing elements, applied before rounding
  */
 public record Conversion(DataType type, DataType wire, double factor) {
     private static final int BLOCK = 1024;
@@ -19,8 +19,10 @@ public record Conversion(DataType type, DataType wire, double factor) {
     private static final ThreadLocal<MemorySegment> BLOCKS =
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate((long) BLOCK * Double.BYTES, 64));
 
-    /** Writes {@code count} elements of {@code from}, from byte {@code at} on, to native memory at {@code wireAt}. */
-    void out(MemorySegment from, long at, MemorySegment wireMemory, long wireAt, long count) {
+    /**
+     * Writes {@code count} elements of {@code from}, from byte {@code at} on, to native memory at byte {@code wireAt}.
+     */
+    void toWire(MemorySegment from, long at, MemorySegment wireMemory, long wireAt, long count) {
         if (factor == 1 && wire == type) {
             MemorySegment.copy(from, at, wireMemory, wireAt, count * type.sizeBytes());
             return;
@@ -41,8 +43,8 @@ public record Conversion(DataType type, DataType wire, double factor) {
         }
     }
 
-    /** Writes {@code count} elements that have travelled to {@code to}, from byte {@code at} on. */
-    void in(MemorySegment wireMemory, long wireAt, MemorySegment to, long at, long count) {
+    /** Writes {@code count} received elements to {@code to}, from byte {@code at} on. */
+    void fromWire(MemorySegment wireMemory, long wireAt, MemorySegment to, long at, long count) {
         if (wire == type) {
             MemorySegment.copy(wireMemory, wireAt, to, at, count * type.sizeBytes());
             return;
@@ -55,7 +57,7 @@ public record Conversion(DataType type, DataType wire, double factor) {
         }
     }
 
-    /** Multiplies {@code count} elements where they are. */
+    /** Multiplies {@code count} elements in place. */
     public void scale(MemorySegment memory, long count) {
         MemorySegment block = BLOCKS.get();
         for (long done = 0; done < count; done += BLOCK) {

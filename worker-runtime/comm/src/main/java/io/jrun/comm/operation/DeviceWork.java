@@ -7,7 +7,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/** What a caller holds of an operation on device memory until the operation is done. Thread-safe. */
+/** The caller's handle of an operation on device memory. Thread-safe. */
 public final class DeviceWork implements Work {
     private final DeviceOperation operation;
     private final PendingWork onStream = new PendingWork();
@@ -47,7 +47,7 @@ public final class DeviceWork implements Work {
     public void awaitOn(DeviceStream stream) {
         onStream.await();
         if (done.isDone()) {
-            done.await(); // for its failure
+            done.await(); // Throws the failure of the operation.
         }
         operation.awaitOn(stream);
     }

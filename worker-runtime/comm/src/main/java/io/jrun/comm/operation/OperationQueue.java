@@ -11,20 +11,21 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs operations one after another in call order: a synchronous one on its caller's thread when nothing is before it,
- * everything else on a progress thread of its own. The thread is a daemon, starts with the first asynchronous operation and
- * parks in Java while idle, so that it does not hold up the VM's exit. Thread-safe.
+ * Runs operations one after another in call order. A blocking operation runs on its caller's thread if no operation is
+ * before it. Every other operation runs on a progress thread of the queue. The progress thread is a daemon, starts with
+ * the first asynchronous operation and parks in Java while idle, so that the thread does not delay the VM's exit.
+ * Thread-safe.
  */
 public final class OperationQueue implements PendingOperations {
-    /** A bound on forgotten work; at this depth the program is not waiting for anything it starts. */
+    /** The limit of queued operations. A program that reaches the limit does not await its operations. */
     private static final int MAX_QUEUED = 1 << 16;
 
-    /** In place of a number where others are before an operation. */
+    /** In place of a sequence number: other operations are before the operation. */
     public static final long OCCUPIED = -1;
 
-    /** An operation; {@code sequence} is its number in this lane. */
+    /** An operation. {@code sequence} is the number of the operation in this queue. */
     public interface Task {
-        /** It has to wait for others; called once at most, before {@link #run}. */
+        /** The operation has to wait for others. Called at most once, before {@link #run}. */
         void queued(long sequence);
 
         void run(long sequence);
@@ -43,7 +44,7 @@ public final class OperationQueue implements PendingOperations {
         this.name = name;
     }
 
-    /** Runs {@code task} after everything called before it, and returns when it is done. */
+    /** Runs {@code task} after all earlier operations, and returns when the task is done. */
     public void run(Task task) {
         long sequence = enter();
         if (sequence == OCCUPIED) {
@@ -58,9 +59,9 @@ public final class OperationQueue implements PendingOperations {
     }
 
     /**
-     * Begins an operation of the current thread if nothing is before it; {@link #leave} ends it.
+     * Begins an operation of the current thread if no operation is before it. {@link #leave} ends the operation.
      *
-     * @return its number, or {@link #OCCUPIED}
+     * @return the sequence number of the operation, or {@link #OCCUPIED}
      */
     public long enter() {
         refuseWaiting(name);
@@ -77,7 +78,7 @@ public final class OperationQueue implements PendingOperations {
         }
     }
 
-    /** Queues {@code task} after everything called before it. */
+    /** Queues {@code task} after all earlier operations. */
     public Work submit(Task task) {
         lock.lock();
         try {
@@ -120,15 +121,15 @@ public final class OperationQueue implements PendingOperations {
     }
 
     /**
-     * Throws on a progress thread: an operation that is waited for there may be queued behind the one whose continuation
-     * waits, on this lane or round a circle of lanes, and nothing would ever end that.
+     * Throws on a progress thread. An operation that a continuation awaits may be queued behind the operation of the
+     * continuation, on this queue or over a cycle of queues. The wait would then never end.
      */
     public static void refuseWaiting(String what) {
         if (Thread.currentThread() instanceof ProgressThread) {
             throw new CommException(
                     ErrorCode.USAGE,
-                    what + ": a continuation of Work.future() waits on the thread that runs the operations. Hand it to"
-                            + " another one: future().thenRunAsync(..., executor).");
+                    what + ": a continuation of Work.future() waits on the thread that runs the operations. Run the"
+                            + " continuation on another thread: future().thenRunAsync(..., executor).");
         }
     }
 

@@ -12,16 +12,16 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks what callers pass and hands it on. What is wrong is a USAGE error before anything is sent, so that the group stays
- * usable.
+ * Checks the arguments of callers and passes them to a handler. An invalid argument is a USAGE error before anything is
+ * sent, so that the group stays usable.
  *
- * @param groupRank of the caller
- * @param size of the group
+ * @param groupRank group rank of the caller
+ * @param size size of the group
  */
 public record OperationRequests(int groupRank, int size) {
     /**
-     * What becomes of a collective that has been checked. It gets the parts of a {@link Call}, and makes one only if it
-     * has to keep it: a call that runs at once does without.
+     * Handles a collective whose arguments are valid. The handler gets the parts of a {@link Call} and makes a call
+     * only if the handler has to keep it. A collective that runs at once needs no call.
      */
     @FunctionalInterface
     public interface Handler<R extends @Nullable Object> {
@@ -37,7 +37,7 @@ public record OperationRequests(int groupRank, int size) {
                 @Nullable Blocks unevenIncoming);
     }
 
-    /** How a buffer is divided, and what a request says of it. */
+    /** The division of a buffer into blocks, and the arguments that describe the division. */
     private record Division(
             DataType type,
             long count,
@@ -51,7 +51,7 @@ public record OperationRequests(int groupRank, int size) {
             return blocks.total() * type.sizeBytes();
         }
 
-        <R extends @Nullable Object> R handOn(
+        <R extends @Nullable Object> R passTo(
                 OpKind kind, ReduceOp op, int root, MemorySegment input, MemorySegment output, Handler<R> handler) {
             return handler.handle(kind, type, op, count, root, input, output, uneven, null);
         }
@@ -75,7 +75,7 @@ public record OperationRequests(int groupRank, int size) {
         return handler.handle(kind, type, op, count, root, buffer, buffer, null, null);
     }
 
-    /** What moves no data, for {@code count} of whatever it is about. */
+    /** Passes an operation without data, with {@code count} as its only number. */
     public <R extends @Nullable Object> R empty(OpKind kind, long count, Handler<R> handler) {
         return handler.handle(
                 kind, DataType.I64, ReduceOp.SUM, count, 0, MemorySegment.NULL, MemorySegment.NULL, null, null);
@@ -84,7 +84,7 @@ public record OperationRequests(int groupRank, int size) {
     /**
      * A send or a receive.
      *
-     * @param peer of a receive, also {@link Messages#ANY_SOURCE}
+     * @param peer the other rank; for a receive also {@link Messages#ANY_SOURCE}
      */
     public Call message(OpKind kind, MemorySegment buffer, DataType type, long count, int peer) {
         if (kind == OpKind.SEND || peer != Messages.ANY_SOURCE) {
@@ -120,7 +120,7 @@ public record OperationRequests(int groupRank, int size) {
         ArgumentChecks.readable(kind, "input", input, division.bytes(groupRank));
         ArgumentChecks.writable(kind, "output", output, division.totalBytes());
         apartOrInPlace(kind, output, input, division);
-        return division.handOn(kind, ReduceOp.SUM, 0, input, output, handler);
+        return division.passTo(kind, ReduceOp.SUM, 0, input, output, handler);
     }
 
     public <R extends @Nullable Object> R reduceScatter(
@@ -140,7 +140,7 @@ public record OperationRequests(int groupRank, int size) {
         ArgumentChecks.readable(kind, "input", input, division.totalBytes());
         ArgumentChecks.writable(kind, "output", output, division.bytes(groupRank));
         apartOrInPlace(kind, input, output, division);
-        return division.handOn(kind, op, 0, input, output, handler);
+        return division.passTo(kind, op, 0, input, output, handler);
     }
 
     public <R extends @Nullable Object> R gather(
@@ -174,7 +174,7 @@ public record OperationRequests(int groupRank, int size) {
             ArgumentChecks.writable(kind, "output", target, division.totalBytes());
             apartOrInPlace(kind, target, input, division);
         }
-        return division.handOn(kind, ReduceOp.SUM, root, input, target, handler);
+        return division.passTo(kind, ReduceOp.SUM, root, input, target, handler);
     }
 
     public <R extends @Nullable Object> R scatter(
@@ -208,14 +208,14 @@ public record OperationRequests(int groupRank, int size) {
             ArgumentChecks.readable(kind, "input", source, division.totalBytes());
             apartOrInPlace(kind, source, output, division);
         }
-        return division.handOn(kind, ReduceOp.SUM, root, source, output, handler);
+        return division.passTo(kind, ReduceOp.SUM, root, source, output, handler);
     }
 
     public <R extends @Nullable Object> R allToAll(
             MemorySegment input, MemorySegment output, DataType type, long count, Handler<R> handler) {
         Division division = equal(OpKind.ALL_TO_ALL, type, count);
         checkAllToAll(input, division, output, division);
-        return division.handOn(OpKind.ALL_TO_ALL, ReduceOp.SUM, 0, input, output, handler);
+        return division.passTo(OpKind.ALL_TO_ALL, ReduceOp.SUM, 0, input, output, handler);
     }
 
     public <R extends @Nullable Object> R allToAll(

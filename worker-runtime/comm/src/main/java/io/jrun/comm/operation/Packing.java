@@ -8,19 +8,24 @@ import java.util.List;
 import java.util.function.BiConsumer;
 
 /**
- * Runs an operation on a copy of its data in which several buffers lie one behind the other, converted on their way in and
- * out: what coalescing, a factor, and compression have in common, on every data plane. Block r of the packed buffer holds
+ * Runs an operation on a packed copy of several buffers. The elements are converted on their way into and out of the
+ * copy. Coalescing, factors and compression use a packed copy on every data plane. Block r of the packed buffer holds
  * the r-th blocks of all buffers.
  *
  * @param conversion of the elements
- * @param input what is packed
- * @param output what is unpacked
+ * @param input buffers that are packed
+ * @param output buffers that are unpacked
  * @param isInPlace whether the operation's result replaces its input
- * @param takes whether this rank has a part in the result
- * @param scratch where the copy goes
+ * @param receivesResult whether this rank receives the result
+ * @param scratch memory of the packed copy
  */
 public record Packing(
-        Conversion conversion, Buffers input, Buffers output, boolean isInPlace, boolean takes, Scratch scratch)
+        Conversion conversion,
+        Buffers input,
+        Buffers output,
+        boolean isInPlace,
+        boolean receivesResult,
+        Scratch scratch)
         implements BiConsumer<Backend, Call> {
     private static final long ALIGNMENT = 64;
 
@@ -28,7 +33,7 @@ public record Packing(
      * Buffers that are packed together.
      *
      * @param counts elements of one block of each buffer
-     * @param blocks how many each has
+     * @param blocks number of blocks of each buffer
      */
     public record Buffers(List<MemorySegment> memory, List<Long> counts, int blocks) {
         public static Buffers of(MemorySegment memory, long count) {
@@ -41,7 +46,7 @@ public record Packing(
         }
     }
 
-    /** What is done with the part of a buffer that is to be found at an offset of the packed one. */
+    /** The action on one part of a buffer. {@code packedAt} is the offset of the part in the packed buffer. */
     @FunctionalInterface
     private interface Part {
         void visit(MemorySegment memory, long at, long packedAt, long count);
@@ -52,10 +57,10 @@ public record Packing(
         long inputBytes = packedBytes(input);
         MemorySegment packed = scratch.of(inputBytes + (isInPlace ? 0 : packedBytes(output)));
         MemorySegment result = isInPlace ? packed : packed.asSlice(inputBytes);
-        forEach(input, (memory, at, packedAt, count) -> conversion.out(memory, at, packed, packedAt, count));
+        forEach(input, (memory, at, packedAt, count) -> conversion.toWire(memory, at, packed, packedAt, count));
         backend.run(call.withBuffers(packed, result));
-        if (takes) {
-            forEach(output, (memory, at, packedAt, count) -> conversion.in(result, packedAt, memory, at, count));
+        if (receivesResult) {
+            forEach(output, (memory, at, packedAt, count) -> conversion.fromWire(result, packedAt, memory, at, count));
         }
     }
 

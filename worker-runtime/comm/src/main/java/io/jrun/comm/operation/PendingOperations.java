@@ -2,11 +2,13 @@ package io.jrun.comm.operation;
 
 import io.jrun.comm.backend.Deadline;
 
-/** Operations that closing a group waits for. Thread-safe. */
+/** Operations for which closing a group waits. Thread-safe. */
 public interface PendingOperations {
-    /** Refuses operations from now on; those that are there still run. */
+    /** Refuses new operations from now on. Pending operations still run. */
     void close();
 
-    /** Waits until a closed queue has run everything; false if it has not by {@code deadline}. */
+    /**
+     * Waits until a closed queue has run all operations. Returns false if operations are pending at {@code deadline}.
+     */
     boolean awaitEnd(Deadline deadline);
 }

@@ -13,11 +13,11 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** What a caller holds of an operation until that is done. Thread-safe. */
+/** The caller's handle of an operation. Thread-safe. */
 public final class PendingWork implements Work {
     private final CompletableFuture<Void> future = new CompletableFuture<>();
 
-    /** Done when all of {@code works} are, and failed if one is. */
+    /** Returns a handle that is done when all of {@code works} are done. The handle fails if one of them fails. */
     public static PendingWork all(List<Work> works) {
         PendingWork all = new PendingWork();
         var _ = CompletableFuture.allOf(works.stream().map(Work::future).toArray(CompletableFuture<?>[]::new))
@@ -87,7 +87,7 @@ public final class PendingWork implements Work {
         }
     }
 
-    /** The waiting thread's own exception, so that both stacks are there: where it waited and where it failed. */
+    /** Makes an exception of the waiting thread. The exception has two stacks: of the wait and of the failure. */
     private static RuntimeException unwrap(Exception wrapper) {
         Throwable failure = wrapper.getCause();
         if (failure instanceof CommException comm) {

@@ -1,6 +1,6 @@
 package io.jrun.comm.operation;
 
-/** An operation in a {@link OperationQueue}'s queue, and what its caller holds of it. */
+/** An operation in the queue of an {@link OperationQueue}, with the caller's handle. */
 record QueuedOperation(OperationQueue.Task task, long sequence, PendingWork work) {
     QueuedOperation(OperationQueue.Task task, long sequence) {
         this(task, sequence, new PendingWork());

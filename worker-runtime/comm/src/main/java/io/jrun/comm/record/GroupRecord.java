@@ -4,18 +4,21 @@ import io.jrun.comm.RankLag;
 import java.util.List;
 
 /**
- * How far a rank came in the collectives of one group, and how long the rank waited there for others.
+ * The progress of a rank in the collectives of one group, and the rank's waits for other ranks.
  *
  * @param name name of the group
  * @param ranks world ranks of the members, by group rank; empty in a report of waits
- * @param started how many collectives the rank has started: the number of the last one, plus one
- * @param completed how many of them the rank has completed
- * @param waitedNanos how long the rank has waited in them for others to come
- * @param lags the waits by the rank that came last, the rank that cost most first; a live record has {@link #MAX_LAGS} of them
+ * @param started number of collectives that the rank has started: the sequence of the last one, plus one
+ * @param completed number of collectives that the rank has completed
+ * @param waitedNanos time the rank has waited for other ranks in these collectives
+ * @param lags the waits by the rank that came last, largest total first; a live record has at most {@link #MAX_LAGS} of
+ *     them
  */
 public record GroupRecord(
         String name, List<Integer> ranks, long started, long completed, long waitedNanos, List<RankLag> lags) {
-    /** What a summary needs. The limit bounds what each of a thousand ranks sends every second. */
+    /**
+     * The number of lags that a summary needs. The limit bounds the report of each of a thousand ranks every second.
+     */
     public static final int MAX_LAGS = 8;
 
     public GroupRecord {
@@ -23,13 +26,13 @@ public record GroupRecord(
         lags = List.copyOf(lags);
     }
 
-    /** The waits without the longest one: what is left of a wait that happened once is nothing. */
+    /** The total of the waits without the longest wait: near zero if a wait happened only once. */
     public long repeatedWaitNanos() {
         return waitedNanos
                 - lags.stream().mapToLong(lag -> lag.max().toNanos()).max().orElse(0);
     }
 
-    /** Whether the rank has started that collective and has not completed it. */
+    /** Whether the rank has started the collective of this sequence and has not completed it. */
     public boolean isIn(long sequence) {
         return completed <= sequence && sequence < started;
     }

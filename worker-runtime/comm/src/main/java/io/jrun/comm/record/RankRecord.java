@@ -6,18 +6,19 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Where one rank is. A dump has all groups and operations that the rank knew. The answer to a question has those that the
- * question concerns, and stacks. Immutable.
+ * The location of one rank: its groups, its operations and its stacks. A dump has all groups and operations that the
+ * rank knew. An answer to a request has the requested groups and operations, and stacks. Immutable.
  *
  * @param rank world rank
- * @param worldSize number of ranks; 0 if nothing is known of the rank but {@code reason}
- * @param pid the process of the rank
- * @param takenMillis wall clock of the moment to which all times refer, since 1970
- * @param reason why the rank has dumped the record; where nothing else is known, completes "rank 3 ..."
- * @param operations in the order of their calls
- * @param isWhole whether the rank had no other operations
- * @param blockedIn the operation in which the program waits, if the program can do nothing else before that operation ends
- * @param stack of the main thread and of the threads that run operations, lines without an end of the last; empty if unknown
+ * @param worldSize number of ranks; 0 if only {@code reason} is known of the rank
+ * @param pid process id of the rank
+ * @param takenMillis wall-clock time of the record in milliseconds since 1970; all other times refer to it
+ * @param reason reason of the dump; if nothing else is known, the predicate of "rank 3 ..."
+ * @param operations operations in the order of their calls
+ * @param isWhole whether the record has all operations of the rank
+ * @param blockedIn operation for which the program waits, if the program can do nothing else before the operation ends
+ * @param stack stacks of the main thread and of the threads that run operations, without a final newline; empty if
+ *     unknown
  */
 public record RankRecord(
         int rank,
@@ -32,10 +33,10 @@ public record RankRecord(
         boolean isWhole,
         Optional<OperationRecord> blockedIn,
         String stack) {
-    /** Deeper stacks are cut here, so that a thousand of them are still a few megabytes. */
+    /** The limit of a stack in characters, so that a thousand stacks are only a few megabytes. */
     private static final int MAX_STACK = 8192;
 
-    /** Several threads that run operations are rare. The first ones say enough. */
+    /** The limit of listed operations. Several threads that run operations are rare. */
     private static final int MAX_PLACES = 4;
 
     public RankRecord {
@@ -45,30 +46,30 @@ public record RankRecord(
     }
 
     /**
-     * The record of a rank that has not given one.
+     * Makes the record of a rank that has not sent a record.
      *
-     * @param why completes "rank 3 ...": {@code does not answer: process 17 is stopped}
+     * @param why predicate of "rank 3 ...": {@code does not answer: process 17 is stopped}
      */
     public static RankRecord unknown(int rank, String why) {
         return new RankRecord(rank, 0, "", 0, 0, 0, why, List.of(), List.of(), true, Optional.empty(), "");
     }
 
-    /** The same with the stack of the rank's threads. */
+    /** Returns this record with the stacks of the rank's threads. */
     public RankRecord withStack(String text) {
         return new RankRecord(
                 rank, worldSize, host, pid, round, takenMillis, reason, groups, operations, isWhole, blockedIn, text);
     }
 
     /**
-     * Reads what {@link #encoded} has made.
+     * Decodes the bytes of {@link #encoded}.
      *
-     * @throws IOException if the bytes are no record of this version
+     * @throws IOException if the bytes are not a record of this version
      */
     public static RankRecord decode(byte[] bytes) throws IOException {
         return RecordCodec.decode(bytes);
     }
 
-    /** What a rank has sent as its record; where that cannot be read, a record that says so. */
+    /** Decodes the record that a rank has sent. If the bytes cannot be decoded, returns a record with that reason. */
     public static RankRecord of(int rank, byte[] bytes) {
         try {
             RankRecord record = decode(bytes);
@@ -78,32 +79,32 @@ public record RankRecord(
         }
     }
 
-    /** The record in its binary form. */
+    /** Returns the record in its binary form. */
     public byte[] encoded() {
         return RecordCodec.encode(this);
     }
 
-    /** Whether the rank itself has given the record. */
+    /** Whether the rank itself has sent the record. */
     public boolean isKnown() {
         return worldSize > 0;
     }
 
-    /** A group, if the record has it. */
+    /** Returns a group if the record has it. */
     public Optional<GroupRecord> group(String name) {
         return groups.stream().filter(group -> group.name().equals(name)).findFirst();
     }
 
-    /** How many collectives of a group the rank has started; 0 for a group that the rank has not opened. */
+    /** Number of collectives of a group that the rank has started; 0 for a group that the rank has not opened. */
     public long started(String group) {
         return group(group).map(GroupRecord::started).orElse(0L);
     }
 
-    /** Whether the rank is in that collective. */
+    /** Whether the rank is in the collective of this sequence. */
     public boolean isIn(String group, long sequence) {
         return group(group).filter(known -> known.isIn(sequence)).isPresent();
     }
 
-    /** A collective of a group, if the record has it. */
+    /** Returns a collective of a group if the record has it. */
     public Optional<OperationRecord> collective(String group, long sequence) {
         return operations.stream()
                 .filter(operation -> !operation.isMessage()
@@ -112,12 +113,12 @@ public record RankRecord(
                 .findFirst();
     }
 
-    /** The operations of whatever group that have begun and did not reach their ends. */
+    /** Returns the operations of all groups that run or have failed. */
     public List<OperationRecord> unfinished() {
         return operations.stream().filter(OperationRecord::isUnfinished).toList();
     }
 
-    /** World ranks for which the program waits in {@link #blockedIn}; empty where the program does not wait. */
+    /** World ranks for which the program waits in {@link #blockedIn}; empty if the program does not wait. */
     public List<Integer> awaitedRanks() {
         return blockedIn
                 .flatMap(operation -> group(operation.group())
@@ -127,8 +128,8 @@ public record RankRecord(
     }
 
     /**
-     * Completes "rank 3 ...": the operations in which the rank is or has failed, and before them the last operation of {@code
-     * group} if none of them is of that group.
+     * Returns the predicate of "rank 3 ...": the operations in which the rank is or has failed. If none of them is of
+     * {@code group}, the last operation of that group comes first.
      */
     public String place(String group) {
         if (!isKnown()) {

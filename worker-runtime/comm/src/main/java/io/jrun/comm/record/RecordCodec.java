@@ -16,11 +16,11 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The binary form of records: a word that names the format, then the fields in order. Strings carry a 4-byte length in UTF-8,
- * lists a 4-byte count, optionals a presence byte. Stateless.
+ * The binary form of records: a word that identifies the format, then the fields in order. Strings have a 4-byte length
+ * in UTF-8, lists a 4-byte count, optional values a presence byte. Stateless.
  */
 public final class RecordCodec {
-    /** "jrR" and the version, raised with every change of the layout. */
+    /** "jrR" and the version. The version increases with every change of the layout. */
     private static final int FORMAT = 'j' << 24 | 'r' << 16 | 'R' << 8 | 1;
 
     private static final OperationState[] STATES = OperationState.values();
@@ -41,20 +41,20 @@ public final class RecordCodec {
         return encode(rank, RecordCodec::writeRank);
     }
 
-    /** @throws IOException if the bytes are no record of this version */
+    /** @throws IOException if the bytes are not a record of this version */
     static RankRecord decode(byte[] bytes) throws IOException {
         return decode(bytes, RecordCodec::readRank);
     }
 
-    /** The groups alone, for a report of waits. */
+    /** Encodes the groups only, for a report of waits. */
     public static byte[] encodeGroups(List<GroupRecord> groups) {
         return encode(groups, (all, out) -> writeList(all, out, RecordCodec::writeGroup));
     }
 
     /**
-     * Reads what {@link #encodeGroups} has made.
+     * Decodes the bytes of {@link #encodeGroups}.
      *
-     * @throws IOException if the bytes are no groups of this version
+     * @throws IOException if the bytes are not groups of this version
      */
     public static List<GroupRecord> decodeGroups(byte[] bytes) throws IOException {
         return decode(bytes, in -> readList(in, RecordCodec::readGroup));
@@ -74,15 +74,15 @@ public final class RecordCodec {
     private static <T> T decode(byte[] bytes, Reader<T> reader) throws IOException {
         try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
             if (in.readInt() != FORMAT) {
-                throw new IOException("its first four bytes are not those of this version");
+                throw new IOException("the first four bytes are not the bytes of this version");
             }
             T value = reader.read(in);
             if (in.available() > 0) {
-                throw new IOException("it has " + in.available() + " bytes too many");
+                throw new IOException("the record has " + in.available() + " bytes too many");
             }
             return value;
         } catch (EOFException e) {
-            throw new IOException("it ends too early, after " + bytes.length + " bytes", e);
+            throw new IOException("the record ends too early, after " + bytes.length + " bytes", e);
         }
     }
 
@@ -195,7 +195,7 @@ public final class RecordCodec {
     private static OperationState readState(DataInputStream in) throws IOException {
         int state = in.readUnsignedByte();
         if (state >= STATES.length) {
-            throw new IOException("it has an unknown state of an operation, " + state);
+            throw new IOException("the record has an unknown state of an operation, " + state);
         }
         return STATES[state];
     }
@@ -229,7 +229,7 @@ public final class RecordCodec {
     private static int readCount(DataInputStream in) throws IOException {
         int count = in.readInt();
         if (count < 0 || count > in.available()) {
-            throw new IOException("it claims " + count + " elements in " + in.available() + " bytes");
+            throw new IOException("the record claims " + count + " elements in " + in.available() + " bytes");
         }
         return count;
     }

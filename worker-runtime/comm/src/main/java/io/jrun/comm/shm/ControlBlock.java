@@ -1,19 +1,19 @@
 package io.jrun.comm.shm;
 
 /**
- * Where things lie in a group's control segment: a header, one slot per rank, one mailbox with its ring per ordered pair of
- * ranks. A rank writes its own slot and the outgoing side of its mailboxes; everybody reads. What different ranks write lies
- * 128 bytes apart, since processors fetch cache lines in pairs.
+ * The layout of a group's control segment: a header, one slot per rank, and one mailbox with its ring per ordered pair
+ * of ranks. A rank writes its own slot and the outgoing side of its mailboxes. All ranks read everything. Data of
+ * different writers is 128 bytes apart, because processors fetch cache lines in pairs.
  *
- * <p>A slot has the word of phases and two <em>entries</em>, used by turns: an operation's number, its fingerprint, where
- * its data is, the data itself if that is small, and the sizes of its blocks if they are uneven. Two entries suffice: a rank
- * enters operation k+2 only after all ranks have entered k+1, so all ranks have read entry k.
+ * <p>A slot has the phase counter and two <em>entries</em>, used alternately. An entry has an operation's number, its
+ * fingerprint, the location of its data, the data itself if the data is small, and the sizes of uneven blocks. Two
+ * entries suffice: a rank enters operation k+2 only after all ranks have entered k+1, so all ranks have read entry k.
  */
 final class ControlBlock {
-    /** Data of at most this size travels in the entry itself: one barrier, no staging. */
+    /** The largest size of data in the entry itself. Such an operation needs one barrier and no staging. */
     static final int INLINE_BYTES = 4096;
 
-    /** Where the poison's text may be; the text itself is cut to this. */
+    /** The limit of the poison's text in bytes. Longer texts are truncated. */
     static final int MAX_TEXT_BYTES = 3072;
 
     private static final long LINE = 128;
@@ -24,7 +24,7 @@ final class ControlBlock {
     private static final long MAILBOX_BYTES = 3 * LINE;
     private static final long PAGE = 4096;
 
-    /** The chunks in which one rank's messages to another travel. */
+    /** The size of a ring. A ring carries the messages of one rank to another rank in chunks. */
     static final long RING_BYTES = 256 << 10;
 
     private final long base;
@@ -35,27 +35,27 @@ final class ControlBlock {
         this.size = size;
     }
 
-    /** Header, slots and mailboxes: what every group needs. */
+    /** Size of the header, slots and mailboxes, which every group needs. */
     static long reservedBytes(int size) {
         return HEADER_BYTES + size * slotBytes(size) + (long) size * size * MAILBOX_BYTES;
     }
 
-    /** The above and the rings of the mailboxes, each of which gets its space with the first message. */
+    /** Size of the whole block with the rings. A ring gets its memory with the first message. */
     static long bytes(int size) {
         return ringsOffset(size) + (long) size * size * RING_BYTES;
     }
 
-    /** Counts the ranks that have mapped the block. */
+    /** Number of ranks that have mapped the block. */
     long attached() {
         return base;
     }
 
-    /** Counts those of them that have closed it again. */
+    /** Number of ranks that have closed the block again. */
     long detached() {
         return base + Integer.BYTES;
     }
 
-    /** 0: healthy; 1: being written; 2: the text is the group's failure. */
+    /** State of the poison. 0: healthy; 1: being written; 2: the text is the group's failure. */
     long poisonState() {
         return base + LINE;
     }
@@ -68,37 +68,37 @@ final class ControlBlock {
         return base + 2 * LINE;
     }
 
-    /** How many sleep on one of this rank's words. */
+    /** Number of threads that sleep on one of this rank's words. */
     long waiters(int rank) {
         return slot(rank);
     }
 
-    /** 1 once this rank has mapped the block. */
+    /** 1 after this rank has mapped the block. */
     long present(int rank) {
         return slot(rank) + LINE / 2;
     }
 
-    /** How many collectives this rank has finished. */
+    /** Number of collectives that this rank has finished. */
     long finished(int rank) {
         return present(rank) + Long.BYTES;
     }
 
-    /** How large this rank's pieces of a call are where the group is the part of one on several nodes; else 0. */
+    /** Size in bytes of this rank's pipeline chunks if the group is a part of a group on several nodes; else 0. */
     long pieceBytes(int rank) {
         return finished(rank) + Long.BYTES;
     }
 
-    /** Counts the phases this rank has finished, over all operations. */
+    /** Number of phases that this rank has finished, over all operations. */
     long phase(int rank) {
         return slot(rank) + LINE;
     }
 
-    /** The entry of an operation: its first word is the operation's number plus one. */
+    /** Entry of an operation. The first word is the operation's number plus one. */
     long entry(int rank, long sequence) {
         return slot(rank) + ENTRIES + (sequence & 1) * entryBytes(size);
     }
 
-    /** Kind, type, reduction and root in one word. */
+    /** Kind, type, reduction and root of the operation in one word. */
     static long fingerprint(long entry) {
         return entry + 8;
     }
@@ -107,17 +107,17 @@ final class ControlBlock {
         return entry + 16;
     }
 
-    /** Where the data is in registered memory, or {@link RegisteredMemory#NOWHERE}. */
+    /** Location of the data in registered memory, or {@link RegisteredMemory#NOWHERE}. */
     static long location(long entry) {
         return entry + 24;
     }
 
-    /** In the place of the location, of a chunk: what the message is besides type and count. */
+    /** Label of a message, in a chunk, at the place of the location: tag and object flag. */
     static long label(long chunk) {
         return chunk + 24;
     }
 
-    /** The operation's number as the program counts: the entry's own is that of a part where operations have parts. */
+    /** Number of the program's operation. The entry's own number is the number of a part if operations have parts. */
     static long calledAs(long entry) {
         return entry + 32;
     }
@@ -131,22 +131,22 @@ final class ControlBlock {
         return entry + ENTRY_DATA;
     }
 
-    /** How many elements the exposing rank's block of number {@code block} has, if the blocks are uneven. */
+    /** Number of elements in the block {@code block} of the exposing rank, if the blocks are uneven. */
     static long blockCount(long entry, int block) {
         return entry + ENTRY_COUNTS + (long) block * Long.BYTES;
     }
 
-    /** Chunks written by the sender of this pair. */
+    /** Number of chunks that the sender of this pair has written. */
     long written(int source, int destination) {
         return mailbox(source, destination);
     }
 
-    /** Chunks read by the receiver of this pair. */
+    /** Number of chunks that the receiver of this pair has read. */
     long read(int source, int destination) {
         return mailbox(source, destination) + LINE;
     }
 
-    /** How many sleep on one of this pair's words. */
+    /** Number of threads that sleep on one of this pair's words. */
     long mailboxWaiters(int source, int destination) {
         return mailbox(source, destination) + 2 * LINE;
     }

@@ -8,13 +8,14 @@ import io.jrun.comm.backend.LateRankWarning;
 import io.jrun.comm.backend.ProgressThread;
 
 /**
- * Waits for other ranks' words to grow: spinning, then asleep on a futex. Every wait looks at the group's health, the
- * control block's poison and its deadline. Thread-safe.
+ * Waits until a word of another rank reaches a value: first spinning, then asleep on a futex. Every wait checks the
+ * group's health, the poison of the control block and the deadline. Thread-safe.
  *
- * <p>How long it spins: while there is a core for every local rank, about a millisecond, which no other rank misses; where
- * ranks outnumber cores, or on a progress thread, whose core the computation may want, about ten microseconds. Ranks that
- * outnumber cores pass the core on to each other in an operation of few bytes, which is quicker than to sleep and be
- * woken. In one of many bytes they sleep: the scheduler puts those that gave up their core behind those that compute.
+ * <p>The length of the spin: about a millisecond if there is a core for every local rank; about ten microseconds if
+ * ranks outnumber cores, or on a progress thread, whose core the computation may need. If ranks outnumber cores, a rank
+ * in an operation of few bytes yields its core to the others, which is faster than a sleep and a wake-up. In an
+ * operation of many bytes the rank sleeps, because the scheduler places threads that have yielded behind computing
+ * threads.
  */
 final class FutexWait {
     private static final int SHORT_SPINS = 200;
@@ -46,10 +47,10 @@ final class FutexWait {
     }
 
     /**
-     * Returns when the word has reached {@code target}; whether that took longer than a short spin.
+     * Returns when the word has reached {@code target}. Returns whether the wait took longer than a short spin.
      *
-     * @param waiters address of the count of sleepers on this word
-     * @param peer group rank of the one who writes the word
+     * @param waiters address of the count of sleeping threads for this word
+     * @param peer group rank that writes the word
      */
     boolean until(long word, long target, long waiters, int peer, Call call) {
         boolean yields = passesCoreOn(call);
@@ -67,7 +68,7 @@ final class FutexWait {
         return true;
     }
 
-    @SuppressWarnings("ThreadPriorityCheck") // Whether it yields or not, the futex is what the wait relies on.
+    @SuppressWarnings("ThreadPriorityCheck") // The wait is correct without the yield, because the futex follows.
     private static boolean isAfterYields(long word, long target) {
         for (int yield = 0; yield < YIELDS; yield++) {
             Thread.yield();
@@ -101,7 +102,8 @@ final class FutexWait {
     }
 
     private void sleepUntil(long word, long target, long waiters, int peer, Call call) {
-        // One counts, then reads the word; the other writes the word, then reads the count: one of them sees the other.
+        // The waiter counts itself, then reads the word. The writer writes the word, then reads the count. One sees the
+        // other.
         int _ = SharedWords.add(waiters, 1);
         try {
             for (long seen = SharedWords.latest(word); seen < target; seen = SharedWords.latest(word)) {
@@ -113,7 +115,7 @@ final class FutexWait {
         }
     }
 
-    /** Grows a word and wakes who sleeps on it. */
+    /** Increases a word and wakes the threads that sleep on it. */
     static void publish(long word, long value, long waiters) {
         SharedWords.publish(word, value);
         if (SharedWords.latestInt(waiters) != 0) {
@@ -122,16 +124,16 @@ final class FutexWait {
     }
 
     private void check(long word, long target, int peer, Call call) {
-        // First the cause that a peer has left here: it may have left its main because of that.
+        // First check the cause that a peer has written: the peer may have left main because of that cause.
         CommException failure = poison.read();
-        // Read after the cause is known: who left it had published all that it did before.
+        // Read the word after the cause: the writer of the cause has published all its earlier data.
         if (failure != null && SharedWords.acquire(word) < target) {
             throw failure;
         }
         if (group.health().isImpaired()) {
             group.health().check();
             String how = group.health().departure(peer);
-            // Read after the departure is known: what the peer did before it left is visible now or never.
+            // Read the word after the departure: all data of the peer from before its departure is visible now.
             if (how != null && SharedWords.acquire(word) < target) {
                 throw lost(peer, how, call);
             }
@@ -141,7 +143,7 @@ final class FutexWait {
         }
         long left = call.remainingNanos();
         if (late.isTime(call, left)) {
-            late.look(call, left, positions.awaiting(call, peer));
+            late.check(call, left, positions.awaiting(call, peer));
         }
         if (left <= 0) {
             throw new CommException(
@@ -150,7 +152,7 @@ final class FutexWait {
                             + call.timeout().toSeconds() + " s: " + group.describe(group.groupRank())
                             + " still waits for " + positions.awaited(call, peer)
                             + ". A rank may be slow, stopped, or somewhere else in its program."
-                            + late.places(call, positions.wanted(call, peer)));
+                            + late.locations(call, positions.wanted(call, peer)));
         }
     }
 

@@ -12,9 +12,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Messages between two ranks: for each direction a ring of four chunks in the control segment. A send returns when its last
- * chunk is in the ring, where it stays when the sender leaves; the first one also waits until the receiver uses the group.
- * Thread-safe for one send and one receive per peer at a time.
+ * Messages between two ranks: for each direction a ring of four chunks in the control segment. A send returns when its
+ * last chunk is in the ring. The chunk stays there after the sender has left. The first send also waits until the
+ * receiver uses the group. Thread-safe for one send and one receive per peer at a time.
  */
 final class Mailboxes {
     private static final int CHUNKS = 4;
@@ -45,7 +45,7 @@ final class Mailboxes {
         pause.reached(call, "enter");
         int peer = call.root();
         if (!reserved.contains(peer)) {
-            // Without this, a message could be lost with its sender, which may be all that has mapped the memory.
+            // Otherwise a message could be lost with its sender, if no other rank has mapped the memory yet.
             boolean _ = waiting.until(block.present(peer), 1, block.waiters(peer), peer, call);
             control.reserve(block.ringOffset(self, peer), ControlBlock.RING_BYTES);
             reserved.add(peer);
@@ -90,7 +90,7 @@ final class Mailboxes {
         pause.reached(call, "exit");
     }
 
-    /** Waits for the next message of {@code call.root()} and leaves it where it is. */
+    /** Waits for the next message of {@code call.root()} and returns its envelope. The message stays in the ring. */
     Envelope next(Call call) {
         int peer = call.root();
         long read = SharedWords.acquire(block.read(peer, self));
@@ -105,12 +105,12 @@ final class Mailboxes {
                 SharedWords.plain(ControlBlock.label(chunk)), type, SharedWords.plain(ControlBlock.count(chunk)));
     }
 
-    /** Whether there is a chunk of {@code source} that has not been read. */
+    /** Whether there is an unread chunk from {@code source}. */
     boolean hasMessage(int source) {
         return SharedWords.acquire(block.written(source, self)) > SharedWords.acquire(block.read(source, self));
     }
 
-    /** Wakes everybody who sleeps on a mailbox of this group. */
+    /** Wakes all threads that sleep on a mailbox of this group. */
     void wakeAll() {
         for (int source = 0; source < size; source++) {
             for (int destination = 0; destination < size; destination++) {
@@ -122,7 +122,9 @@ final class Mailboxes {
         }
     }
 
-    /** The two name each other as root, so of the fingerprints only the type is compared. */
+    /**
+     * Compares the message with the receive. Of the fingerprints only the types are compared, because the roots differ.
+     */
     private void compare(long chunk, Call call) {
         long fingerprint = SharedWords.plain(ControlBlock.fingerprint(chunk));
         long sequence = SharedWords.plain(chunk);

@@ -11,7 +11,9 @@ import io.jrun.comm.backend.OpKind;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Compares this rank's collective with what its peers have entered. Stateless but for the mappings. */
+/**
+ * Compares this rank's collective with the collectives that its peers have entered. Stateless except for the mappings.
+ */
 final class MismatchCheck {
     private final GroupContext group;
     private final ControlBlock block;
@@ -32,7 +34,7 @@ final class MismatchCheck {
         this.late = late;
     }
 
-    /** Compares with a peer that has entered its operation of the same number. */
+    /** Compares with a peer that has entered the operation of the same number. */
     void compare(int peer, Call call) {
         if (call.whole() != null) {
             comparePieces(peer, call);
@@ -56,18 +58,22 @@ final class MismatchCheck {
         }
     }
 
-    /** Ranks that cut a call differently would agree on its first pieces, and one might be through before the other. */
+    /**
+     * Compares the sizes of pipeline chunks. Different sizes would agree on the first chunks, and one rank might end
+     * before the other.
+     */
     private void comparePieces(int peer, Call call) {
         long mine = SharedWords.plain(block.pieceBytes(group.groupRank()));
         long theirs = SharedWords.plain(block.pieceBytes(peer));
         if (mine != theirs) {
             throw written(call.describe() + " on group " + group.name() + ": " + group.describe(group.groupRank())
-                    + " cuts calls into pieces of " + mine + " bytes but " + group.describe(peer) + " of " + theirs
-                    + ". Set JRUN_PIECE_BYTES and JRUN_CONNECTIONS alike on every rank.");
+                    + " divides calls into pieces of " + mine + " bytes but " + group.describe(peer)
+                    + " into pieces of "
+                    + theirs + ". Set JRUN_PIECE_BYTES and JRUN_CONNECTIONS equally on every rank.");
         }
     }
 
-    /** What a peer called; the sizes of its blocks are in the entry only where the operation has no parts. */
+    /** Describes a peer's call. The entry has the sizes of its blocks only if the operation has no parts. */
     private String describe(long sequence, long fingerprint, long count, long entry, Call mine) {
         if (!Fingerprint.isUneven(fingerprint)) {
             return Fingerprint.describe(sequence, fingerprint, count);
@@ -97,14 +103,14 @@ final class MismatchCheck {
         return Fingerprint.describe(sequence, fingerprint, (ofEachRank ? "blocks out " : "blocks ") + blocks);
     }
 
-    /** The blocks of a call that has entered. */
+    /** Returns the blocks of an entered call. */
     Blocks blocks(long entry) {
         return Blocks.of(IntStream.range(0, group.size())
                 .mapToLong(part -> SharedWords.plain(ControlBlock.blockCount(entry, part)))
                 .toArray());
     }
 
-    /** Compares with every peer that is there already, so that a difference is told even if one rank never comes. */
+    /** Compares with every peer that has entered, so that a difference is reported even if one rank never comes. */
     void compareEntered(Call call) {
         for (int peer = 0; peer < group.size(); peer++) {
             if (SharedWords.acquire(block.entry(peer, call.sequence())) == call.sequence() + 1) {
@@ -113,7 +119,10 @@ final class MismatchCheck {
         }
     }
 
-    /** The failure that all ranks get: written to the control block, or what another rank has written before. */
+    /**
+     * Returns the failure that all ranks report: the new failure in the control block, or an earlier one of another
+     * rank.
+     */
     CommException mismatch(int peer, String theirs, Call call) {
         return mismatch(peer, theirs, call, "");
     }
@@ -129,19 +138,19 @@ final class MismatchCheck {
         String second = peerFirst ? calledBy(group.groupRank(), mine) : calledBy(peer, theirs);
         return written(first + ", " + second + " on group " + group.name()
                 + ". All ranks must make the same calls in the same order. " + positions.all()
-                + stacksOfTheMissing(call));
+                + locationsOfMissingRanks(call));
     }
 
     private CommException written(String text) {
         CommException found = new CommException(ErrorCode.COLLECTIVE_MISMATCH, text);
         poison.write(found);
-        CommException told = poison.read();
-        return told != null ? told : found;
+        CommException known = poison.read();
+        return known != null ? known : found;
     }
 
-    private String stacksOfTheMissing(Call call) {
+    private String locationsOfMissingRanks(Call call) {
         List<Integer> missing = call.kind().isMessage() ? List.of() : positions.missing(call);
-        return missing.isEmpty() ? "" : late.places(call, missing);
+        return missing.isEmpty() ? "" : late.locations(call, missing);
     }
 
     private String calledBy(int groupRank, String call) {

@@ -8,7 +8,7 @@ import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.MemorySegment;
 
-/** The two ways in which all ranks wait for each other: entering an operation, and finishing a phase of it. */
+/** The two barriers of an operation: its entry, and the end of each of its phases. */
 final class PhaseSynchronization {
     private static final long WITHDRAWN = 0;
 
@@ -30,13 +30,13 @@ final class PhaseSynchronization {
     }
 
     /**
-     * Returns when every rank has entered the operation, and all mean the same.
+     * Returns when every rank has entered the operation, and all calls are equal.
      *
-     * @param location of this rank's data in registered memory
-     * @param inlineBytes how much of the input goes into the entry
+     * @param location location of this rank's data in registered memory
+     * @param inlineBytes number of bytes of the input that are copied into the entry
      */
     void enter(Call call, long location, long inlineBytes) {
-        // Of a part, the deadline does not tell when it began.
+        // The deadline of a part does not give the start of the part.
         long begunNanos = call.whole() == null ? call.startNanoTime() : System.nanoTime();
         long sequence = call.sequence();
         long entry = block.entry(self, sequence);
@@ -56,7 +56,7 @@ final class PhaseSynchronization {
         try {
             awaitEntries(call, begunNanos);
         } catch (CommException failure) {
-            // Who comes later must not take this rank for one that is in the operation.
+            // A later rank must not see this rank as inside the operation.
             FutexWait.publish(entry, WITHDRAWN, block.waiters(self));
             throw failure;
         }
@@ -78,12 +78,12 @@ final class PhaseSynchronization {
         }
     }
 
-    /** This rank is through with the operation; says so to those who wonder where it is. */
+    /** Marks the operation as finished by this rank, for reports of ranks' positions. */
     void leave(Call call) {
         SharedWords.release(block.finished(self), call.sequence() + 1);
     }
 
-    /** Returns when every rank has finished this phase; all ranks go through the same phases of equal operations. */
+    /** Returns when every rank has finished this phase. Equal operations have the same phases on all ranks. */
     void phase(Call call) {
         group.world().pause().reached(call, "step");
         phases++;

@@ -9,12 +9,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Where each rank of the group is, as its slot of the control block and its departure tell. Stateless but for those. */
+/**
+ * The position of each rank of the group, from its slot of the control block and its departure. Stateless except for
+ * those.
+ */
 final class RankPositions {
-    /** Errors travel in {@link ControlBlock#MAX_TEXT_BYTES}; where so many ranks differ, the first ones say enough. */
+    /** The limit of listed ranks, because errors travel in {@link ControlBlock#MAX_TEXT_BYTES}. */
     private static final int MAX_RANKS = 8;
-
-    private static final String NOWHERE = "having entered no operation";
 
     private final GroupContext group;
     private final ControlBlock block;
@@ -24,35 +25,42 @@ final class RankPositions {
         this.block = block;
     }
 
-    /** Completes "rank 3 ...": {@code in allReduce #7(f32, 100, SUM)}. */
+    /**
+     * Returns the predicate of "rank 3 ..." in the words of {@code RankRecord.place}, such as
+     * {@code is in allReduce #7(f32, 100, SUM)}. For a departed rank:
+     * {@code was killed by SIGKILL in allReduce #7(f32, 100, SUM)}.
+     */
     String of(int rank) {
         String left = group.health().departure(rank);
-        return left == null ? operation(rank) : left + ", before that " + operation(rank);
+        boolean isPresent = SharedWords.acquire(block.present(rank)) != 0;
+        long entered = isPresent ? entered(rank) : 0;
+        if (entered == 0) {
+            return left == null ? "has entered no operation" : left + " before its first operation";
+        }
+        String call = call(block.entry(rank, entered - 1));
+        if (SharedWords.acquire(block.finished(rank)) < entered) {
+            return (left == null ? "is" : left) + " in " + call;
+        }
+        return left == null ? "has completed " + call + " and has entered no other operation" : left + " after " + call;
     }
 
-    private String operation(int rank) {
-        if (SharedWords.acquire(block.present(rank)) == 0) {
-            return NOWHERE;
-        }
-        long entered = Math.max(SharedWords.acquire(block.entry(rank, 0)), SharedWords.acquire(block.entry(rank, 1)));
-        if (entered == 0) {
-            return NOWHERE;
-        }
-        long entry = block.entry(rank, entered - 1);
-        String call = Fingerprint.describe(
+    /** Returns the sequence of the last entered operation, plus one; 0 before the first operation. */
+    private long entered(int rank) {
+        return Math.max(SharedWords.acquire(block.entry(rank, 0)), SharedWords.acquire(block.entry(rank, 1)));
+    }
+
+    private static String call(long entry) {
+        return Fingerprint.describe(
                 SharedWords.plain(ControlBlock.calledAs(entry)),
                 SharedWords.plain(ControlBlock.fingerprint(entry)),
                 SharedWords.plain(ControlBlock.count(entry)));
-        return SharedWords.acquire(block.finished(rank)) >= entered
-                ? "past " + call + " and in nothing since"
-                : "in " + call;
     }
 
-    /** Those whom a collective lacks, or {@code peer}, with whatever else is worth knowing of it. */
+    /** Returns the awaited ranks of a collective or of a message, for the warning. */
     LateRankWarning.Awaited awaiting(Call call, int peer) {
         return new LateRankWarning.Awaited() {
             @Override
-            public String words() {
+            public String description() {
                 return awaited(call, peer);
             }
 
@@ -63,7 +71,7 @@ final class RankPositions {
         };
     }
 
-    /** For a message the other rank. For a collective all ranks; ranks that have not entered the collective come first. */
+    /** Returns the peer of a message, or all ranks for a collective, with the ranks that have not entered first. */
     List<Integer> wanted(Call call, int peer) {
         if (call.kind().isMessage()) {
             return List.of(peer);
@@ -76,7 +84,7 @@ final class RankPositions {
         return wanted;
     }
 
-    /** Group ranks that have not entered a collective. */
+    /** Returns the group ranks that have not entered a collective. */
     List<Integer> missing(Call call) {
         List<Integer> missing = new ArrayList<>();
         for (int rank = 0; rank < group.size(); rank++) {
@@ -87,7 +95,7 @@ final class RankPositions {
         return missing;
     }
 
-    /** All ranks' places in one sentence, those with the same one together. */
+    /** Describes the positions of all ranks in one sentence. Ranks with equal positions are listed together. */
     String all() {
         Map<String, List<String>> ranks = new LinkedHashMap<>();
         for (int rank = 0; rank < group.size(); rank++) {
@@ -95,19 +103,31 @@ final class RankPositions {
                     .add("rank " + group.members().get(rank).rank());
         }
         List<String> parts = new ArrayList<>();
-        ranks.forEach((place, same) -> parts.add(listed(same, ", ") + " " + place));
-        return "Where the ranks are: " + listed(parts, "; ") + ".";
+        ranks.forEach(
+                (place, same) -> parts.add(listed(same, ", ") + " " + (same.size() == 1 ? place : plural(place))));
+        return "Positions of the ranks: " + listed(parts, "; ") + ".";
     }
 
-    /** Who is missing in a collective, or {@code peer} where everybody is there or it is a message, each with its place. */
+    /**
+     * Describes the missing ranks of a collective with their positions, or {@code peer} for a message and if no rank is
+     * missing.
+     */
     String awaited(Call call, int peer) {
         List<Integer> late = call.kind().isMessage() ? List.of() : missing(call);
         return listed(
                 (late.isEmpty() ? List.of(peer) : late)
                         .stream()
-                                .map(rank -> group.describe(rank) + ", " + of(rank))
+                                .map(rank -> group.describe(rank) + ", which " + of(rank))
                                 .toList(),
                 "; ");
+    }
+
+    private static String plural(String predicate) {
+        return predicate
+                .replaceFirst("^is ", "are ")
+                .replaceFirst("^was ", "were ")
+                .replaceFirst("^has ", "have ")
+                .replace(" and has ", " and have ");
     }
 
     private static String listed(List<String> parts, String separator) {

@@ -5,14 +5,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The regions of memory that every rank of a group has mapped from every other. A place in it is named by region and offset,
- * which ranks exchange; each finds the peers' bytes through its own mappings. Confined to the group's collectives.
+ * The regions of memory that every rank of a group has mapped from every other rank. A location is a region number and
+ * an offset. Ranks exchange locations, and each rank finds the bytes of a peer through its own mappings. Confined to
+ * the group's collectives.
  */
 final class RegisteredMemory implements AutoCloseable {
     /** The location of data that is not in registered memory. */
     static final long NOWHERE = -1;
 
-    /** The location of no data at all, which is as good as registered. */
+    /** The location of empty data, which counts as registered. */
     static final long EMPTY = -2;
 
     private static final int OFFSET_BITS = 44;
@@ -21,7 +22,7 @@ final class RegisteredMemory implements AutoCloseable {
 
     private record Region(List<Segment> byRank, long start, long bytes) {}
 
-    /** Adds the region of the next number, mapped from each rank. */
+    /** Adds the next region, mapped from each rank. */
     void add(List<Segment> byRank, int self, long bytes) {
         regions.add(new Region(List.copyOf(byRank), byRank.get(self).address(), bytes));
     }
@@ -30,7 +31,7 @@ final class RegisteredMemory implements AutoCloseable {
         return regions.size();
     }
 
-    /** Where {@code bytes} at the start of {@code buffer} are, or {@link #NOWHERE}. */
+    /** Returns the location of the {@code bytes} at the start of {@code buffer}, or {@link #NOWHERE}. */
     long locate(MemorySegment buffer, long bytes) {
         if (bytes == 0) {
             return EMPTY;
@@ -49,7 +50,7 @@ final class RegisteredMemory implements AutoCloseable {
         return NOWHERE;
     }
 
-    /** The address here of what {@code rank} calls {@code location}. */
+    /** Returns the address in this process of the location {@code location} of {@code rank}. */
     long address(int rank, long location) {
         if (location == EMPTY) {
             return 0;

@@ -12,8 +12,10 @@ import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 
 /**
- * A piece of shared memory: a file in /dev/shm, mapped. A file appears under its name complete: of full size, zeroed, mode
- * 0600, and locked by everybody who keeps it open, so that {@link SegmentSweeper} can tell a living one from a leftover. Memory is used only after space for it was really allocated: a full /dev/shm is an error then, not a crash later.
+ * A piece of shared memory: a mapped file in /dev/shm. A file gets its name only when it is complete: of full size,
+ * zeroed, mode 0600, and locked. Every process that keeps the file open holds the lock, so that {@link SegmentSweeper}
+ * can distinguish a used file from a leftover. Memory is used only after its space was allocated: a full /dev/shm is
+ * then an error, and not a crash later.
  */
 final class Segment implements AutoCloseable {
     static final Path DIRECTORY = Path.of("/dev/shm");
@@ -34,9 +36,9 @@ final class Segment implements AutoCloseable {
     }
 
     /**
-     * Creates the file, or empty if there is one of that name.
+     * Creates the file. Returns an empty value if there is a file of that name.
      *
-     * @param reserved how many of the first bytes get their space now; {@link #reserve} is for the rest
+     * @param reserved number of first bytes whose space is allocated now; {@link #reserve} allocates the rest
      * @throws CommException SYSTEM with the sizes if /dev/shm has too little room
      */
     static Optional<Segment> create(String name, long bytes, long reserved) {
@@ -66,7 +68,7 @@ final class Segment implements AutoCloseable {
         }
     }
 
-    /** Maps a file that another rank has created; empty if there is none of that name. */
+    /** Maps a file that another rank has created. Returns an empty value if there is no file of that name. */
     static Optional<Segment> open(String name, long bytes) {
         Path path = DIRECTORY.resolve(name);
         int file = SystemCalls.open(path.toString());
@@ -74,7 +76,7 @@ final class Segment implements AutoCloseable {
             return Optional.empty();
         }
         if (SystemCalls.lockShared(checked(file, "open", name)) < 0) {
-            SystemCalls.close(file); // A leftover of that name, which is being swept away.
+            SystemCalls.close(file); // The file is a leftover, and another process removes it now.
             return Optional.empty();
         }
         boolean mapped = false;
@@ -106,12 +108,12 @@ final class Segment implements AutoCloseable {
         allocate(file, offset, bytes);
     }
 
-    /** Takes the name away; whoever has mapped it keeps it. Harmless if somebody else has done so. */
+    /** Removes the name. Existing mappings stay valid. Harmless if another process has removed the name. */
     void unlink() {
         remove(path);
     }
 
-    /** Takes a name away that a rank may have left behind. */
+    /** Removes a name that a rank may have left behind. */
     static void remove(String name) {
         remove(DIRECTORY.resolve(name));
     }
@@ -124,7 +126,7 @@ final class Segment implements AutoCloseable {
         }
     }
 
-    /** Gives up the file, and with it the lock; the mapping stays. For segments that have no name any more. */
+    /** Closes the file, and so releases the lock. The mapping stays. For segments whose name is removed. */
     void closeFile() {
         if (file != NO_FILE) {
             SystemCalls.close(file);
@@ -132,7 +134,7 @@ final class Segment implements AutoCloseable {
         }
     }
 
-    /** Unmaps; a creator that still has the file also removes its name. */
+    /** Unmaps the segment. A creator that has not closed the file also removes its name. */
     @Override
     public void close() {
         arena.close();
@@ -147,7 +149,7 @@ final class Segment implements AutoCloseable {
         Path opened = Path.of("/proc/self/fd/" + file);
         try (FileChannel channel = FileChannel.open(opened, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             if (channel.size() != bytes) {
-                throw new IOException("it has " + channel.size() + " bytes (expected " + bytes + ")");
+                throw new IOException("the file has " + channel.size() + " bytes (expected " + bytes + ")");
             }
             MemorySegment memory = channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes, arena);
             return new Segment(path, arena, memory, creator, file);
@@ -164,8 +166,8 @@ final class Segment implements AutoCloseable {
             throw new CommException(
                     ErrorCode.SYSTEM,
                     DIRECTORY + " is full: " + bytes + " bytes of shared memory are needed, " + free
-                            + " are free. Make it larger (docker: --shm-size; mount -o remount,size=... /dev/shm), or use"
-                            + " JRUN_TRANSPORT=tcp.");
+                            + " are free. Enlarge /dev/shm (docker: --shm-size; mount -o remount,size=... /dev/shm),"
+                            + " or use JRUN_TRANSPORT=tcp.");
         }
         checked(result, "allocate space for", bytes + " bytes");
     }
@@ -174,7 +176,8 @@ final class Segment implements AutoCloseable {
         try {
             return Files.getFileStore(DIRECTORY).getUsableSpace();
         } catch (IOException e) {
-            throw new CommException(ErrorCode.SYSTEM, "cannot look at " + DIRECTORY + ": " + e.getMessage(), e);
+            throw new CommException(
+                    ErrorCode.SYSTEM, "cannot read the free space of " + DIRECTORY + ": " + e.getMessage(), e);
         }
     }
 

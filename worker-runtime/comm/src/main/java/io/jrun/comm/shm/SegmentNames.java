@@ -6,24 +6,27 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** How the files of shared memory are called in /dev/shm, for those who look for leftovers. Stateless. */
+/** The names of shared memory files in /dev/shm, for tools that search for leftovers. Stateless. */
 public final class SegmentNames {
     private static final int RUN_ID_CHARS = 40;
 
     private SegmentNames() {}
 
-    /** With which the names of all segments of a run begin, and perhaps of another run; only letters, digits, and "._-". */
+    /**
+     * Returns the common prefix of the names of a run's segments, which another run may share; only letters, digits,
+     * and "._-".
+     */
     public static String ofRun(String runId) {
         String run = runId.replaceAll("[^A-Za-z0-9._-]", "_");
         return ofUser() + run.substring(0, Math.min(run.length(), RUN_ID_CHARS)) + "-";
     }
 
-    /** With which the names of all segments of this user begin. */
+    /** Returns the common prefix of the names of this user's segments. */
     static String ofUser() {
         return "jrun-" + userId() + "-";
     }
 
-    /** The user of this process. */
+    /** Returns the user id of this process. */
     static int userId() {
         try {
             return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");

@@ -8,9 +8,9 @@ import java.nio.file.Path;
 import java.util.Objects;
 
 /**
- * Removes segments whose ranks were killed before they could: regular files of this user that nobody holds a lock of. Every
- * user can write to /dev/shm, so any other file of that name is left alone. A sweep never fails a job: a file that cannot be
- * removed stays for the next sweep.
+ * Removes segments of killed ranks: regular files of this user without a lock. Every user can write to /dev/shm, so the
+ * sweeper ignores any other file of that name. A sweep never fails a job: a file that cannot be removed stays for the
+ * next sweep.
  */
 final class SegmentSweeper {
     private SegmentSweeper() {}
@@ -22,14 +22,14 @@ final class SegmentSweeper {
                 sweep(file, user);
             }
         } catch (IOException | DirectoryIteratorException _) {
-            return; // Where the folder is missing, the first segment's error says so.
+            return; // If the folder is missing, the error of the first segment says so.
         }
     }
 
     private static void sweep(Path path, int user) {
         int file = SystemCalls.open(path.toString());
         if (file < 0) {
-            return; // Removed by its owner meanwhile, or not a file of this user.
+            return; // The owner has removed the file meanwhile, or the file belongs to another user.
         }
         try {
             if (isRegularFileOf(user, file) && SystemCalls.lock(file) == 0) {
@@ -42,7 +42,7 @@ final class SegmentSweeper {
         }
     }
 
-    /** Looks at the open file: the path may lead to another one by now. */
+    /** Checks the open file, because the path may lead to another file by now. */
     private static boolean isRegularFileOf(int user, int file) throws IOException {
         Path opened = Path.of("/proc/self/fd/" + file);
         return Objects.equals(Files.getAttribute(opened, "unix:uid"), user) && Files.isRegularFile(opened);

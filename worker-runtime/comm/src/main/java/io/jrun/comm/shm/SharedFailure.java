@@ -10,13 +10,16 @@ import java.lang.foreign.ValueLayout;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** The group's failure in the control block: the first rank that fails writes it, the others find it there. Thread-safe. */
+/**
+ * The group's failure in the control block. The first rank that fails writes it, and the other ranks read it.
+ * Thread-safe.
+ */
 final class SharedFailure {
     private static final int HEALTHY = 0;
     private static final int BEING_WRITTEN = 1;
     private static final int WRITTEN = 2;
 
-    /** Far more than writing some kilobytes takes; who has not finished then was killed over it. */
+    /** Far more time than writing some kilobytes takes. A writer that has not finished by then was killed. */
     private static final long WRITING_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private final ControlBlock block;
@@ -25,7 +28,7 @@ final class SharedFailure {
         this.block = block;
     }
 
-    /** Writes {@code failure} unless there is one already. */
+    /** Writes {@code failure} unless there is a failure already. */
     void write(CommException failure) {
         if (SharedWords.compareAndSet(block.poisonState(), HEALTHY, BEING_WRITTEN)) {
             byte[] text = (failure.code() + "\n" + failure.getMessage()).getBytes(UTF_8);
@@ -36,19 +39,21 @@ final class SharedFailure {
         }
     }
 
-    /** Writes {@code failure} unless there is one already; returns the one that is there, which all ranks find. */
+    /**
+     * Writes {@code failure} unless there is a failure already. Returns the written failure, which all ranks report.
+     */
     CommException settle(CommException failure) {
         write(failure);
         long end = System.nanoTime() + WRITING_NANOS;
-        CommException told = read();
-        while (told == null && System.nanoTime() - end < 0) {
+        CommException written = read();
+        while (written == null && System.nanoTime() - end < 0) {
             Thread.onSpinWait();
-            told = read();
+            written = read();
         }
-        return told == null ? failure : told;
+        return written == null ? failure : written;
     }
 
-    /** The group's failure, or null. */
+    /** Returns the group's failure, or null. */
     @Nullable
     CommException read() {
         if (SharedWords.acquireInt(block.poisonState()) != WRITTEN) {

@@ -4,19 +4,22 @@ import io.jrun.comm.kernel.Memory;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** Words of shared memory by address, with the memory order each use needs. Stateless. */
+/** Access to words of shared memory by address, with the memory order of each use. Stateless. */
 final class SharedWords {
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
     private SharedWords() {}
 
-    /** Reads; what the writer wrote before is visible afterwards. */
+    /** Reads a word. Earlier writes of the word's writer are visible afterwards. */
     static long acquire(long address) {
         return (long) LONG.getAcquire(Memory.ALL, address);
     }
 
-    /** Reads after every earlier {@link #publish} or {@link #add} of this thread, which {@link #acquire} may precede. */
+    /**
+     * Reads a word after every earlier {@link #publish} or {@link #add} of this thread. {@link #acquire} may read
+     * before them.
+     */
     static long latest(long address) {
         return (long) LONG.getVolatile(Memory.ALL, address);
     }
@@ -25,12 +28,12 @@ final class SharedWords {
         return (int) INT.getVolatile(Memory.ALL, address);
     }
 
-    /** Writes after everything before. */
+    /** Writes a word after all earlier writes. */
     static void publish(long address, long value) {
         LONG.setVolatile(Memory.ALL, address, value);
     }
 
-    /** Writes after everything before; the writer's own later reads may come first, unlike with {@link #publish}. */
+    /** Writes a word after all earlier writes. Unlike {@link #publish}, later reads of this thread may come first. */
     static void release(long address, long value) {
         LONG.setRelease(Memory.ALL, address, value);
     }
@@ -43,7 +46,7 @@ final class SharedWords {
         INT.setVolatile(Memory.ALL, address, value);
     }
 
-    /** Adds atomically and returns the sum. */
+    /** Adds atomically. Returns the sum. */
     static int add(long address, int delta) {
         return (int) INT.getAndAdd(Memory.ALL, address, delta) + delta;
     }

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
 
-/** One rank's end of a group over shared memory: its mappings, and who works on them. */
+/** One rank's end of a group over shared memory: its mappings, and the classes that use them. */
 final class ShmBackend implements Backend {
     private static final long MIN_REGION_BYTES = 64;
 
@@ -34,10 +34,10 @@ final class ShmBackend implements Backend {
     private boolean closed;
 
     /**
-     * Maps the group's control segment, or makes it if this is the first rank.
+     * Maps the group's control segment, or creates the segment if this is the first rank.
      *
-     * @param fileNames the file name of each of the group's segments, the same on all ranks
-     * @param pieceBytes see {@link ControlBlock#pieceBytes}
+     * @param fileNames file name of each of the group's segments, equal on all ranks
+     * @param pieceBytes value of {@link ControlBlock#pieceBytes}
      */
     ShmBackend(GroupContext group, UnaryOperator<String> fileNames, long pieceBytes) {
         this.group = group;
@@ -68,7 +68,7 @@ final class ShmBackend implements Backend {
             case RECV -> mailboxes.receive(call);
             case BROADCAST, ALL_REDUCE, REDUCE, ALL_GATHER, REDUCE_SCATTER, GATHER, SCATTER, ALL_TO_ALL, BARRIER ->
                 collectives.run(call);
-            case ALLOCATE -> throw new IllegalArgumentException("allocate has a method of its own");
+            case ALLOCATE -> throw new IllegalArgumentException("ALLOCATE runs in allocate(), not in run()");
         }
     }
 
@@ -100,7 +100,7 @@ final class ShmBackend implements Backend {
         return byRank.get(group.groupRank()).memory().asSlice(0, call.count());
     }
 
-    /** The first failure that a rank has written to the control block is everybody's. */
+    /** Returns the first failure that a rank has written to the control block. All ranks return the same failure. */
     @Override
     public CommException settle(CommException failure) {
         synchronized (mappings) {
@@ -108,14 +108,14 @@ final class ShmBackend implements Backend {
                 return group.health().settle(failure);
             }
             CommException settled = group.health().settle(poison.settle(failure));
-            removeNewestRegions(); // only now: who does not find a file must find the reason
+            removeNewestRegions(); // Only now: a rank that does not find a file must find the cause.
             return settled;
         }
     }
 
     /**
-     * A rank that was killed while it mapped a region may have left its part's name behind; to the others that region is the
-     * one that they are mapping, or the last that they have.
+     * Removes the names of the newest regions. A rank that was killed while it mapped a region may have left the name
+     * of its part behind. For the other ranks, that region is the last region or the region in the making.
      */
     private void removeNewestRegions() {
         for (int region = Math.max(0, memory.count() - 1); region <= memory.count(); region++) {
@@ -125,7 +125,9 @@ final class ShmBackend implements Backend {
         }
     }
 
-    /** Tells the other ranks of a failure, and wakes whoever sleeps here or there so that they see it. */
+    /**
+     * Reports a failure to the other ranks, and wakes all sleeping threads of all ranks so that they see the failure.
+     */
     @Override
     public void healthChanged() {
         synchronized (mappings) {
@@ -161,7 +163,7 @@ final class ShmBackend implements Backend {
             if (isLast || hasFailed) {
                 control.unlink();
             }
-            // Its name stays for ranks that use the group for the first time only now.
+            // The name stays for ranks that use the group for the first time later.
             control.closeFile();
             control.close();
             arena.close();
@@ -172,7 +174,10 @@ final class ShmBackend implements Backend {
         return mapEverywhere(call, bytes).stream().mapToLong(Segment::address).toArray();
     }
 
-    /** Collective: makes this rank's segment of the next region, and maps everybody's, by rank. */
+    /**
+     * Collective. Makes this rank's segment of the next region, and maps the segments of all ranks. The result is by
+     * rank.
+     */
     private List<Segment> mapEverywhere(Call call, long bytes) {
         int region = memory.count();
         Segment own = Segment.create(regionName(region, group.groupRank()), bytes, bytes)
@@ -193,7 +198,8 @@ final class ShmBackend implements Backend {
             pause.reached(call, "mapped");
             done = true;
         } catch (CommException failure) {
-            poison.write(failure); // before the file is gone: who does not find it must find the reason
+            // Before the file is removed: a rank that does not find the file must find the cause.
+            poison.write(failure);
             throw failure;
         } finally {
             own.unlink();
@@ -215,7 +221,7 @@ final class ShmBackend implements Backend {
         }
         return new CommException(
                 ErrorCode.SYSTEM,
-                "the files of region " + region + " of group " + group.name() + " were changed by somebody else");
+                "another process has changed the files of region " + region + " of group " + group.name());
     }
 
     private String regionName(int region, int rank) {
@@ -225,7 +231,8 @@ final class ShmBackend implements Backend {
     private static Segment openOrCreate(String name, int size) {
         long bytes = ControlBlock.bytes(size);
         while (true) {
-            // Both are empty only if another rank made it between the two; then the next look finds it.
+            // Both are empty only if another rank created the segment between the two calls. The next iteration then
+            // finds it.
             Optional<Segment> found =
                     Segment.open(name, bytes).or(() -> Segment.create(name, bytes, ControlBlock.reservedBytes(size)));
             if (found.isPresent()) {

@@ -13,16 +13,16 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /**
- * Makes shared-memory backends. Segments are named {@code jrun-UID-RUNID-DIGEST-PART}: user and run for people who look into
- * /dev/shm, and a digest of secret, round, node, group and part. No other job or round finds them, and another user who sees
- * one name cannot take the next.
+ * Makes shared-memory backends. The names of segments are {@code jrun-UID-RUNID-DIGEST-PART}. User and run help people
+ * who read /dev/shm. The digest covers secret, round, node, group and part, so no other job or round finds the
+ * segments, and another user who sees one name cannot guess the next.
  */
 public final class ShmBackendFactory implements BackendFactory {
     private static final int DIGEST_BYTES = 10;
 
     private final WorldContext world;
 
-    /** Removes the segments that killed processes of this user have left behind. */
+    /** Makes a factory, and removes segments of killed processes of this user. */
     public ShmBackendFactory(WorldContext world) {
         this.world = world;
         SegmentSweeper.sweep(SegmentNames.ofUser(), SegmentNames.userId());
@@ -34,9 +34,9 @@ public final class ShmBackendFactory implements BackendFactory {
     }
 
     /**
-     * As above, for the part of a data plane that has others.
+     * Makes a backend that is a part of another backend.
      *
-     * @param pieceBytes how large the parts of a call are, to be compared
+     * @param pieceBytes size of the pipeline chunks, which the ranks compare
      */
     public Backend create(GroupContext group, long pieceBytes) {
         return new ShmBackend(group, part -> fileName(group.name(), part), pieceBytes);
@@ -53,7 +53,7 @@ public final class ShmBackendFactory implements BackendFactory {
         try {
             MessageDigest sha = MessageDigest.getInstance("SHA-256");
             sha.update(world.secret().toArray());
-            // Nodes of a test may share a machine, and members of a group on different nodes share no memory.
+            // Nodes of a test may share a machine, but members of a group on different nodes share no memory.
             int node = world.peers().get(world.rank()).nodeRank();
             sha.update((world.runId() + "/" + world.round() + "/" + node + "/" + segment).getBytes(UTF_8));
             return HexFormat.of().formatHex(sha.digest(), 0, DIGEST_BYTES);

@@ -12,44 +12,49 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The collectives over shared memory. Whoever has data that others need exposes it in one of three ways, and the others take
- * it from there:
+ * The collectives over shared memory. A rank whose data other ranks need exposes the data in one of three ways:
  *
  * <ul>
- *   <li><em>inline</em>, up to 4 KiB: in the operation's entry; one barrier in all.
- *   <li><em>registered</em>: it lies in memory that everybody has mapped; nothing is copied, and a second barrier keeps the
- *       exposing rank from going on while others still read.
- *   <li><em>staged</em>: chunk by chunk through a staging area of two halves, so that one barrier per chunk is enough: who
- *       writes a half again has seen everybody arrive at the chunk between, that is, finish reading that half.
+ *   <li><em>inline</em>, up to 4 KiB: the data is in the operation's entry; one barrier in total.
+ * <li><em>registered</em>: the data is in memory that all ranks have mapped. No data is copied. A second barrier keeps
+ * the exposing rank from continuing while other ranks still read.
+ * <li><em>staged</em>: chunk by chunk through a staging area of two halves, with one barrier per chunk. A rank that
+ * writes a half again has seen all ranks arrive at the chunk between, so all ranks have finished reading that half.
  * </ul>
  *
- * <p>Reductions of size N over P ranks: each rank folds 1/P of the elements of all ranks, reading N and writing N bytes
- * (registered), so the memory moves 2 P N bytes in all and every core takes part; so they share the copying of a broadcast
- * between registered buffers. Every element is folded in ascending rank:
- * results do not depend on the way of exposing, nor on how data is split. Confined to the group's collectives.
+ * <p>A reduction of N bytes over P ranks: each rank reduces 1/P of the elements of all ranks, and reads N and writes N
+ * bytes (registered). The memory moves 2 P N bytes in total, and every core takes part. Ranks share the copying of a
+ * broadcast between registered buffers in the same way. Every element is reduced in ascending rank order, so results
+ * depend neither on the way of exposing nor on the division of the data. Confined to the group's collectives.
  */
 final class ShmCollectives {
     /**
-     * Half of a staging area: a few of them fit into a third-level cache, and on a machine with more to do than cores, where
-     * a barrier costs a switch of threads, there are not too many barriers.
+     * Half of a staging area in bytes. Several halves fit into a third-level cache. Smaller halves would need more
+     * barriers, and a barrier costs a thread switch if threads outnumber cores.
      */
     static final long HALF_BYTES = 1 << 20;
 
-    /** Two ranks' data is handled at a time in pieces of this size, between which a switch to warm kernels is seen. */
+    /**
+     * The piece size for reductions of two ranks. Between pieces the rank switches to compiled kernels when they are
+     * ready.
+     */
     private static final long PAIR_BLOCK_BYTES = 64 << 10;
 
-    /** Of a broadcast, one rank copies so much at a time: large enough for the VM to write past the caches. */
+    /** The piece size that one rank copies in a broadcast: large enough for the VM to write past the caches. */
     private static final long COPY_PIECE_BYTES = 4 << 20;
 
-    /** Below, each rank copies for itself: the memory is in the root's cache, and another's is not its own. */
+    /**
+     * The smallest broadcast with shared copying. Below, each rank copies for itself, because the data is in the root's
+     * cache.
+     */
     private static final long MIN_SHARED_COPY_BYTES = 256 << 10;
 
     private static final long ALIGNMENT = 64;
 
-    /** Makes the staging areas, collectively, when the first operation needs them. */
+    /** Makes the staging areas when the first operation needs them. Collective. */
     @FunctionalInterface
     interface StagingSource {
-        /** The address of each rank's area of {@code bytes}. */
+        /** Returns the address of each rank's area of {@code bytes} bytes. */
         long[] create(Call call, long bytes);
     }
 
@@ -113,20 +118,20 @@ final class ShmCollectives {
     /**
      * A part of every block.
      *
-     * @param offset of the part in each block, in bytes
-     * @param stride the part's length, but for blocks that end before
-     * @param isStaged whether the parts of a source's blocks lie {@code stride} apart, rather than in whole blocks
+     * @param offset offset of the part in each block, in bytes
+     * @param stride length of the part, except for shorter blocks
+     * @param isStaged whether the parts of a source's blocks are {@code stride} apart, instead of within whole blocks
      */
     private record Piece(long offset, long stride, boolean isStaged) {
         static final Piece WHOLE = new Piece(0, Long.MAX_VALUE, false);
 
-        /** Bytes of the part in a block of so many bytes. */
+        /** Number of bytes of the part in a block of {@code blockBytes}. */
         long length(long blockBytes) {
             return Math.clamp(blockBytes - offset, 0, stride);
         }
     }
 
-    /** Whether every exposing rank's data fits its entry; all ranks come to the same answer. */
+    /** Whether the data of every exposing rank fits into its entry. All ranks get the same answer. */
     private boolean isInline(Call call, Blocks blocks) {
         if (call.unevenIncoming() != null) {
             return false;
@@ -155,7 +160,7 @@ final class ShmCollectives {
         };
     }
 
-    /** Whether an exposing rank has a block for each rank, rather than one for all. */
+    /** Whether an exposing rank has a block for each rank, instead of one block for all ranks. */
     private static boolean exposesAllBlocks(OpKind kind) {
         return switch (kind) {
             case REDUCE_SCATTER, SCATTER, ALL_TO_ALL -> true;
@@ -163,7 +168,9 @@ final class ShmCollectives {
         };
     }
 
-    /** Fills the sources with everybody's registered data; false if somebody's data is elsewhere. */
+    /**
+     * Fills the sources with the registered data of all ranks. Returns false if the data of a rank is not registered.
+     */
     private boolean findRegistered(Call call) {
         for (int peer = 0; peer < size; peer++) {
             if (exposes(peer, call)) {
@@ -221,7 +228,7 @@ final class ShmCollectives {
         }
     }
 
-    /** Bytes of the longest block that any rank exposes: how far all ranks go on together. */
+    /** Returns the size of the longest block that any rank exposes. All ranks run this many chunks. */
     private long longestBytes(Call call, Blocks blocks) {
         if (call.uneven() == null) {
             return call.bytes();
@@ -266,7 +273,7 @@ final class ShmCollectives {
         }
     }
 
-    /** Folds this rank's slice of everybody's {@code data} into that of {@code target}. */
+    /** Reduces this rank's slice of the data of all ranks into the slice of {@code target}. */
     private void reduceSlice(Call call, long[] data, int target, long bytes) {
         long end = sliceBegin(self + 1, bytes);
         for (long at = sliceBegin(self, bytes); at < end; at += RankOrderFold.BLOCK_BYTES) {
@@ -276,7 +283,7 @@ final class ShmCollectives {
         }
     }
 
-    /** Folds this rank's slice of everybody's registered memory into all of it. */
+    /** Reduces this rank's slice of the registered memory of all ranks into the memory of all ranks. */
     private void reduceEverywhere(Call call) {
         long end = sliceBegin(self + 1, call.bytes());
         for (long at = sliceBegin(self, call.bytes()); at < end; at += RankOrderFold.BLOCK_BYTES) {
@@ -285,7 +292,9 @@ final class ShmCollectives {
         }
     }
 
-    /** {@link #reduceEverywhere} for two ranks: one pass that reads and writes both ranks' memory. */
+    /**
+     * Does the work of {@link #reduceEverywhere} for two ranks, in one pass that reads and writes both ranks' memory.
+     */
     private void reducePair(Call call) {
         long begin = sliceBegin(self, call.bytes());
         long end = sliceBegin(self + 1, call.bytes());
@@ -296,7 +305,10 @@ final class ShmCollectives {
         }
     }
 
-    /** Whether every rank's buffer of a broadcast is registered, so that any rank can fill any other's; fills the sources. */
+    /**
+     * Fills the sources. Returns whether the broadcast buffers of all ranks are registered, so that any rank can fill
+     * any other's.
+     */
     private boolean sharesCopying(Call call) {
         for (int peer = 0; peer < size; peer++) {
             long location = SharedWords.plain(ControlBlock.location(block.entry(peer, call.sequence())));
@@ -308,7 +320,7 @@ final class ShmCollectives {
         return true;
     }
 
-    /** Copies the pieces of a broadcast whose turn is this rank's, to everybody. */
+    /** Copies this rank's pieces of a broadcast to all ranks. */
     private void copyPieces(Call call) {
         long stride = Math.min(COPY_PIECE_BYTES, sliceBegin(1, call.bytes()));
         for (long at = self * stride; at < call.bytes(); at += size * stride) {
@@ -328,13 +340,13 @@ final class ShmCollectives {
         }
     }
 
-    /** Where a rank's slice begins: whole cache lines, so that no line has two writers. */
+    /** Returns the start of a rank's slice, at a cache line, so that no line has two writers. */
     private long sliceBegin(int rank, long bytes) {
         long slice = (Math.ceilDiv(bytes, size) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         return Math.min(bytes, rank * slice);
     }
 
-    /** Takes this rank's part of what lies at the sources. */
+    /** Copies or reduces this rank's part of the sources' data into the output. */
     private void take(Call call, Blocks blocks, Piece piece) {
         MemorySegment output = call.output();
         switch (call.kind()) {
@@ -363,11 +375,11 @@ final class ShmCollectives {
                 }
             }
             case BARRIER -> {}
-            case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe() + " is no collective");
+            case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe() + " is not a collective");
         }
     }
 
-    /** Where, at every source, the piece of this rank's block is. */
+    /** Returns the offset of the piece of this rank's block at every source. */
     private long ownOffset(Call call, Blocks blocks, Piece piece) {
         return piece.isStaged() ? self * piece.stride() : blocks.offset(self) * elementBytes(call);
     }
@@ -377,10 +389,10 @@ final class ShmCollectives {
     }
 
     /**
-     * Fills the output from everybody.
+     * Fills the output from all ranks.
      *
-     * @param incoming the output's blocks
-     * @param isOneOfMany whether each source has a block for each rank, of which this rank takes its own
+     * @param incoming blocks of the output
+     * @param isOneOfMany whether each source has a block for each rank, and this rank takes its own block
      */
     private void takeFromAll(Call call, Blocks incoming, Piece piece, boolean isOneOfMany) {
         for (int peer = 0; peer < size; peer++) {
@@ -390,7 +402,10 @@ final class ShmCollectives {
         }
     }
 
-    /** Where the piece of this rank's block is in what {@code peer} has for all ranks; {@code blocks}: if it is even. */
+    /**
+     * Returns the offset of the piece of this rank's block in the data of {@code peer}. {@code blocks} is used if the
+     * blocks are even.
+     */
     private long offsetAt(int peer, Call call, Blocks blocks, Piece piece) {
         if (piece.isStaged() || call.uneven() == null) {
             return ownOffset(call, blocks, piece);
@@ -413,7 +428,7 @@ final class ShmCollectives {
     }
 
     private static void copyIn(MemorySegment from, long offset, long address, long bytes) {
-        if (bytes > 0) { // Else the offset may lie behind a block that has ended.
+        if (bytes > 0) { // Otherwise the offset may be behind the end of a shorter block.
             MemorySegment.copy(from, offset, Memory.ALL, address, bytes);
         }
     }

@@ -13,9 +13,9 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 
 /**
- * The system calls that the JDK does not offer. All go through syscall(2), so that only one native function has to be linked:
- * the first link costs tens of milliseconds, and every further one some more. Results below zero are negative errnos.
- * Stateless.
+ * The system calls that the JDK does not offer. All calls use syscall(2), so that only one native function must be
+ * linked: the first link costs tens of milliseconds, and each further link costs more. Results below zero are negative
+ * errno values. Stateless.
  */
 final class SystemCalls {
     static final int ENOENT = 2;
@@ -34,7 +34,7 @@ final class SystemCalls {
     private static final long FUTEX_WAIT = 0;
     private static final long FUTEX_WAKE = 1;
 
-    /** No sleep is longer, so that a deadline is seen even if nobody ever wakes the sleeper. */
+    /** The longest sleep. A waiter therefore sees its deadline even if no thread wakes it. */
     private static final long MAX_SLEEP_NANOS = 100_000_000;
 
     private static final Numbers NUMBERS = Numbers.ofThisMachine();
@@ -42,12 +42,14 @@ final class SystemCalls {
     private static final VarHandle ERRNO = STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
     private static final MethodHandle SYSCALL = syscall(Linker.Option.captureCallState("errno"));
 
-    /** Nobody asks for the errno of these; not to keep it saves an object a call, until the compiler does. */
+    /**
+     * A handle without errno, which these calls do not need. This saves an object per call until the code is compiled.
+     */
     private static final MethodHandle FUTEX = syscall();
 
     private static final MemorySegment MAX_SLEEP = maxSleep();
 
-    /** What differs between processor architectures. Source: the kernel's unistd.h of each. */
+    /** The values that differ between processor architectures. Source: the kernel's unistd.h of each architecture. */
     private record Numbers(
             long openat,
             long close,
@@ -73,12 +75,12 @@ final class SystemCalls {
 
     private SystemCalls() {}
 
-    /** A file without a name in {@code directory}, readable by its owner only. */
+    /** Opens a file without a name in {@code directory}, readable only by its owner. */
     static int openUnnamed(String directory) {
         return open(directory, NUMBERS.tmpfile() | O_RDWR | O_CLOEXEC);
     }
 
-    /** Opens an existing file. The path must not end in a symbolic link. A FIFO does not hold the caller up. */
+    /** Opens an existing file. The path must not end in a symbolic link. Opening a FIFO does not block. */
     static int open(String path) {
         return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | NUMBERS.noFollow());
     }
@@ -94,17 +96,20 @@ final class SystemCalls {
         long _ = call(NUMBERS.close(), file, 0, 0, 0, 0);
     }
 
-    /** Locks together with others, without waiting. */
+    /** Takes a shared lock without waiting. */
     static int lockShared(int file) {
         return (int) call(NUMBERS.flock(), file, LOCK_SHARED_NOW, 0, 0, 0);
     }
 
-    /** Locks against all others, without waiting. The lock belongs to the open file, so it also holds between ranks of one process. */
+    /**
+     * Takes an exclusive lock without waiting. The lock belongs to the open file, so the lock also excludes ranks of
+     * the same process.
+     */
     static int lock(int file) {
         return (int) call(NUMBERS.flock(), file, LOCK_EXCLUSIVE_NOW, 0, 0, 0);
     }
 
-    /** Gives an unnamed file its name; never replaces another. */
+    /** Gives an unnamed file its name. Never replaces an existing file. */
     static int link(int file, String path) {
         try (Arena arena = Arena.ofConfined()) {
             long from = arena.allocateFrom("/proc/self/fd/" + file).address();
@@ -113,12 +118,12 @@ final class SystemCalls {
         }
     }
 
-    /** Sets the file's length; what is new of it takes no space yet. */
+    /** Sets the length of the file. The new part takes no space yet. */
     static int setLength(int file, long bytes) {
         return (int) call(NUMBERS.ftruncate(), file, bytes, 0, 0, 0);
     }
 
-    /** Allocates space really, so that later writes cannot fail. */
+    /** Allocates the space of a part of the file, so that later writes cannot fail. */
     static int allocate(int file, long offset, long bytes) {
         long result;
         do {
@@ -128,14 +133,14 @@ final class SystemCalls {
     }
 
     /**
-     * Sleeps while the 32-bit word at {@code address} of shared memory holds {@code expected}; may wake for no reason.
+     * Sleeps while the 32-bit word at {@code address} of shared memory holds {@code expected}. May wake up spuriously.
      * Source: futex(2).
      */
     static void futexAwait(long address, int expected) {
         futex(address, FUTEX_WAIT, expected, MAX_SLEEP.address());
     }
 
-    /** Wakes everybody, in all processes, who sleeps on the word. */
+    /** Wakes all threads, in all processes, that sleep on the word. */
     static void futexWake(long address) {
         futex(address, FUTEX_WAKE, Integer.MAX_VALUE, 0);
     }

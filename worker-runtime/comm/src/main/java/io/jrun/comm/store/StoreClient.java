@@ -19,12 +19,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/** The job's store as a rank sees it: one request and one reply over the control connection per call. Thread-safe. */
+/** The job's store, as a client of the control connection: one request and one reply per call. Thread-safe. */
 public final class StoreClient implements Store {
-    /** How long a reply may take beyond the wait that was asked for: a stopped launcher is tolerated for 60 s. */
+    /** Time for the reply beyond the requested wait. A launcher may be stopped for 60 s. */
     private static final Duration REPLY_GRACE = Duration.ofSeconds(75);
 
-    /** What jrun's own keys begin with. */
+    /** The prefix of jrun's own keys. */
     public static final String RESERVED = "jrun/";
 
     private final Control control;
@@ -35,12 +35,12 @@ public final class StoreClient implements Store {
         this.isPrograms = isPrograms;
     }
 
-    /** The store behind {@code control} for a program, which has no access to jrun's own keys. */
+    /** Makes the store of a program, which has no access to jrun's own keys. */
     public static StoreClient ofProgram(Control control) {
         return new StoreClient(control, true);
     }
 
-    /** The same for jrun itself. */
+    /** Makes the store of jrun itself, with access to all keys. */
     public static StoreClient ofRuntime(Control control) {
         return new StoreClient(control, false);
     }
@@ -98,7 +98,7 @@ public final class StoreClient implements Store {
             throw new CommException(
                     ErrorCode.USAGE,
                     "store " + describe(command) + ": keys that begin with '" + RESERVED
-                            + "' are jrun's own. Choose another beginning.");
+                            + "' are jrun's own. Choose another prefix.");
         }
         long bytes = keys.stream().mapToLong(StoreClient::encodedBytes).sum();
         if (bytes > FrameCodec.MAX_KEY_BYTES) {

@@ -12,12 +12,12 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * The key-value table with its waiters. Thread-safe; replies are delivered on the thread that made them possible, outside
- * the table's lock. Time is injected: {@link #expire()} must be called now and then (every 100 ms is plenty) to fail
- * waiters whose deadline has passed.
+ * The key-value table with its waiting commands. Thread-safe. The thread that makes a reply possible delivers it,
+ * outside the table's lock. The clock is a parameter. {@link #expire()} fails waiting commands whose deadline has
+ * passed; the owner must call it regularly, for example every 100 ms.
  */
 public final class StoreTable {
-    /** A bound against a program that uses the store as a database. */
+    /** The limit of keys. A program must not use the store as a database. */
     private static final int MAX_KEYS = 1 << 20;
 
     private final LongSupplier nanoTime;
@@ -26,12 +26,12 @@ public final class StoreTable {
 
     private record Delivery(Consumer<StoreReply> sink, StoreReply reply) {}
 
-    /** An empty table that reads time from {@code nanoTime}. */
+    /** Makes an empty table with the clock {@code nanoTime}. */
     public StoreTable(LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
     }
 
-    /** Runs {@code command}; {@code sink} gets exactly one reply with {@code id}, now or when a wait ends. */
+    /** Runs {@code command}. {@code sink} gets exactly one reply with {@code id}, now or at the end of a wait. */
     public void submit(long id, StoreCommand command, Consumer<StoreReply> sink) {
         List<Delivery> deliveries = new ArrayList<>();
         synchronized (this) {
@@ -58,7 +58,7 @@ public final class StoreTable {
         deliveries.forEach(delivery -> delivery.sink().accept(delivery.reply()));
     }
 
-    /** Fails every waiter whose deadline has passed. */
+    /** Fails every waiting command whose deadline has passed. */
     public void expire() {
         List<Delivery> deliveries = new ArrayList<>();
         synchronized (this) {
@@ -67,7 +67,7 @@ public final class StoreTable {
         deliveries.forEach(delivery -> delivery.sink().accept(delivery.reply()));
     }
 
-    /** Fails every waiter, whose round is over: {@code why}. No command may follow. */
+    /** Fails every waiting command with {@code why}, because its round is over. No command may follow. */
     public void end(String why) {
         List<StoreWaiter> left;
         synchronized (this) {
@@ -132,7 +132,7 @@ public final class StoreTable {
         } catch (NumberFormatException e) {
             return new StoreReply(id, Optional.empty(), "add: the value of '" + key + "' is not a decimal number");
         } catch (ArithmeticException e) {
-            return new StoreReply(id, Optional.empty(), "add: the sum at '" + key + "' leaves 64 bits");
+            return new StoreReply(id, Optional.empty(), "add: the sum at '" + key + "' exceeds 64 bits");
         }
     }
 }

@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 
-/** A command that waits until all its keys are there. Not thread-safe. */
+/** A command that waits until all its keys exist. Not thread-safe. */
 final class StoreWaiter {
     private final long id;
     private final StoreCommand command;
@@ -44,14 +44,14 @@ final class StoreWaiter {
         return sink;
     }
 
-    /** The key that was missing when it was asked last. */
+    /** Returns the missing key that the last search found. */
     String lacking() {
         return keys.get(next);
     }
 
     /**
-     * One of its keys that is not among {@code present}; empty if all are. Goes on where it found the last one, so that keys which
-     * come one by one are not all looked up at each.
+     * Returns one of the command's keys that is not in {@code present}; empty if all are. The search continues at the
+     * last missing key, so that keys that appear one by one are not all checked each time.
      */
     Optional<String> missing(Set<String> present) {
         for (int seen = 0; seen < keys.size(); seen++) {

@@ -11,22 +11,22 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Those who wait for keys. Each stands at one key that it lacks, so that with 8,000 ranks a key that is set costs those a look
- * who may wait for that one. Not thread-safe.
+ * The waiting commands. Each command is registered at one of its missing keys, so that setting a key with 8,000 ranks
+ * checks only the commands that may wait for that key. Not thread-safe.
  */
 final class StoreWaiters {
     private final Set<String> present;
     private final Map<String, Set<StoreWaiter>> byKey = new HashMap<>();
 
-    /** The clock may wrap. */
+    /** Ordered by difference, because the clock may wrap around. */
     private final NavigableMap<Long, Set<StoreWaiter>> byDeadline = new TreeMap<>((a, b) -> Long.signum(a - b));
 
-    /** @param present the keys that are there, as they change */
+    /** @param present live set of the existing keys */
     StoreWaiters(Set<String> present) {
         this.present = present;
     }
 
-    /** Takes one in; false if it has nothing to wait for. */
+    /** Adds a command. Returns false if all its keys exist. */
     boolean add(StoreWaiter waiter) {
         return stand(waiter) && put(byDeadline, waiter.deadlineNanos(), waiter);
     }
@@ -36,7 +36,7 @@ final class StoreWaiters {
         return missing.isPresent() && put(byKey, missing.get(), waiter);
     }
 
-    /** A key may have come: removes and returns those whose keys are all there now. */
+    /** Removes and returns the commands whose keys all exist after {@code key} was set. */
     List<StoreWaiter> touched(String key) {
         List<StoreWaiter> done = new ArrayList<>();
         for (StoreWaiter waiter : Optional.ofNullable(byKey.remove(key)).orElse(Set.of())) {
@@ -48,12 +48,12 @@ final class StoreWaiters {
         return done;
     }
 
-    /** All that wait. */
+    /** Returns all waiting commands. */
     List<StoreWaiter> all() {
         return byDeadline.values().stream().flatMap(Set::stream).toList();
     }
 
-    /** Removes and returns those whose time is over. */
+    /** Removes and returns the commands whose deadline has passed. */
     List<StoreWaiter> expired(long nowNanos) {
         List<StoreWaiter> late = new ArrayList<>();
         while (!byDeadline.isEmpty() && nowNanos - byDeadline.firstKey() >= 0) {

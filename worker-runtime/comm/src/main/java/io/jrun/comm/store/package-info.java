@@ -1,6 +1,6 @@
 /**
- * The table behind {@code Store}, kept by whoever coordinates the world: the launcher's coordinator, or a
- * {@code LocalWorld}. Entry class: {@code StoreTable}.
+ * The table of the {@code Store}. The launcher's coordinator or a {@code LocalWorld} holds the table. Entry classes:
+ * {@code StoreTable}, and {@code StoreClient} for a rank.
  */
 @NullMarked
 package io.jrun.comm.store;

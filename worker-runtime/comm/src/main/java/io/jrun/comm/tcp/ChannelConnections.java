@@ -12,24 +12,24 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a lane's thread and the setup thread meet: how far the connection to each peer has come, and the connections not yet
- * taken over. Thread-safe.
+ * The state of the connections of one channel: the thread of the channel and the setup thread share it. Holds
+ * connections until the channel takes them over. Thread-safe.
  *
- * <p>Either rank of a pair may call the other when it first needs it. If both do, the lower world rank's call stands: the
- * higher one accepts it and has its own answered with {@link HandshakeReply#DUPLICATE}.
+ * <p>Either rank of a pair may dial the other at first use. If both ranks dial, the connection of the lower world rank
+ * stands: the higher rank accepts that connection, and gets {@link HandshakeReply#DUPLICATE} for its own.
  */
 final class ChannelConnections {
-    /** How far a connection has come. */
+    /** The state of the connection to one peer. */
     private enum State {
-        /** Nobody has asked for it. */
+        /** No operation has needed the connection yet. */
         IDLE,
-        /** This rank is calling the peer. */
+        /** This rank is dialing the peer. */
         DIALING,
-        /** It exists or is about to be delivered. */
+        /** The connection exists or will be delivered soon. */
         CONNECTED
     }
 
-    /** A connection for the lane's thread to take over. */
+    /** A connection for the channel's thread to take over. */
     record Delivery(int peer, Connection connection) {}
 
     private final long id;
@@ -39,15 +39,15 @@ final class ChannelConnections {
     private final Consumer<CommException> onFailure;
     private final ConcurrentLinkedQueue<Delivery> deliveries = new ConcurrentLinkedQueue<>();
     private final State[] states;
-    private final @Nullable String[] obstacles;
+    private final @Nullable String[] unreachableReasons;
     private boolean closed;
 
     /**
-     * A door without connections; {@link ConnectionSetup#register} opens it to callers.
+     * Makes the state of a channel without connections. {@link ConnectionSetup#register} lets peers connect.
      *
      * @param id {@link ChannelId}
-     * @param selector the lane's, woken when something changes here
-     * @param onFailure told when a peer says why the group has failed
+     * @param selector selector of the channel; a change here wakes the selector
+     * @param onFailure receives the cause that a peer reports for the failure of the group
      */
     ChannelConnections(
             long id, GroupContext group, ConnectionSetup setup, Selector selector, Consumer<CommException> onFailure) {
@@ -57,7 +57,7 @@ final class ChannelConnections {
         this.selector = selector;
         this.onFailure = onFailure;
         this.states = new State[group.size()];
-        this.obstacles = new @Nullable String[group.size()];
+        this.unreachableReasons = new @Nullable String[group.size()];
         Arrays.fill(states, State.IDLE);
     }
 
@@ -65,7 +65,7 @@ final class ChannelConnections {
         return id;
     }
 
-    /** Sees to it that there will be a connection, or an obstacle. */
+    /** Dials the peer unless a connection exists or is being made. */
     synchronized void ensureConnection(int peer) {
         if (states[peer] == State.IDLE && !closed) {
             states[peer] = State.DIALING;
@@ -73,17 +73,17 @@ final class ChannelConnections {
         }
     }
 
-    /** Whether a connection exists or is about to be delivered. */
+    /** Whether a connection exists or will be delivered soon. */
     synchronized boolean isConnected(int peer) {
         return states[peer] == State.CONNECTED;
     }
 
-    /** Why there will be no connection, completing "rank 3 ..."; null if nothing speaks against it. */
-    synchronized @Nullable String obstacle(int peer) {
-        return obstacles[peer];
+    /** Returns the reason why a connection cannot be made, as the predicate of "rank 3 ..."; null if there is none. */
+    synchronized @Nullable String unreachableReason(int peer) {
+        return unreachableReasons[peer];
     }
 
-    /** Group ranks with which there is, or is about to be, a connection. */
+    /** Returns the group ranks of the peers with a connection, or with a connection in the making. */
     synchronized List<Integer> neighbours() {
         List<Integer> result = new ArrayList<>();
         for (int peer = 0; peer < states.length; peer++) {
@@ -94,30 +94,30 @@ final class ChannelConnections {
         return result;
     }
 
-    /** The next connection to take over; null if there is none. */
+    /** Removes and returns the next connection to take over; null if there is none. */
     @Nullable
     Delivery take() {
         return deliveries.poll();
     }
 
-    /** No connections any more. */
+    /** Refuses all further connections. */
     synchronized void close() {
         closed = true;
         setup.unregister(this);
     }
 
-    /** Why the group has failed, for callers; null if it has not. */
+    /** Returns the cause of the group's failure; null if the group has not failed. */
     @Nullable
     CommException failure() {
         return group.health().cause();
     }
 
-    /** A peer says why the group has failed. */
+    /** Handles a peer's report of the group's failure. */
     void failed(FailureNotice notice) {
         onFailure.accept(notice.toException());
     }
 
-    /** Decides about an authenticated caller; ACCEPTED promises {@link #connected} or {@link #abandoned}. */
+    /** Decides about an authenticated caller. {@link #connected} or {@link #abandoned} follows an ACCEPTED. */
     synchronized HandshakeReply admit(int worldRank) {
         int peer = groupRank(worldRank);
         if (closed || peer < 0) {
@@ -128,26 +128,26 @@ final class ChannelConnections {
             return HandshakeReply.DUPLICATE;
         }
         states[peer] = State.CONNECTED;
-        obstacles[peer] = null;
+        unreachableReasons[peer] = null;
         return HandshakeReply.ACCEPTED;
     }
 
-    /** The connection of an admitted caller is open. */
+    /** Takes the open connection of an accepted caller. */
     void connected(int worldRank, Connection connection) {
         deliver(groupRank(worldRank), connection);
     }
 
-    /** An admitted caller has vanished before its connection was open. */
+    /** Handles an accepted caller that has vanished before its connection was open. */
     synchronized void abandoned(int worldRank) {
         states[groupRank(worldRank)] = State.IDLE;
-        obstacles[groupRank(worldRank)] = "vanished while connecting";
+        unreachableReasons[groupRank(worldRank)] = "vanished while connecting";
         selector.wakeup();
     }
 
-    /** There will be no connections but those there are. */
-    synchronized void obstruct(String why) {
+    /** Marks all peers without a connection as unreachable. */
+    synchronized void markUnreachable(String why) {
         for (int peer = 0; peer < states.length; peer++) {
-            obstruct(peer, why);
+            markUnreachable(peer, why);
         }
     }
 
@@ -163,10 +163,13 @@ final class ChannelConnections {
         setup.linger(connection.socket());
     }
 
-    /** A call of this rank's own has failed; nothing is lost if the peer's has brought a connection meanwhile. */
-    private synchronized void obstruct(int peer, String why) {
+    /**
+     * Handles a failed dial of this rank. The failure does not matter if the peer's dial has made a connection
+     * meanwhile.
+     */
+    private synchronized void markUnreachable(int peer, String why) {
         if (states[peer] != State.CONNECTED) {
-            obstacles[peer] = why;
+            unreachableReasons[peer] = why;
             selector.wakeup();
         }
     }
@@ -184,7 +187,7 @@ final class ChannelConnections {
         return -1;
     }
 
-    /** This rank's call for a connection of the lane. */
+    /** A dial of this rank for a connection of the channel. */
     private final class DataDial implements OutgoingDial {
         private final int peer;
 
@@ -198,7 +201,7 @@ final class ChannelConnections {
         }
 
         @Override
-        public long lane() {
+        public long channel() {
             return id;
         }
 
@@ -214,7 +217,7 @@ final class ChannelConnections {
 
         @Override
         public void duplicate() {
-            // The peer's own call is on its way and will be admitted.
+            // The peer's own connection is under way and will be accepted.
         }
 
         @Override
@@ -224,7 +227,7 @@ final class ChannelConnections {
 
         @Override
         public void unreachable(String why) {
-            obstruct(peer, why);
+            markUnreachable(peer, why);
         }
     }
 }

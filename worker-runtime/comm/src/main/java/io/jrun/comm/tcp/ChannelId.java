@@ -8,24 +8,24 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
 /**
- * Names of lanes on the wire. A lane is a set of connections between members of one group that is used by one thread at a
- * time: a group has one for its collectives and one for each direction of messages between two ranks, since those run
- * concurrently.
+ * Numbers of channels on the wire. A channel is a set of connections between members of one group that one thread at a
+ * time uses. A group has one channel for its collectives and one for each direction of messages between two ranks,
+ * because these run concurrently.
  */
 final class ChannelId {
     private ChannelId() {}
 
-    /** The lane of a group's collectives; groups of equal name but other members have other lanes. */
+    /** Returns the channel of a group's collectives. Groups of equal name but other members have other channels. */
     static long ofCollectives(GroupContext group) {
         return ofCollectives(group, 0);
     }
 
-    /** One of several for them; 0 is the above. */
+    /** Returns one of several channels of a group's collectives. Stripe 0 is {@link #ofCollectives(GroupContext)}. */
     static long ofCollectives(GroupContext group, int stripe) {
         return hash(group, stripe == 0 ? "collectives" : "collectives " + stripe);
     }
 
-    /** The lane of the messages of one direction. */
+    /** Returns the channel of the messages of one direction. */
     static long ofMessages(GroupContext group, int sender, int receiver) {
         return hash(group, "messages " + sender + ' ' + receiver);
     }

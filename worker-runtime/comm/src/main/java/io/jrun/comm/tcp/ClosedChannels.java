@@ -3,21 +3,21 @@ package io.jrun.comm.tcp;
 import java.util.LinkedHashSet;
 import java.util.Set;
 
-/** The lanes that were closed last, so that late callers hear of it. Confined to one thread. */
+/** The channels that were closed last. A late caller of a closed channel gets an answer. Confined to one thread. */
 final class ClosedChannels {
-    /** Whoever calls a lane after so many others have been closed has long passed its deadline. */
+    /** The limit of remembered channels. A caller of an older channel has passed its deadline long ago. */
     static final int MAX = 4096;
 
-    private final Set<Long> lanes = new LinkedHashSet<>();
+    private final Set<Long> channels = new LinkedHashSet<>();
 
-    void add(long lane) {
-        lanes.add(lane);
-        if (lanes.size() > MAX) {
-            lanes.remove(lanes.iterator().next());
+    void add(long channel) {
+        channels.add(channel);
+        if (channels.size() > MAX) {
+            channels.remove(channels.iterator().next());
         }
     }
 
-    boolean contains(long lane) {
-        return lanes.contains(lane);
+    boolean contains(long channel) {
+        return channels.contains(channel);
     }
 }

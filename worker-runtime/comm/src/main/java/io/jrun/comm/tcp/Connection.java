@@ -5,28 +5,32 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 
 /**
- * The bytes of one connection, as they are on the socket or inside TLS. Nothing blocks; whoever gets nothing done waits with
- * a selector for {@link #interest} on the {@link #socket}. One thread at a time.
+ * A connection to one peer, plain or inside TLS. No method blocks. After a read or write without progress, the caller
+ * waits with a selector for {@link #interest} on the {@link #socket}. Used by one thread at a time.
  */
 sealed interface Connection permits PlainConnection, TlsConnection {
-    /** For selectors, addresses and closing. */
+    /** Returns the socket, for selectors, addresses and closing. */
     SocketChannel socket();
 
-    /** Fills {@code into} in order, as far as bytes have come; -1 when the peer has ended the stream. */
+    /**
+     * Fills the buffers of {@code into} in order with the bytes that have arrived. Returns -1 after the end of the
+     * stream.
+     */
     long read(ByteBuffer... into) throws IOException;
 
     /**
-     * Writes from {@code from} in order, as far as the kernel takes bytes. If bytes remain, the caller must write the remaining
-     * bytes before any other bytes.
+     * Writes the buffers of {@code from} in order, as many bytes as the kernel takes. If bytes remain, the caller must
+     * write the remaining bytes before any other bytes.
      */
     long write(ByteBuffer... from) throws IOException;
 
-    /** What to select for when {@code wanted} made no progress. */
+    /** Returns the interest set for a selector after an operation of {@code wanted} made no progress. */
     int interest(int wanted);
 
     /**
-     * What only the two ends of this very connection know, for their proofs to cover: then nobody can sit between two
-     * connections and pass proofs on. Empty where the bytes are not protected anyway. Known once bytes have been moved.
+     * Returns a value that only the two ends of this connection know (channel binding). The proofs of the handshake
+     * cover the value, so a man in the middle cannot forward proofs between two connections. Empty on a plain
+     * connection. Known after the first bytes have been moved.
      */
     byte[] binding() throws IOException;
 }

@@ -28,27 +28,33 @@ import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The thread that opens connections for all lanes of a process: it accepts and dials, lets both sides prove that they know
- * the job secret, and hands the channel to its lane. It also keeps the ends of closed lanes until the peers have closed
- * theirs, since closing a socket with unread bytes destroys what the peer has not read yet.
+ * The thread that opens connections for all channels of a process. The thread accepts and dials, runs the mutual proof
+ * of the job secret, and delivers each connection to its channel. The thread also keeps the sockets of closed channels
+ * until the peers have closed theirs, because closing a socket with unread bytes destroys bytes that the peer has not
+ * read yet.
  *
- * <p>Callers that do not prove themselves are dropped, reported once per reason, and change nothing else. Public methods of
- * this class are thread-safe; everything else is confined to its thread.
+ * <p>A caller without a valid proof is dropped and reported once per reason, and changes nothing else. The public
+ * methods of this class are thread-safe. All other methods are confined to the thread.
  */
 final class ConnectionSetup implements AutoCloseable {
-    /** Time for a caller to prove itself; generous, since the caller's process may be stopped or starting. */
+    /**
+     * Time for a caller's authentication. The time is long, because the caller's process may be stopped or starting.
+     */
     static final Duration HANDSHAKE_TIMEOUT = Duration.ofSeconds(10);
 
-    /** Unproven callers at one time: more than any burst of a job's own ranks that is not answered. */
-    private static final int MAX_UNPROVEN = 512;
+    /** The limit of unauthenticated callers: more than the largest burst of a job's own ranks. */
+    private static final int MAX_UNAUTHENTICATED = 512;
 
-    /** Callers accepted at one time: those before them are read in between, so that a flood drops nobody who has spoken. */
+    /**
+     * The limit of accepted callers between two reads, so that a flood of callers cannot push out a caller that has
+     * sent its proof.
+     */
     private static final int MAX_ACCEPTED = 64;
 
-    /** A peer that stopped answering in the middle of a handshake may have dropped us for being late, or for others. */
+    /** The limit of dials to one peer. A busy or late peer may drop a connection in the middle of a handshake. */
     private static final int DIAL_ATTEMPTS = 10;
 
-    /** Pause after accept failed, as it does when the process is out of file descriptors. */
+    /** Pause after a failed accept. An accept fails, for example, when the process has no file descriptors left. */
     private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private static final int MAX_REPORTS = 16;
@@ -65,19 +71,22 @@ final class ConnectionSetup implements AutoCloseable {
     private final ConcurrentLinkedQueue<Task> tasks = new ConcurrentLinkedQueue<>();
     private volatile boolean closing;
 
-    /** Why nothing can be connected any more, completing "rank 3 ..."; null as long as the thread runs. */
-    private volatile @Nullable String obstacle;
+    /**
+     * The reason why no connection can be opened any more, as the predicate of "rank 3 ..."; null while the thread
+     * runs.
+     */
+    private volatile @Nullable String closedReason;
 
-    private final Map<Long, ChannelConnections> doors = new HashMap<>();
+    private final Map<Long, ChannelConnections> channels = new HashMap<>();
     private final ClosedChannels closedChannels = new ClosedChannels();
-    private final UnauthenticatedPeers unproven = new UnauthenticatedPeers(MAX_UNPROVEN);
+    private final UnauthenticatedPeers unauthenticated = new UnauthenticatedPeers(MAX_UNAUTHENTICATED);
     private final List<IncomingHandshake> parked = new ArrayList<>();
     private final Map<OutgoingDial, Integer> attempts = new HashMap<>();
     private final Set<String> reported = new HashSet<>();
     private final ByteBuffer discard = ByteBuffer.allocateDirect(64 * 1024);
     private long acceptAgainNanos = Long.MAX_VALUE;
 
-    /** What the thread is to do, and what becomes of it where the thread has failed: then it is told why. */
+    /** Work for the thread. If the thread has failed, {@code refused} gets the reason instead. */
     private record Task(Runnable body, Consumer<String> refused) {}
 
     private ConnectionSetup(
@@ -98,11 +107,11 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     /**
-     * Begins to accept on {@code listener}, which this owns from now on.
+     * Begins to accept on {@code listener}. The setup owns the listener from now on.
      *
-     * @param log takes one line about each kind of caller that was refused
-     * @param handshakeTimeout after which a caller that has not proved itself is dropped
-     * @param tls what every connection is inside of; absent: nothing
+     * @param log receives one line about each kind of refused caller
+     * @param handshakeTimeout time after which an unauthenticated caller is dropped
+     * @param tls encryption of every connection; absent: plain connections
      */
     static ConnectionSetup start(
             WorldContext world,
@@ -122,24 +131,24 @@ final class ConnectionSetup implements AutoCloseable {
         }
     }
 
-    /** Lets callers in that ask for this lane, those who came early included. */
-    void register(ChannelConnections door) {
+    /** Accepts callers of this channel, including callers that wait already. */
+    void register(ChannelConnections connections) {
         submit(
                 () -> {
-                    doors.put(door.id(), door);
+                    channels.put(connections.id(), connections);
                     List<IncomingHandshake> waiting = List.copyOf(parked);
                     parked.clear();
                     waiting.forEach(this::answer);
                 },
-                door::obstruct);
+                connections::markUnreachable);
     }
 
-    /** The lane is closed; later callers are told so. */
-    void unregister(ChannelConnections door) {
+    /** Closes the channel. Later callers get the answer CLOSED. */
+    void unregister(ChannelConnections connections) {
         submit(
                 () -> {
-                    doors.remove(door.id(), door);
-                    closedChannels.add(door.id());
+                    channels.remove(connections.id(), connections);
+                    closedChannels.add(connections.id());
                 },
                 _ -> {});
     }
@@ -163,7 +172,7 @@ final class ConnectionSetup implements AutoCloseable {
                 _ -> closeQuietly(channel));
     }
 
-    /** Refuses everybody from now on and gives the port back. */
+    /** Refuses all callers from now on and closes the port. */
     @Override
     public void close() {
         closing = true;
@@ -179,8 +188,8 @@ final class ConnectionSetup implements AutoCloseable {
         Task task = new Task(body, refused);
         tasks.add(task);
         selector.wakeup();
-        String why = obstacle;
-        if (why != null && tasks.remove(task)) { // the thread may have found it while it ended
+        String why = closedReason;
+        if (why != null && tasks.remove(task)) { // The thread may have removed the task while the thread ended.
             refused.accept(why);
         }
     }
@@ -201,18 +210,18 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     private void runTasks() {
-        // Stays in the queue until it is done, so that it is refused if the thread fails in it.
+        // A task stays in the queue until the task is done. If the thread fails in the task, the task is refused.
         for (Task task = tasks.peek(); task != null; task = tasks.peek()) {
             task.body.run();
             tasks.remove(task);
         }
     }
 
-    /** Tells all who wait for a connection, now or later, that there will be none. */
+    /** Reports to all channels and dials, now and later, that no connection can be opened. */
     private void failed(Throwable cause) {
         String why = "cannot be connected to: the thread of this rank that opens TCP connections has ended with "
-                + cause + ". Connections that are open still work; mend the cause and start the job again.";
-        obstacle = why;
+                + cause + ". Open connections still work; remove the cause and start the job again.";
+        closedReason = why;
         for (Task task = tasks.poll(); task != null; task = tasks.poll()) {
             task.refused.accept(why);
         }
@@ -223,15 +232,15 @@ final class ConnectionSetup implements AutoCloseable {
                 case null, default -> {}
             }
         }
-        doors.values().forEach(door -> door.obstruct(why));
-        log.accept("the TCP data plane cannot connect any more: " + cause);
+        channels.values().forEach(connections -> connections.markUnreachable(why));
+        log.accept("the TCP data plane cannot open connections any more: " + cause);
     }
 
     private void ready(SelectionKey key) {
         if (key.attachment() instanceof Handshake handshake) {
             advance(handshake, key);
-        } else if (key.channel() instanceof SocketChannel lingeringThreads) {
-            drain(lingeringThreads);
+        } else if (key.channel() instanceof SocketChannel lingering) {
+            drain(lingering);
         } else {
             accept(key);
         }
@@ -244,14 +253,16 @@ final class ConnectionSetup implements AutoCloseable {
                 if (channel == null) {
                     return;
                 }
-                unproven.surplus()
+                unauthenticated
+                        .surplus()
                         .ifPresent(caller -> refuse(
-                                caller, new HandshakeRefusedException("too many callers have not proved themselves")));
+                                caller,
+                                new HandshakeRefusedException("too many callers have not authenticated themselves")));
                 long deadline = System.nanoTime() + handshakeTimeout.toNanos();
                 IncomingHandshake handshake =
                         new IncomingHandshake(connection(channel, false), world, prover, deadline);
                 prepare(channel);
-                unproven.add(handshake);
+                unauthenticated.add(handshake);
                 channel.register(selector, handshake.interest(), handshake);
             }
         } catch (IOException e) {
@@ -265,7 +276,7 @@ final class ConnectionSetup implements AutoCloseable {
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-        // Buffer sizes are left to the kernel: it adapts them to the link, which setting them would end.
+        // The kernel adapts buffer sizes to the link. Explicit sizes would turn the adaptation off.
     }
 
     private Connection connection(SocketChannel channel, boolean caller) throws IOException {
@@ -279,9 +290,9 @@ final class ConnectionSetup implements AutoCloseable {
             prepare(channel);
             channel.connect(
                     new InetSocketAddress(dial.peer().address(), dial.peer().tcpPort()));
-            HandshakeRequest hello = new HandshakeRequest(
-                    dial.purpose(), world.round(), world.rank(), dial.peer().rank(), dial.lane(), prover.nonce());
-            OutgoingHandshake handshake = new OutgoingHandshake(connection(channel, true), dial, hello, prover);
+            HandshakeRequest request = new HandshakeRequest(
+                    dial.purpose(), world.round(), world.rank(), dial.peer().rank(), dial.channel(), prover.nonce());
+            OutgoingHandshake handshake = new OutgoingHandshake(connection(channel, true), dial, request, prover);
             channel.register(selector, handshake.interest(), handshake);
         } catch (IOException | IllegalArgumentException e) {
             closeQuietly(channel);
@@ -292,7 +303,9 @@ final class ConnectionSetup implements AutoCloseable {
     private void advance(Handshake handshake, SelectionKey key) {
         try {
             boolean over = handshake.advance();
-            if (handshake instanceof IncomingHandshake incoming && incoming.isProven() && unproven.remove(incoming)) {
+            if (handshake instanceof IncomingHandshake incoming
+                    && incoming.isAuthenticated()
+                    && unauthenticated.remove(incoming)) {
                 key.interestOps(0);
                 answer(incoming);
                 return;
@@ -301,8 +314,9 @@ final class ConnectionSetup implements AutoCloseable {
                 key.interestOps(handshake.interest());
                 return;
             }
-            // The key stays, asleep, for the time when the lane gives the channel back: a cancelled one could not be
-            // renewed before the next select has removed it.
+            // The key stays registered without interests until the channel returns the socket: a cancelled key could
+            // not
+            // be registered again before the next select has removed the key.
             key.interestOps(0);
             key.attach(null);
             switch (handshake) {
@@ -317,19 +331,19 @@ final class ConnectionSetup implements AutoCloseable {
         }
     }
 
-    // Asked again when a lane opens: a caller may be there first.
+    // Called again when a channel is registered, because a caller may arrive before the channel.
     private void answer(IncomingHandshake caller) {
-        HandshakeRequest hello = caller.hello();
-        ChannelConnections door = doors.get(hello.lane());
+        HandshakeRequest request = caller.request();
+        ChannelConnections connections = channels.get(request.channel());
         try {
-            if (door == null) {
-                if (!closedChannels.contains(hello.lane())) {
+            if (connections == null) {
+                if (!closedChannels.contains(request.channel())) {
                     parked.add(caller);
                     return;
                 }
                 caller.answer(HandshakeReply.CLOSED, new byte[0]);
             } else {
-                answer(caller, door);
+                answer(caller, connections);
             }
             advance(caller, caller.connection().socket().keyFor(selector));
         } catch (IOException e) {
@@ -337,11 +351,11 @@ final class ConnectionSetup implements AutoCloseable {
         }
     }
 
-    private static void answer(IncomingHandshake caller, ChannelConnections door) throws IOException {
-        if (caller.hello().purpose() == HandshakeRequest.Purpose.NOTICE) {
+    private static void answer(IncomingHandshake caller, ChannelConnections connections) throws IOException {
+        if (caller.request().purpose() == HandshakeRequest.Purpose.NOTICE) {
             FailureNotice theirs = caller.notice();
-            door.failed(theirs);
-            CommException known = door.failure();
+            connections.failed(theirs);
+            CommException known = connections.failure();
             if (known == null || FailureNotice.of(known).equals(theirs)) {
                 caller.answer(HandshakeReply.ACCEPTED, new byte[0]);
             } else {
@@ -349,20 +363,20 @@ final class ConnectionSetup implements AutoCloseable {
             }
             return;
         }
-        CommException failure = door.failure();
+        CommException failure = connections.failure();
         if (failure != null) {
             caller.answer(HandshakeReply.FAILED, FailureNotice.of(failure).encode());
         } else {
-            caller.answer(door.admit(caller.hello().from()), new byte[0]);
+            caller.answer(connections.admit(caller.request().from()), new byte[0]);
         }
     }
 
     private void admitted(IncomingHandshake caller) {
-        ChannelConnections door = doors.get(caller.hello().lane());
-        if (caller.hello().purpose() == HandshakeRequest.Purpose.DATA
-                && caller.verdict() == HandshakeReply.ACCEPTED
-                && door != null) {
-            door.connected(caller.hello().from(), caller.connection());
+        ChannelConnections connections = channels.get(caller.request().channel());
+        if (caller.request().purpose() == HandshakeRequest.Purpose.DATA
+                && caller.reply() == HandshakeReply.ACCEPTED
+                && connections != null) {
+            connections.connected(caller.request().from(), caller.connection());
         } else {
             linger(caller.connection().socket());
         }
@@ -371,12 +385,12 @@ final class ConnectionSetup implements AutoCloseable {
     private void answered(OutgoingHandshake call) throws IOException {
         OutgoingDial dial = call.dial();
         attempts.remove(dial);
-        if (call.verdict() == HandshakeReply.ACCEPTED) {
+        if (call.reply() == HandshakeReply.ACCEPTED) {
             dial.connected(call.connection());
             return;
         }
         closeQuietly(call.connection().socket());
-        switch (call.verdict()) {
+        switch (call.reply()) {
             case DUPLICATE -> dial.duplicate();
             case FAILED -> dial.failed(call.reason());
             case CLOSED -> dial.unreachable("has closed the group");
@@ -385,7 +399,7 @@ final class ConnectionSetup implements AutoCloseable {
     }
 
     private void retry(OutgoingHandshake call, IOException cause) {
-        // Connected and dropped: an end, or a reset where the peer has not read what was sent.
+        // Connected and then dropped: end of stream, or a reset if the peer has not read all bytes.
         boolean dropped = call.connection().socket().isConnected()
                 && !(cause instanceof HandshakeRefusedException || cause instanceof SSLException);
         closeQuietly(call.connection().socket());
@@ -398,35 +412,37 @@ final class ConnectionSetup implements AutoCloseable {
         boolean gone = cause instanceof ConnectException;
         dial.unreachable(
                 gone
-                        ? "does not listen any more: it has ended, or closed its world"
+                        ? "does not listen any more: the rank has ended, or has closed its world"
                         : "cannot be reached: " + cause.getMessage());
     }
 
     private void refuse(IncomingHandshake caller, IOException cause) {
-        unproven.remove(caller);
-        if (caller.isProven()) {
+        unauthenticated.remove(caller);
+        if (caller.isAuthenticated()) {
             abandon(caller);
         } else {
-            String why =
-                    cause instanceof SSLException ? "no TLS with it (" + cause.getMessage() + ")" : cause.getMessage();
+            String why = cause instanceof SSLException
+                    ? "the TLS handshake failed (" + cause.getMessage() + ")"
+                    : cause.getMessage();
             report("refused a connection from " + remote(caller.connection().socket()) + ": " + why);
         }
         closeQuietly(caller.connection().socket());
     }
 
     private void abandon(IncomingHandshake caller) {
-        ChannelConnections door = caller.isProven() ? doors.get(caller.hello().lane()) : null;
-        if (door != null
-                && caller.verdict() == HandshakeReply.ACCEPTED
-                && caller.hello().purpose() == HandshakeRequest.Purpose.DATA) {
-            door.abandoned(caller.hello().from());
+        ChannelConnections connections =
+                caller.isAuthenticated() ? channels.get(caller.request().channel()) : null;
+        if (connections != null
+                && caller.reply() == HandshakeReply.ACCEPTED
+                && caller.request().purpose() == HandshakeRequest.Purpose.DATA) {
+            connections.abandoned(caller.request().from());
         }
     }
 
     private void report(String line) {
         String kind = line.substring(line.lastIndexOf(": ") + 1);
         if (reported.size() < MAX_REPORTS && reported.add(kind)) {
-            log.accept(line + ". The job is not affected; more of the same kind are not reported.");
+            log.accept(line + ". The job is not affected; jrun does not report more refusals of this kind.");
         }
     }
 
@@ -440,7 +456,7 @@ final class ConnectionSetup implements AutoCloseable {
 
     private long waitMillis() {
         long until = acceptAgainNanos;
-        Optional<IncomingHandshake> oldest = unproven.oldest();
+        Optional<IncomingHandshake> oldest = unauthenticated.oldest();
         if (oldest.isPresent()) {
             until = Math.min(until, oldest.get().deadlineNanos());
         }
@@ -449,13 +465,13 @@ final class ConnectionSetup implements AutoCloseable {
 
     private void expire() {
         long now = System.nanoTime();
-        for (Optional<IncomingHandshake> oldest = unproven.oldest();
+        for (Optional<IncomingHandshake> oldest = unauthenticated.oldest();
                 oldest.isPresent() && oldest.get().deadlineNanos() - now <= 0;
-                oldest = unproven.oldest()) {
+                oldest = unauthenticated.oldest()) {
             refuse(
                     oldest.get(),
                     new HandshakeRefusedException(
-                            "it did not prove itself within " + handshakeTimeout.toMillis() + " ms"));
+                            "the caller did not authenticate itself within " + handshakeTimeout.toMillis() + " ms"));
         }
         if (acceptAgainNanos != Long.MAX_VALUE && acceptAgainNanos - now <= 0) {
             acceptAgainNanos = Long.MAX_VALUE;
@@ -466,17 +482,17 @@ final class ConnectionSetup implements AutoCloseable {
         }
     }
 
-    private void drain(SocketChannel lingeringThreads) {
+    private void drain(SocketChannel lingering) {
         try {
             int read = 1;
             while (read > 0) {
-                read = lingeringThreads.read(discard.clear());
+                read = lingering.read(discard.clear());
             }
             if (read < 0) {
-                lingeringThreads.close();
+                lingering.close();
             }
         } catch (IOException _) {
-            closeQuietly(lingeringThreads);
+            closeQuietly(lingering);
         }
     }
 
@@ -499,7 +515,7 @@ final class ConnectionSetup implements AutoCloseable {
                 resource.close();
             }
         } catch (Exception _) {
-            // Nothing depends on how a connection that is given up ends.
+            // A failure to close an abandoned connection has no effect.
         }
     }
 }

@@ -15,63 +15,65 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Sends the cause of a group's failure to the other ranks, and receives theirs. In a group of up to {@value #ALL} ranks each rank
- * sends to all others. In a larger group each rank sends to the ranks at distances of powers of two, which forward the cause:
- * all ranks have the cause after log2 N steps. Thread-safe.
+ * Sends the cause of a group's failure to the other ranks, and receives theirs. In a group of up to {@value #ALL} ranks
+ * each rank sends to all others. In a larger group each rank sends to the ranks at distances of powers of two, which
+ * forward the cause: all ranks have the cause after log2 N steps. Thread-safe.
  */
 final class FailureGossip {
-    /** A failing rank makes so many connections at most; more would only be needed to agree on one of several causes. */
+    /** The limit of connections that a failing rank opens at once. */
     private static final int ALL = 32;
 
     /**
-     * With a peer that is alive the exchange takes about a millisecond, a hundred times that where ten threads want each core.
-     * An operation that has failed has what is left of its {@link FailureDeadline} for this.
+     * Time for the exchange. With a live peer the exchange takes about a millisecond, and a hundred milliseconds if ten
+     * threads compete for each core. A failed operation also limits the exchange by its {@link FailureDeadline}.
      */
-    private static final Duration PATIENCE = Duration.ofMillis(400);
+    private static final Duration TIMEOUT = Duration.ofMillis(400);
 
     private final GroupContext group;
-    private final long lane;
+    private final long channel;
     private final Consumer<CommException> onAnswer;
     private final Set<Integer> neighbours;
     private final CountDownLatch answers;
-    private final Deadline end = Deadline.after(PATIENCE);
+    private final Deadline end = Deadline.after(TIMEOUT);
 
     /**
-     * To be said at once: its time has begun.
+     * Makes the exchange. Its time begins now.
      *
-     * @param lane any that the others have open
-     * @param neighbours group ranks that are told
-     * @param onAnswer told the causes that they know and this rank did not
+     * @param channel any channel that the other ranks have open
+     * @param neighbours group ranks that receive the cause
+     * @param onAnswer receives other causes that the neighbours know
      */
-    FailureGossip(GroupContext group, long lane, Set<Integer> neighbours, Consumer<CommException> onAnswer) {
+    FailureGossip(GroupContext group, long channel, Set<Integer> neighbours, Consumer<CommException> onAnswer) {
         this.group = group;
-        this.lane = lane;
+        this.channel = channel;
         this.onAnswer = onAnswer;
         this.neighbours = neighbours;
         this.answers = new CountDownLatch(neighbours.size());
     }
 
-    /** Whom a rank of a group of {@code size} tells. */
-    static Set<Integer> audience(int rank, int size) {
-        Set<Integer> audience = new TreeSet<>();
+    /** Returns the ranks to which a rank of a group of {@code size} sends its cause. */
+    static Set<Integer> recipients(int rank, int size) {
+        Set<Integer> recipients = new TreeSet<>();
         int step = 1;
         for (int distance = 1; distance < size; distance += step) {
-            audience.add((rank + distance) % size);
+            recipients.add((rank + distance) % size);
             step = size <= ALL ? 1 : distance;
         }
-        return audience;
+        return recipients;
     }
 
-    /** Begins to tell everybody; does not wait. */
-    void sayBy(ConnectionSetup setup) {
+    /** Begins to send the cause to all neighbours. Does not wait. */
+    void start(ConnectionSetup setup) {
         neighbours.forEach(
                 neighbour -> setup.dial(new NoticeDial(group.members().get(neighbour))));
     }
 
-    /** Waits until every neighbour knows, cannot be reached, or has taken too long: of many calls only the first ones wait. */
+    /**
+     * Waits until every neighbour has answered, cannot be reached, or has exceeded the time. Only the first calls wait.
+     */
     void await() {
         try {
-            long left = group.health().failureDeadline().leftNanos(FailureDeadline.Wait.FAREWELL);
+            long left = group.health().failureDeadline().leftNanos(FailureDeadline.Wait.GOSSIP);
             boolean _ = answers.await(Math.min(end.remainingNanos(), left), TimeUnit.NANOSECONDS);
         } catch (InterruptedException _) {
             Thread.currentThread().interrupt();
@@ -91,8 +93,8 @@ final class FailureGossip {
         }
 
         @Override
-        public long lane() {
-            return lane;
+        public long channel() {
+            return channel;
         }
 
         @Override
@@ -111,7 +113,7 @@ final class FailureGossip {
             try {
                 connection.socket().close();
             } catch (IOException _) {
-                // It has served its purpose.
+                // The connection is no longer needed.
             }
             answers.countDown();
         }

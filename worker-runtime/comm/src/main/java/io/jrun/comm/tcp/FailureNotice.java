@@ -6,13 +6,16 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Why a group has failed, as one rank tells another.
+ * The cause of a group's failure, as sent from one rank to another.
  *
  * @param code kind of failure
- * @param message the text of the rank that failed first
+ * @param message message of the first failure
  */
 record FailureNotice(ErrorCode code, String message) {
-    /** A longer text is cut: the receiver refuses longer notices, so that nobody can make it allocate. */
+    /**
+     * The limit of a notice on the wire. A longer text is truncated. The receiver refuses longer notices, which bounds
+     * its memory.
+     */
     static final int MAX_BYTES = 4096;
 
     static FailureNotice of(CommException cause) {
@@ -30,7 +33,7 @@ record FailureNotice(ErrorCode code, String message) {
 
     static FailureNotice decode(byte[] bytes) throws HandshakeRefusedException {
         if (bytes.length == 0) {
-            throw new HandshakeRefusedException("its notice is empty");
+            throw new HandshakeRefusedException("the notice is empty");
         }
         return new FailureNotice(
                 WireEnum.constant(ErrorCode.values(), bytes[0], "error code"),

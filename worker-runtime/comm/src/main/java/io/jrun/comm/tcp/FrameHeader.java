@@ -10,20 +10,20 @@ import io.jrun.comm.collective.Algorithm;
 import java.nio.ByteBuffer;
 
 /**
- * What precedes the bytes of every transfer: the round and lane it belongs to, the fingerprint of the call, the sender, the
- * transfer's place in the call, and its length. The receiver knows all of it beforehand and compares.
+ * The header of every transfer: round and channel, the fingerprint of the call, the sender, the transfer's position in
+ * the call, and the length. The receiver knows all values beforehand and compares them.
  *
  * <pre>
- *  0 magic  4 round  8 lane  16 sequence  24 kind, type, op, algorithm  28 root  32 count
+ *  0 magic  4 round  8 channel  16 sequence  24 kind, type, op, algorithm  28 root  32 count
  * 40 sender (group rank)  44 step  48 length  56 detail   (big endian)
  * </pre>
  *
- * @param root group rank; for messages of the receiver
- * @param detail a checksum of uneven blocks; for messages {@link Call#label}; else 0
+ * @param root group rank; for messages, of the receiver
+ * @param detail checksum of uneven blocks; for messages {@link Call#label}; else 0
  */
 record FrameHeader(
         int round,
-        long lane,
+        long channel,
         long sequence,
         OpKind kind,
         DataType type,
@@ -37,18 +37,18 @@ record FrameHeader(
         long detail) {
     static final int BYTES = 64;
 
-    /** Where every rank divides its data in its own way, the lengths of the frames are what must agree. */
+    /** If every rank divides its data in its own way, only the lengths of the frames must agree. */
     private static final long OF_EACH_RANK = 1;
 
     private static final int MAGIC = 0x4a524631;
 
-    /** A header of {@code call}, in which each frame sets its own sender, step and length. */
-    static FrameHeader of(int round, long lane, Call call, Algorithm algorithm, int ownRank) {
+    /** Makes the header of {@code call}. Each frame sets its own sender, step and length. */
+    static FrameHeader of(int round, long channel, Call call, Algorithm algorithm, int ownRank) {
         OpKind kind = call.kind().isMessage() ? OpKind.SEND : call.kind();
         int root = call.kind() == OpKind.RECV ? ownRank : call.root();
         return new FrameHeader(
                 round,
-                lane,
+                channel,
                 call.sequence(),
                 kind,
                 call.type(),
@@ -71,18 +71,19 @@ record FrameHeader(
 
     FrameHeader withFrame(int newSender, int newStep, long newLength) {
         return new FrameHeader(
-                round, lane, sequence, kind, type, op, algorithm, root, count, newSender, newStep, newLength, detail);
+                round, channel, sequence, kind, type, op, algorithm, root, count, newSender, newStep, newLength,
+                detail);
     }
 
     private FrameHeader withAlgorithm(Algorithm newAlgorithm) {
         return new FrameHeader(
-                round, lane, sequence, kind, type, op, newAlgorithm, root, count, sender, step, length, detail);
+                round, channel, sequence, kind, type, op, newAlgorithm, root, count, sender, step, length, detail);
     }
 
-    /** Writes {@link #BYTES} bytes from position 0 and leaves the buffer ready to be read. */
+    /** Writes {@link #BYTES} bytes from position 0 and leaves the buffer ready for reading. */
     void encode(ByteBuffer target) {
         target.clear();
-        target.putInt(MAGIC).putInt(round).putLong(lane).putLong(sequence);
+        target.putInt(MAGIC).putInt(round).putLong(channel).putLong(sequence);
         target.put(WireEnum.code(kind)).put(WireEnum.code(type));
         target.put(WireEnum.code(op)).put(WireEnum.code(algorithm));
         target.putInt(root).putLong(count);
@@ -91,7 +92,7 @@ record FrameHeader(
         target.flip();
     }
 
-    /** Overwrites only what differs between the frames of one call. */
+    /** Overwrites the fields that differ between the frames of one call. */
     static void encodeFrame(ByteBuffer target, int sender, int step, long length) {
         target.limit(BYTES).position(BYTES);
         target.putInt(40, sender).putInt(44, step).putLong(48, length);
@@ -100,11 +101,11 @@ record FrameHeader(
     /**
      * Reads {@link #BYTES} bytes from position 0.
      *
-     * @throws HandshakeRefusedException if they are no header
+     * @throws HandshakeRefusedException if the bytes are not a header
      */
     static FrameHeader decode(ByteBuffer source) throws HandshakeRefusedException {
         if (source.getInt(0) != MAGIC) {
-            throw new HandshakeRefusedException("its stream is out of step: no frame where one must begin");
+            throw new HandshakeRefusedException("the stream is out of step: a frame must begin here, but none does");
         }
         return new FrameHeader(
                 source.getInt(4),
@@ -122,22 +123,22 @@ record FrameHeader(
                 source.getLong(56));
     }
 
-    /** Whether both belong to one call run with one algorithm. */
+    /** Whether both headers belong to one call with one algorithm. */
     boolean isSameCall(FrameHeader that) {
         return equals(that.withFrame(sender, step, length));
     }
 
-    /** Whether both belong to one call, of which parts may run with different algorithms. */
+    /** Whether both headers belong to one call whose parts may run with different algorithms. */
     boolean isPartOfSameCall(FrameHeader that) {
         return isSameCall(that.withAlgorithm(algorithm));
     }
 
-    /** What a message is. */
+    /** Returns the envelope of a message. */
     Envelope envelope() {
         return Envelope.of(detail, type, count);
     }
 
-    /** How messages name the call: {@code allReduce #12(f32, 100, SUM)}. */
+    /** Describes the call for messages to the user: {@code allReduce #12(f32, 100, SUM)}. */
     String describe() {
         return Call.describe(sequence, kind, type, op, amount(), root);
     }

@@ -6,15 +6,16 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 
 /**
- * One side of a connection's opening exchange, without ever blocking: {@link #advance} is called whenever the channel is
- * ready. Every message has a fixed length or a length checked against a limit before it is read.
+ * One side of the handshake of a connection. No method blocks: the setup thread calls {@link #advance} whenever the
+ * socket is ready. Every message has a fixed length, or a length that is checked against a limit before the message is
+ * read.
  *
  * <pre>
  * caller                                          called
- *   Hello (who, whom, what for, nonce C)   -->
+ *   request (from, to, purpose, nonce C)  -->
  *                                          <--    nonce S, proof(CALLED)
  *   length, notice or nothing, proof(CALLER) -->
- *                                          <--    verdict, length, reason or nothing, proof(VERDICT)
+ *                                          <--    reply, length, reason or nothing, proof(REPLY)
  * </pre>
  */
 abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
@@ -33,10 +34,10 @@ abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
         return connection;
     }
 
-    /** Takes the message that was last asked for, complete. */
+    /** Handles the complete message that {@link #expect} has requested. */
     abstract void received(ByteBuffer message) throws IOException;
 
-    /** Goes as far as the channel allows without blocking; true when the exchange is over. */
+    /** Advances as far as possible without blocking. Returns true when the handshake is over. */
     boolean advance() throws IOException {
         while (true) {
             if (outgoing.hasRemaining()) {
@@ -52,7 +53,7 @@ abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
                 return false;
             }
             if (connection.read(incoming) < 0) {
-                throw new EOFException("it closed the connection during the handshake");
+                throw new EOFException("the peer closed the connection during the handshake");
             }
             if (incoming.hasRemaining()) {
                 return false;
@@ -63,7 +64,7 @@ abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
         }
     }
 
-    /** What to wait for: nothing while the answer depends on this process. */
+    /** Returns the interest set for the selector: nothing while the answer depends on this process. */
     int interest() {
         return connection.interest(
                 outgoing.hasRemaining() ? SelectionKey.OP_WRITE : incoming.hasRemaining() ? SelectionKey.OP_READ : 0);
@@ -84,7 +85,7 @@ abstract sealed class Handshake permits IncomingHandshake, OutgoingHandshake {
     static int checkedLength(int length) throws HandshakeRefusedException {
         if (length < 0 || length > FailureNotice.MAX_BYTES) {
             throw new HandshakeRefusedException(
-                    "it announces " + length + " bytes in the handshake (at most " + FailureNotice.MAX_BYTES + ")");
+                    "a handshake message announces " + length + " bytes (at most " + FailureNotice.MAX_BYTES + ")");
         }
         return length;
     }

@@ -1,12 +1,12 @@
 package io.jrun.comm.tcp;
 
-/** How the called side answers a caller that has proved itself. The constant's place goes over the wire: add at the end. */
+/** The reply to an authenticated caller. The wire carries the position of the constant: add constants at the end. */
 enum HandshakeReply {
-    /** The connection is the pair's connection now; for a notice: taken note of. */
+    /** The connection is accepted. For a notice: the notice is received. */
     ACCEPTED,
-    /** The called side is dialling too, and its connection goes before this one: it will arrive. */
+    /** The called side is dialing too, and its connection takes precedence. That connection will arrive. */
     DUPLICATE,
-    /** The called side's group has failed; the reason follows. For a notice: for another reason than the notice gave. */
+    /** The group of the called side has failed; the cause follows. For a notice: the cause differs from the notice. */
     FAILED,
     /** The called side has closed the group. */
     CLOSED

@@ -3,25 +3,25 @@ package io.jrun.comm.tcp;
 import java.nio.ByteBuffer;
 
 /**
- * First message of a connection: who calls whom, about which lane, and the caller's fresh nonce. Nothing in it is secret;
- * both proofs cover every byte of it.
+ * The first message of a connection: caller, called rank, channel, and the caller's fresh nonce. The message contains
+ * no secret. Both proofs cover every byte of the message.
  *
- * @param purpose what the connection is for
+ * @param purpose purpose of the connection
  * @param from world rank of the caller
- * @param to world rank of the called
- * @param lane {@link ChannelId}
+ * @param to world rank of the called side
+ * @param channel {@link ChannelId}
  */
-record HandshakeRequest(Purpose purpose, int round, int from, int to, long lane, Nonce nonce) {
+record HandshakeRequest(Purpose purpose, int round, int from, int to, long channel, Nonce nonce) {
     /** Bytes on the wire. */
     static final int BYTES = 25 + Nonce.BYTES;
 
     private static final int MAGIC = 0x4a524e31;
 
-    /** What a connection is for. The constant's place goes over the wire: add at the end. */
+    /** The purpose of a connection. The wire carries the position of the constant: add constants at the end. */
     enum Purpose {
-        /** To carry frames until one side closes it. */
+        /** The connection carries frames until one side closes it. */
         DATA,
-        /** To tell why the sender's group has failed; closed after the answer. */
+        /** The connection carries the cause of the sender's failure, and is closed after the reply. */
         NOTICE
     }
 
@@ -32,18 +32,18 @@ record HandshakeRequest(Purpose purpose, int round, int from, int to, long lane,
                 .putInt(round)
                 .putInt(from)
                 .putInt(to);
-        bytes.putLong(lane).put(nonce.toArray());
+        bytes.putLong(channel).put(nonce.toArray());
         return bytes.array();
     }
 
     /**
      * Reads {@link #BYTES} bytes.
      *
-     * @throws HandshakeRefusedException if they are none of ours
+     * @throws HandshakeRefusedException if the bytes are not a request of this protocol
      */
     static HandshakeRequest decode(ByteBuffer bytes) throws HandshakeRefusedException {
         if (bytes.getInt() != MAGIC) {
-            throw new HandshakeRefusedException("it does not speak this protocol");
+            throw new HandshakeRefusedException("the caller does not speak this protocol");
         }
         Purpose purpose = WireEnum.constant(Purpose.values(), bytes.get(), "purpose");
         int round = bytes.getInt();

@@ -5,10 +5,10 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
-/** The called side. After the caller has proved itself, {@link #isProven} and the owner gives its {@link #answer}. */
+/** The called side of a handshake. When {@link #isAuthenticated} is true, the owner calls {@link #answer}. */
 final class IncomingHandshake extends Handshake {
     private enum Step {
-        HELLO,
+        REQUEST,
         LENGTH,
         PROOF
     }
@@ -17,11 +17,11 @@ final class IncomingHandshake extends Handshake {
     private final SecretProof prover;
     private final long deadlineNanos;
     private final Nonce challenge;
-    private Step step = Step.HELLO;
-    private @Nullable HandshakeRequest hello;
+    private Step step = Step.REQUEST;
+    private @Nullable HandshakeRequest request;
     private byte[] content = new byte[0];
-    private boolean proven;
-    private HandshakeReply verdict = HandshakeReply.CLOSED;
+    private boolean authenticated;
+    private HandshakeReply reply = HandshakeReply.CLOSED;
 
     IncomingHandshake(Connection connection, WorldContext world, SecretProof prover, long deadlineNanos) {
         super(connection);
@@ -35,10 +35,10 @@ final class IncomingHandshake extends Handshake {
     @Override
     void received(ByteBuffer message) throws IOException {
         switch (step) {
-            case HELLO -> {
+            case REQUEST -> {
                 HandshakeRequest received = HandshakeRequest.decode(message);
                 check(received);
-                hello = received;
+                request = received;
                 send(ByteBuffer.allocate(Nonce.BYTES + SecretProof.BYTES)
                         .put(challenge.toArray())
                         .put(prover.prove(
@@ -61,11 +61,11 @@ final class IncomingHandshake extends Handshake {
                 prover.check(
                         take(message, SecretProof.BYTES),
                         SecretProof.Role.CALLER,
-                        hello(),
+                        request(),
                         challenge,
                         connection().binding(),
                         content);
-                proven = true;
+                authenticated = true;
             }
         }
     }
@@ -73,7 +73,7 @@ final class IncomingHandshake extends Handshake {
     private void check(HandshakeRequest received) throws HandshakeRefusedException {
         if (received.round() != world.round()) {
             throw new HandshakeRefusedException(
-                    "it belongs to round " + received.round() + " (this is " + world.round() + ")");
+                    "the caller is in round " + received.round() + " (this rank is in round " + world.round() + ")");
         }
         int from = received.from();
         if (received.to() != world.rank() || from < 0 || from >= world.peers().size() || from == world.rank()) {
@@ -82,48 +82,48 @@ final class IncomingHandshake extends Handshake {
         }
     }
 
-    /** What the caller said; only its proof makes it true. */
-    HandshakeRequest hello() {
-        HandshakeRequest received = hello;
+    /** Returns the caller's request. The request is trustworthy only after authentication. */
+    HandshakeRequest request() {
+        HandshakeRequest received = request;
         if (received == null) {
-            throw new IllegalStateException("the hello has not arrived");
+            throw new IllegalStateException("the request has not arrived");
         }
         return received;
     }
 
-    /** Whether the caller has proved itself and waits for the answer. */
-    boolean isProven() {
-        return proven;
+    /** Whether the caller is authenticated and waits for the reply. */
+    boolean isAuthenticated() {
+        return authenticated;
     }
 
-    /** What the caller's notice says. */
+    /** Returns the caller's notice. */
     FailureNotice notice() throws HandshakeRefusedException {
         return FailureNotice.decode(content);
     }
 
-    /** Answers the caller. */
+    /** Replies to the caller. */
     void answer(HandshakeReply answer, byte[] reason) throws IOException {
-        byte[] head = ByteBuffer.allocate(OutgoingHandshake.VERDICT_BYTES + reason.length)
+        byte[] head = ByteBuffer.allocate(OutgoingHandshake.REPLY_BYTES + reason.length)
                 .put(WireEnum.code(answer))
                 .putInt(reason.length)
                 .put(reason)
                 .array();
         byte[] proof = prover.prove(
-                SecretProof.Role.VERDICT, hello(), challenge, connection().binding(), head);
+                SecretProof.Role.REPLY, request(), challenge, connection().binding(), head);
         send(ByteBuffer.allocate(head.length + proof.length)
                 .put(head)
                 .put(proof)
                 .flip());
-        verdict = answer;
+        reply = answer;
         finish();
     }
 
-    /** The answer given. */
-    HandshakeReply verdict() {
-        return verdict;
+    /** Returns the reply to the caller. */
+    HandshakeReply reply() {
+        return reply;
     }
 
-    /** When an unproven caller is dropped. */
+    /** Returns the time at which an unauthenticated caller is dropped. */
     long deadlineNanos() {
         return deadlineNanos;
     }

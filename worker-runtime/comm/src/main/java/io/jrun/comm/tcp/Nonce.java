@@ -3,7 +3,7 @@ package io.jrun.comm.tcp;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 
-/** A number used once, which makes a handshake's proofs worthless for any other handshake. */
+/** A number that is used once. The nonce makes the proofs of one handshake useless for any other handshake. */
 final class Nonce {
     static final int BYTES = 32;
 

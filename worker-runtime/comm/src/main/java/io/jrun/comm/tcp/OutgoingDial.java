@@ -2,31 +2,31 @@ package io.jrun.comm.tcp;
 
 import io.jrun.comm.control.Frame.Peer;
 
-/** A connection that this rank opens: to whom, what for, and what becomes of it. Callbacks come from the setup thread. */
+/** A dial of this rank: the peer, the purpose, and the handling of the result. The setup thread calls all methods. */
 interface OutgoingDial {
-    /** Whom to call. */
+    /** Returns the peer to dial. */
     Peer peer();
 
-    /** {@link ChannelId} of the lane it is about. */
-    long lane();
+    /** Returns the {@link ChannelId} of the connection. */
+    long channel();
 
-    /** What it is for. */
+    /** Returns the purpose of the connection. */
     HandshakeRequest.Purpose purpose();
 
-    /** What a notice says; empty for data. */
+    /** Returns the bytes of a notice; empty for data. */
     default byte[] content() {
         return new byte[0];
     }
 
-    /** The connection is open and authenticated; this takes it over. */
+    /** Takes over the open and authenticated connection. */
     void connected(Connection connection);
 
-    /** The peer's own connection will come instead. */
+    /** Handles a duplicate: the peer's own connection will arrive instead. */
     void duplicate();
 
-    /** The peer's group has failed. */
+    /** Handles the failure of the peer's group. */
     void failed(FailureNotice notice);
 
-    /** There is no such connection to be had; {@code why} completes "rank 3 ...". */
+    /** Handles a failed dial. {@code why} is the predicate of "rank 3 ...". */
     void unreachable(String why);
 }

@@ -6,34 +6,34 @@ import java.nio.channels.SelectionKey;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The calling side, from the TCP connect on. It has no timeout of its own: a rank that has not used TCP yet looks like one that
- * says nothing, since the kernel accepts for it, and its first operation may be minutes away. The call that wants the
- * connection has a deadline, and names the peer when that passes.
+ * The calling side of a handshake, from the TCP connect on. The handshake has no timeout of its own: the kernel accepts
+ * connections for a rank that has not used TCP yet, and the first operation of that rank may be minutes away. The
+ * operation that needs the connection has a deadline, and its error names the peer.
  */
 final class OutgoingHandshake extends Handshake {
     private enum Step {
         CHALLENGE,
-        VERDICT,
+        REPLY,
         REASON
     }
 
-    /** A verdict without its reason: code and length of the reason. */
-    static final int VERDICT_BYTES = 1 + Integer.BYTES;
+    /** The length of a reply without its reason: the code, and the length of the reason. */
+    static final int REPLY_BYTES = 1 + Integer.BYTES;
 
     private final OutgoingDial dial;
     private final SecretProof prover;
-    private final HandshakeRequest hello;
+    private final HandshakeRequest request;
     private Step step = Step.CHALLENGE;
     private @Nullable Nonce challenge;
     private byte[] head = new byte[0];
-    private HandshakeReply verdict = HandshakeReply.CLOSED;
+    private HandshakeReply reply = HandshakeReply.CLOSED;
 
-    OutgoingHandshake(Connection connection, OutgoingDial dial, HandshakeRequest hello, SecretProof prover) {
+    OutgoingHandshake(Connection connection, OutgoingDial dial, HandshakeRequest request, SecretProof prover) {
         super(connection);
         this.dial = dial;
         this.prover = prover;
-        this.hello = hello;
-        send(ByteBuffer.wrap(hello.encode()));
+        this.request = request;
+        send(ByteBuffer.wrap(request.encode()));
         expect(Nonce.BYTES + SecretProof.BYTES);
     }
 
@@ -60,7 +60,7 @@ final class OutgoingHandshake extends Handshake {
                 prover.check(
                         take(message, SecretProof.BYTES),
                         SecretProof.Role.CALLED,
-                        hello,
+                        request,
                         received,
                         binding,
                         new byte[0]);
@@ -69,12 +69,12 @@ final class OutgoingHandshake extends Handshake {
                 send(ByteBuffer.allocate(Integer.BYTES + content.length + SecretProof.BYTES)
                         .putInt(content.length)
                         .put(content)
-                        .put(prover.prove(SecretProof.Role.CALLER, hello, received, binding, content))
+                        .put(prover.prove(SecretProof.Role.CALLER, request, received, binding, content))
                         .flip());
-                step = Step.VERDICT;
-                expect(VERDICT_BYTES);
+                step = Step.REPLY;
+                expect(REPLY_BYTES);
             }
-            case VERDICT -> {
+            case REPLY -> {
                 head = take(message, message.remaining());
                 int length = checkedLength(ByteBuffer.wrap(head).getInt(1));
                 step = Step.REASON;
@@ -89,13 +89,13 @@ final class OutgoingHandshake extends Handshake {
                 message.position(length);
                 prover.check(
                         take(message, SecretProof.BYTES),
-                        SecretProof.Role.VERDICT,
-                        hello,
+                        SecretProof.Role.REPLY,
+                        request,
                         challenge(),
                         connection().binding(),
                         whole);
                 head = whole;
-                verdict = WireEnum.constant(HandshakeReply.values(), whole[0], "verdict");
+                reply = WireEnum.constant(HandshakeReply.values(), whole[0], "reply");
                 finish();
             }
         }
@@ -109,14 +109,14 @@ final class OutgoingHandshake extends Handshake {
         return received;
     }
 
-    /** The answer received. */
-    HandshakeReply verdict() {
-        return verdict;
+    /** Returns the reply of the called side. */
+    HandshakeReply reply() {
+        return reply;
     }
 
-    /** The reason that came with {@link HandshakeReply#FAILED}. */
+    /** Returns the cause that came with {@link HandshakeReply#FAILED}. */
     FailureNotice reason() throws HandshakeRefusedException {
-        ByteBuffer whole = ByteBuffer.wrap(head, VERDICT_BYTES, head.length - VERDICT_BYTES);
+        ByteBuffer whole = ByteBuffer.wrap(head, REPLY_BYTES, head.length - REPLY_BYTES);
         return FailureNotice.decode(take(whole, whole.remaining()));
     }
 }

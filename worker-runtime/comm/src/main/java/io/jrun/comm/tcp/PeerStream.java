@@ -9,12 +9,12 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One lane's end of the stream to one peer: the transfers posted for it and, once there is one, the connection that moves
- * them. Confined to the lane's thread.
+ * The end of a channel's stream to one peer: the posted transfers, and the connection that moves them once there is
+ * one. Confined to the channel's thread.
  */
 final class PeerStream {
     private final int peer;
-    private final TcpChannel lane;
+    private final TcpChannel channel;
     private final ArrayDeque<TcpTransfer> sends = new ArrayDeque<>();
     private final ArrayDeque<TcpTransfer> receives = new ArrayDeque<>();
     private final ByteBuffer sendHeader = ByteBuffer.allocateDirect(FrameHeader.BYTES);
@@ -34,9 +34,9 @@ final class PeerStream {
     private int sendStep;
     private int receiveStep;
 
-    PeerStream(int peer, TcpChannel lane) {
+    PeerStream(int peer, TcpChannel channel) {
         this.peer = peer;
-        this.lane = lane;
+        this.channel = channel;
     }
 
     /** Group rank of the peer. */
@@ -60,20 +60,20 @@ final class PeerStream {
         return sends.getLast();
     }
 
-    /** Whether the current call has posted anything here. */
+    /** Whether the current call has posted a transfer on this stream. */
     boolean isInvolved() {
         return involved;
     }
 
-    /** The current call does not use this pair, or no longer. */
+    /** Ends the current call's use of this stream. */
     void leave() {
         involved = false;
     }
 
     /**
-     * The current call begins to use this pair.
+     * Begins the current call's use of this stream.
      *
-     * @param number of the program's call that it is, or is a part of; in another one frames are counted from 0 again
+     * @param number number of the program's call; frames are counted from 0 within each call
      */
     void involve(long number) {
         involved = true;
@@ -97,7 +97,7 @@ final class PeerStream {
         return transfer;
     }
 
-    /** A receive of the next frame's header alone, which leaves the rest to the next receive. */
+    /** Posts a receive of the next frame's header. The next receive takes the rest of the frame. */
     TcpTransfer postHeader() {
         TcpTransfer transfer = TcpTransfer.ofHeader(this);
         receives.add(transfer);
@@ -106,9 +106,10 @@ final class PeerStream {
     }
 
     /**
-     * The header of the next frame, if that is here and no receive has been posted for it; the next one finds it as it was.
+     * Returns the header of the next frame if the header has arrived and no receive has been posted. The next receive
+     * still gets the whole frame.
      *
-     * @return null if there is none
+     * @return null if there is no such header
      */
     @Nullable
     FrameHeader peek() throws IOException {
@@ -122,17 +123,17 @@ final class PeerStream {
             headerChecked = false;
         }
         if (receiveHeader.hasRemaining()) {
-            long _ = open.read(receiveHeader); // The end of the stream is for whoever waits for more of it.
+            long _ = open.read(receiveHeader); // The thread that waits for more bytes handles the end of the stream.
         }
         return receiveHeader.hasRemaining() ? null : header();
     }
 
-    /** What {@link #postHeader} has received. */
+    /** Returns the header that {@link #postHeader} has received. */
     FrameHeader header() throws HandshakeRefusedException {
         return FrameHeader.decode(receiveHeader);
     }
 
-    /** Takes the connection over; {@code newKey} is registered without interests. */
+    /** Takes the connection over. {@code newKey} is registered without interests. */
     void open(Connection newConnection, SelectionKey newKey) {
         connection = newConnection;
         key = newKey;
@@ -140,7 +141,7 @@ final class PeerStream {
         wantWrites(hasSends());
     }
 
-    /** The connection, which is no longer this pair's; null if there is none. */
+    /** Removes and returns the connection; null if there is none. */
     @Nullable
     Connection release() {
         Connection released = connection;
@@ -149,23 +150,23 @@ final class PeerStream {
         return released;
     }
 
-    /** The selector found the connection ready. */
+    /** Moves bytes after the selector found the connection ready. */
     void ready() throws IOException {
         pump();
         if (!hasReceives()) {
-            // Bytes of a later call are left to the kernel, which holds the sender back; they must not wake us before.
+            // Bytes of a later call stay in the kernel, which slows the sender down. They must not wake this thread.
             wantReads(false);
         }
     }
 
-    /** Whether anything was moved since this was asked last. */
+    /** Returns whether bytes were moved since the last call of this method. */
     boolean takeMoved() {
         boolean was = hasMoved;
         hasMoved = false;
         return was;
     }
 
-    /** Moves what can be moved without blocking; whether that was anything. */
+    /** Moves as many bytes as possible without blocking. Returns whether bytes were moved. */
     boolean pump() throws IOException {
         Connection open = connection;
         if (open == null) {
@@ -181,7 +182,7 @@ final class PeerStream {
         boolean moved = false;
         for (TcpTransfer transfer = sends.peek(); transfer != null; transfer = sends.peek()) {
             if (!sendBegun) {
-                lane.encodeHeader(sendHeader, lane.rank(), transfer.step(), transfer.length());
+                channel.encodeHeader(sendHeader, channel.rank(), transfer.step(), transfer.length());
                 sendBegun = true;
             }
             ByteBuffer window = transfer.outgoing(sendStaging);
@@ -224,7 +225,7 @@ final class PeerStream {
                 return true;
             }
             if (!headerChecked) {
-                lane.checkHeader(receiveHeader, peer, transfer.step(), transfer.length());
+                channel.checkHeader(receiveHeader, peer, transfer.step(), transfer.length());
                 headerChecked = true;
             }
             transfer.landed(receiveStaging);
@@ -249,7 +250,7 @@ final class PeerStream {
 
     private long read(Connection open, ByteBuffer header, ByteBuffer window) throws IOException {
         if (!header.hasRemaining()) {
-            // Of a message of no bytes, the header may have come alone.
+            // The header of an empty message may arrive alone.
             return window.hasRemaining() ? open.read(window) : 0;
         }
         gather[0] = header;

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 
-/** A connection whose bytes are on the socket as they are: native memory goes to and from the kernel without a copy. */
+/** A connection without encryption. Native memory goes to and from the kernel without a copy. */
 record PlainConnection(SocketChannel socket) implements Connection {
     private static final byte[] NONE = {};
 

@@ -9,8 +9,9 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Proofs of knowing the job secret: HMAC-SHA256 over a label of the prover's role, the hello, the called side's nonce,
- * the {@linkplain Connection#binding binding} of the connection, and what else is to be protected. Two fresh nonces and distinct labels rule out replay and reflection. Confined to one thread.
+ * Proofs of knowledge of the job secret: HMAC-SHA256 over a label of the prover's role, the request, the nonce of the
+ * called side, the {@linkplain Connection#binding binding} of the connection, and other content to protect. Two fresh
+ * nonces and distinct labels prevent replay and reflection. Confined to one thread.
  *
  * <p>Source: RFC 2104; ISO/IEC 9798-4 mechanism 4 (three-pass mutual authentication).
  */
@@ -18,14 +19,14 @@ final class SecretProof {
     /** Bytes of a proof. */
     static final int BYTES = 32;
 
-    /** Who proves, at which step. */
+    /** The prover and the step of the handshake. */
     enum Role {
-        /** The called side, by answering the hello. */
+        /** The called side, in its answer to the request. */
         CALLED,
-        /** The caller, by answering the challenge; protects what a notice says. */
+        /** The caller, in its answer to the challenge. Protects the content of a notice. */
         CALLER,
-        /** The called side again, with its verdict. */
-        VERDICT;
+        /** The called side, in its reply. */
+        REPLY;
 
         private byte[] label() {
             return ("jrun tcp 1 " + name()).getBytes(StandardCharsets.US_ASCII);
@@ -43,12 +44,12 @@ final class SecretProof {
         return Nonce.fresh(random);
     }
 
-    byte[] prove(Role role, HandshakeRequest hello, Nonce challenge, byte[] binding, byte[] content) {
+    byte[] prove(Role role, HandshakeRequest request, Nonce challenge, byte[] binding, byte[] content) {
         try {
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(key);
             mac.update(role.label());
-            mac.update(hello.encode());
+            mac.update(request.encode());
             mac.update(challenge.toArray());
             mac.update(binding);
             return mac.doFinal(content);
@@ -57,11 +58,11 @@ final class SecretProof {
         }
     }
 
-    /** Throws unless {@code proof} is right; takes equally long wherever it differs. */
-    void check(byte[] proof, Role role, HandshakeRequest hello, Nonce challenge, byte[] binding, byte[] content)
+    /** Throws if {@code proof} is wrong. The comparison takes the same time at every position of a difference. */
+    void check(byte[] proof, Role role, HandshakeRequest request, Nonce challenge, byte[] binding, byte[] content)
             throws HandshakeRefusedException {
-        if (!MessageDigest.isEqual(proof, prove(role, hello, challenge, binding, content))) {
-            throw new HandshakeRefusedException("it does not know the job's secret");
+        if (!MessageDigest.isEqual(proof, prove(role, request, challenge, binding, content))) {
+            throw new HandshakeRefusedException("the peer does not know the job's secret");
         }
     }
 }

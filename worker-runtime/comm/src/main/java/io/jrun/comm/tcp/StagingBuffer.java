@@ -4,14 +4,14 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
-/** A small native buffer between heap memory and a socket, made when first needed. Confined to the lane's thread. */
+/** A small native buffer between heap memory and a socket, allocated at first use. Confined to the channel's thread. */
 final class StagingBuffer {
-    /** About what one system call moves; fits the second-level cache. */
+    /** About the size of one system call's transfer. Fits into the second-level cache. */
     static final int BYTES = 128 * 1024;
 
     private @Nullable ByteBuffer buffer;
 
-    /** The buffer, empty, with room for {@code bytes}. */
+    /** Returns the empty buffer with room for {@code bytes}. */
     ByteBuffer buffer(int bytes) {
         ByteBuffer current = buffer;
         if (current == null) {
@@ -21,11 +21,11 @@ final class StagingBuffer {
         return current.clear().limit(bytes);
     }
 
-    /** The same memory from its beginning. */
+    /** Returns the memory of the buffer from its beginning. */
     MemorySegment memory() {
         ByteBuffer current = buffer;
         if (current == null) {
-            throw new IllegalStateException("nothing has been staged");
+            throw new IllegalStateException("the buffer has not been used yet");
         }
         return MemorySegment.ofBuffer(current.duplicate().clear());
     }

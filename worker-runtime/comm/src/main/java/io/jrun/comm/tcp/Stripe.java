@@ -11,17 +11,20 @@ import io.jrun.comm.collective.Reduction;
 import java.lang.foreign.Arena;
 import java.util.List;
 
-/** One connection with each peer and what works on it: runs whole collectives, or the slice of one. One thread at a time. */
+/**
+ * One connection to each peer, with the algorithms that run over it: whole collectives, or one slice of a collective.
+ * Used by one thread at a time.
+ */
 final class Stripe implements AutoCloseable {
     private final GroupContext group;
     private final AlgorithmSelector selector;
-    private final TcpChannel lane;
+    private final TcpChannel channel;
     private final KernelReduction arithmetic;
 
-    Stripe(GroupContext group, AlgorithmSelector selector, TcpChannel lane, Arena arena, PausePoint pause) {
+    Stripe(GroupContext group, AlgorithmSelector selector, TcpChannel channel, Arena arena, PausePoint pause) {
         this.group = group;
         this.selector = selector;
-        this.lane = lane;
+        this.channel = channel;
         this.arithmetic = new KernelReduction(arena, pause);
     }
 
@@ -29,21 +32,21 @@ final class Stripe implements AutoCloseable {
         Algorithm algorithm =
                 selector.choose(call.kind(), call.typicalBytes(group.size()), group.size(), group.deterministic());
         Reduction reduction = arithmetic.bind(call, group.size());
-        lane.begin(call, algorithm);
-        CollectiveAlgorithms.run(lane, call, algorithm, reduction);
-        lane.finish();
+        channel.begin(call, algorithm);
+        CollectiveAlgorithms.run(channel, call, algorithm, reduction);
+        channel.finish();
     }
 
     void wake() {
-        lane.wake();
+        channel.wake();
     }
 
     List<Integer> neighbours() {
-        return lane.neighbours();
+        return channel.neighbours();
     }
 
     @Override
     public void close() {
-        lane.close();
+        channel.close();
     }
 }

@@ -17,12 +17,13 @@ import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
 /**
- * The connections of a group's collectives. A large call is cut into one slice for each, of its buffer or of every rank's block,
- * which run at once, each on a thread of its own: where a link carries more than one connection's window or one core's copying
- * allows. Other calls use the first connection. Confined to the group's collectives, but for {@link #wake} and {@link #neighbours}.
+ * The connections of a group's collectives. A large call is divided into one slice for each connection: a slice of the
+ * buffer, or of every rank's block. The slices run concurrently on separate threads. This helps on links that carry
+ * more than the window of one connection, or more than one core can copy. Other calls use the first connection.
+ * Confined to the group's collectives, except {@link #wake} and {@link #neighbours}.
  */
 final class Stripes implements AutoCloseable {
-    /** A slice is no smaller: below, another thread costs more than it brings. */
+    /** The smallest slice. For a smaller slice another thread costs more time than it saves. */
     static final long MIN_SLICE_BYTES = 1 << 20;
 
     private final GroupContext group;
@@ -30,7 +31,7 @@ final class Stripes implements AutoCloseable {
     private final Consumer<CommException> onFailure;
     private final ExecutorService threads;
 
-    /** @param onFailure told at once when a slice fails, so that the others do too */
+    /** @param onFailure called at once when a slice fails, so that the other slices fail too */
     Stripes(GroupContext group, List<Stripe> stripes, Consumer<CommException> onFailure) {
         this.group = group;
         this.stripes = List.copyOf(stripes);
@@ -55,7 +56,7 @@ final class Stripes implements AutoCloseable {
         try {
             run(stripes.getFirst(), slice(call, 0, slices));
         } finally {
-            // Whatever happened here: until then the buffer is in use. Each slice ends by its deadline or the group's
+            // The buffer is in use until all slices have ended. Each slice ends by its deadline or with the group's
             // failure.
             awaitQuietly(rest);
         }
@@ -66,7 +67,10 @@ final class Stripes implements AutoCloseable {
         stripes.forEach(Stripe::wake);
     }
 
-    /** Group ranks with which there is, or is about to be, a connection. Any thread. */
+    /**
+     * Returns the group ranks of the peers with a connection, or with a connection in the making. Callable from any
+     * thread.
+     */
     Set<Integer> neighbours() {
         Set<Integer> result = new TreeSet<>();
         stripes.forEach(stripe -> result.addAll(stripe.neighbours()));
@@ -80,7 +84,7 @@ final class Stripes implements AutoCloseable {
     }
 
     private int slices(Call call) {
-        // Of blocks that every rank divides in its own way, the ranks could not agree on the number.
+        // If every rank divides its blocks in its own way, the ranks could not agree on the number of slices.
         boolean isCuttable = switch (call.kind()) {
             case ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL -> call.unevenIncoming() == null;
             case GATHER, SCATTER, BARRIER, ALLOCATE, SEND, RECV -> false;
@@ -132,7 +136,7 @@ final class Stripes implements AutoCloseable {
         try {
             slices.join();
         } catch (CompletionException _) {
-            // Told through onFailure, and thrown by who asks.
+            // The failure was reported through onFailure. The caller throws it.
         }
     }
 

@@ -23,14 +23,14 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One group over TCP: lanes for its collectives, and one for each direction of messages with each peer. When the group
- * fails, the others are told why, over connections made for that: the streams themselves may be stuck in the middle of a
- * frame, or full.
+ * The TCP data plane of one group: channels for its collectives, and one channel for each direction of messages with
+ * each peer. When the group fails, separate connections carry the cause to the other ranks, because the streams
+ * themselves may be full or stuck in the middle of a frame.
  */
 final class TcpBackend implements Backend {
     private static final long ALIGNMENT = 64;
 
-    /** Which lane of messages: with whom, and which way. */
+    /** The key of a message channel: the peer and the direction. */
     private record Direction(int peer, OpKind kind) {}
 
     private final GroupContext group;
@@ -39,7 +39,7 @@ final class TcpBackend implements Backend {
     private final PausePoint pause;
     private final Stripes collectives;
     private final Consumer<CommException> onFailure;
-    private final Set<Integer> alwaysTold;
+    private final Set<Integer> alwaysNotified;
     private final ConcurrentHashMap<Direction, TcpChannel> messages = new ConcurrentHashMap<>();
     private final AtomicReference<@Nullable FailureGossip> failureGossip = new AtomicReference<>();
 
@@ -48,9 +48,9 @@ final class TcpBackend implements Backend {
             ConnectionSetup setup,
             TcpOptions options,
             Consumer<CommException> onFailure,
-            Set<Integer> alwaysTold) {
+            Set<Integer> alwaysNotified) {
         this.onFailure = onFailure;
-        this.alwaysTold = Set.copyOf(alwaysTold);
+        this.alwaysNotified = Set.copyOf(alwaysNotified);
         this.group = group;
         this.setup = setup;
         this.pause = group.world().pause();
@@ -62,8 +62,8 @@ final class TcpBackend implements Backend {
             ConnectionSetup setup,
             TcpOptions options,
             Consumer<CommException> onFailure,
-            Set<Integer> alwaysTold) {
-        return new TcpBackend(group, setup, options, onFailure, alwaysTold);
+            Set<Integer> alwaysNotified) {
+        return new TcpBackend(group, setup, options, onFailure, alwaysNotified);
     }
 
     @Override
@@ -88,10 +88,11 @@ final class TcpBackend implements Backend {
 
     private void runMessage(Call call) {
         pause.reached(call, "enter");
-        TcpChannel lane = messages(call.root(), call.kind());
-        lane.begin(call, Algorithm.DIRECT);
+        TcpChannel channel = messages(call.root(), call.kind());
+        channel.begin(call, Algorithm.DIRECT);
         MemorySegment buffer = call.input().asSlice(0, call.bytes());
-        lane.await(call.kind() == OpKind.SEND ? lane.send(call.root(), buffer) : lane.receive(call.root(), buffer));
+        channel.await(
+                call.kind() == OpKind.SEND ? channel.send(call.root(), buffer) : channel.receive(call.root(), buffer));
         pause.reached(call, "exit");
     }
 
@@ -103,9 +104,9 @@ final class TcpBackend implements Backend {
     @Override
     public Envelope next(Call receive) {
         try {
-            TcpChannel lane = messages(receive.root(), OpKind.RECV);
-            lane.begin(receive, Algorithm.DIRECT);
-            return lane.next(receive.root());
+            TcpChannel channel = messages(receive.root(), OpKind.RECV);
+            channel.begin(receive, Algorithm.DIRECT);
+            return channel.next(receive.root());
         } catch (CommException failure) {
             failed(failure);
             throw failure;
@@ -128,11 +129,11 @@ final class TcpBackend implements Backend {
         return arena.allocate(call.bytes(), ALIGNMENT);
     }
 
-    /** A rank that has told all others its cause, and heard from each the one it knew, knows every cause there is. */
+    /** Waits until all ranks have exchanged their causes. Afterwards this rank knows every cause. */
     @Override
     public CommException settle(CommException failure) {
         failed(failure);
-        awaitFarewell();
+        awaitGossip();
         return group.health().settle();
     }
 
@@ -142,35 +143,35 @@ final class TcpBackend implements Backend {
         messages.values().forEach(TcpChannel::wake);
         CommException cause = group.health().cause();
         if (cause != null && failureGossip.get() == null) {
-            FailureGossip mine =
+            FailureGossip started =
                     new FailureGossip(group, ChannelId.ofCollectives(group), neighbours(), this::failedElsewhere);
-            if (failureGossip.compareAndSet(null, mine)) {
-                mine.sayBy(setup);
+            if (failureGossip.compareAndSet(null, started)) {
+                started.start(setup);
             }
         }
     }
 
     @Override
     public void close() {
-        awaitFarewell();
+        awaitGossip();
         messages.values().forEach(TcpChannel::close);
         collectives.close();
         arena.close();
     }
 
-    // A failing rank often ends its process at once; its peers should hear why rather than find a cut connection.
-    private void awaitFarewell() {
-        FailureGossip said = failureGossip.get();
-        if (said != null) {
-            said.await();
+    // A failing rank often ends its process at once. Its peers should receive the cause instead of a broken connection.
+    private void awaitGossip() {
+        FailureGossip gossip = failureGossip.get();
+        if (gossip != null) {
+            gossip.await();
         }
     }
 
     private Set<Integer> neighbours() {
-        Set<Integer> result = FailureGossip.audience(group.groupRank(), group.size());
-        result.addAll(alwaysTold);
+        Set<Integer> result = FailureGossip.recipients(group.groupRank(), group.size());
+        result.addAll(alwaysNotified);
         result.addAll(collectives.neighbours());
-        messages.values().forEach(lane -> result.addAll(lane.neighbours()));
+        messages.values().forEach(channel -> result.addAll(channel.neighbours()));
         return result;
     }
 
@@ -180,8 +181,8 @@ final class TcpBackend implements Backend {
                 : options.selector().forcing(group.algorithm());
         List<Stripe> stripes = new ArrayList<>();
         for (int index = 0; index < options.connections(); index++) {
-            TcpChannel lane = openLane(ChannelId.ofCollectives(group, index));
-            stripes.add(new Stripe(group, selector, lane, arena, pause));
+            TcpChannel channel = openChannel(ChannelId.ofCollectives(group, index));
+            stripes.add(new Stripe(group, selector, channel, arena, pause));
         }
         return new Stripes(group, stripes, this::failed);
     }
@@ -194,15 +195,16 @@ final class TcpBackend implements Backend {
         boolean outgoing = direction.kind() == OpKind.SEND;
         int sender = outgoing ? group.groupRank() : direction.peer();
         int receiver = outgoing ? direction.peer() : group.groupRank();
-        return openLane(ChannelId.ofMessages(group, sender, receiver));
+        return openChannel(ChannelId.ofMessages(group, sender, receiver));
     }
 
-    private TcpChannel openLane(long id) {
+    private TcpChannel openChannel(long id) {
         try {
-            Selector laneSelector = Selector.open();
-            ChannelConnections door = new ChannelConnections(id, group, setup, laneSelector, this::failedElsewhere);
-            setup.register(door);
-            return new TcpChannel(group, door, setup, laneSelector);
+            Selector channelSelector = Selector.open();
+            ChannelConnections connections =
+                    new ChannelConnections(id, group, setup, channelSelector, this::failedElsewhere);
+            setup.register(connections);
+            return new TcpChannel(group, connections, setup, channelSelector);
         } catch (IOException e) {
             throw new CommException(
                     ErrorCode.SYSTEM, "group " + group.name() + ": cannot open a selector: " + e.getMessage(), e);
@@ -211,15 +213,15 @@ final class TcpBackend implements Backend {
 
     private void failed(CommException cause) {
         group.health().poison(cause);
-        tell(cause);
+        report(cause);
     }
 
     private void failedElsewhere(CommException cause) {
         group.health().poisonedElsewhere(cause);
-        tell(cause);
+        report(cause);
     }
 
-    private void tell(CommException cause) {
+    private void report(CommException cause) {
         onFailure.accept(cause);
         healthChanged();
     }

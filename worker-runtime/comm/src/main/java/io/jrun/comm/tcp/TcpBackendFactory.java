@@ -13,10 +13,10 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * Makes TCP backends for one rank. It owns the rank's listener and the one thread that opens connections. Thread-safe.
+ * Makes the TCP backends of one rank. Owns the rank's listener and the thread that opens connections. Thread-safe.
  *
- * <p>Every connection begins with a mutual proof of knowing the job secret, see docs/algorithms.md. What follows is
- * protected in transit only where {@link TcpOptions#encrypted} says so.
+ * <p>Every connection begins with a mutual proof of the job secret, see docs/algorithms.md. Later bytes are encrypted
+ * only if {@link TcpOptions#encrypted} is set.
  */
 public final class TcpBackendFactory implements BackendFactory {
     private final ConnectionSetup setup;
@@ -30,23 +30,23 @@ public final class TcpBackendFactory implements BackendFactory {
     /**
      * Begins to accept connections.
      *
-     * @param world with a listener, which this owns from now on
-     * @param options set alike on every rank
-     * @throws CommException SYSTEM if the world has no listener or the machine refuses a selector
+     * @param world world with a listener; the factory owns the listener from now on
+     * @param options equal on every rank
+     * @throws CommException SYSTEM if the world has no listener or the operating system refuses a selector
      */
     public static TcpBackendFactory start(WorldContext world, TcpOptions options) {
         Consumer<String> log = line -> System.err.println("jrun: rank " + world.rank() + ": " + line);
         return start(world, options, log, ConnectionSetup.HANDSHAKE_TIMEOUT);
     }
 
-    /** As above; {@code log} takes a line about each kind of caller that was refused, late ones included. */
+    /** Begins to accept connections. {@code log} receives a line about each kind of refused caller. */
     static TcpBackendFactory start(
             WorldContext world, TcpOptions options, Consumer<String> log, Duration handshakeTimeout) {
         ServerSocketChannel listener = world.listener()
                 .orElseThrow(() -> new CommException(
                         ErrorCode.SYSTEM,
                         "rank " + world.rank()
-                                + " has no listener for the TCP data plane; it must bind before it joins"));
+                                + " has no listener for the TCP data plane; bind the listener before the rank joins"));
         Optional<Tls> tls = options.encrypted() ? Optional.of(Tls.create()) : Optional.empty();
         return new TcpBackendFactory(ConnectionSetup.start(world, listener, log, handshakeTimeout, tls), options);
     }
@@ -57,16 +57,16 @@ public final class TcpBackendFactory implements BackendFactory {
     }
 
     /**
-     * As above, for the part of a data plane that has others.
+     * Makes a backend that is a part of another backend.
      *
-     * @param onFailure told at once why the group fails, by any thread, also while nothing runs here
-     * @param alwaysTold group ranks that hear of a failure even if there is no connection with them
+     * @param onFailure receives the cause when the group fails, on any thread, also while no call runs
+     * @param alwaysNotified group ranks that receive the cause of a failure even without a connection
      */
-    public Backend create(GroupContext group, Consumer<CommException> onFailure, Set<Integer> alwaysTold) {
-        return TcpBackend.open(group, setup, options, onFailure, alwaysTold);
+    public Backend create(GroupContext group, Consumer<CommException> onFailure, Set<Integer> alwaysNotified) {
+        return TcpBackend.open(group, setup, options, onFailure, alwaysNotified);
     }
 
-    /** How its backends work. */
+    /** Returns the options of the backends. */
     public TcpOptions options() {
         return options;
     }

@@ -24,34 +24,34 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The connections over which one thread at a time runs calls of one group. The thread that waits drives all of them with a
- * selector of the lane's own; no other thread touches their bytes. Other threads may {@link #wake} it, and the setup thread
- * brings connections through {@link ChannelConnections}.
+ * The connections over which one thread at a time runs calls of one group. The waiting thread drives all connections
+ * with the selector of the channel. No other thread touches their bytes. Other threads may {@link #wake} the waiting
+ * thread. The setup thread delivers connections through {@link ChannelConnections}.
  */
 final class TcpChannel implements PeerLinks, AutoCloseable {
     /**
-     * How long a rank that is known to have left may keep its connection open and silent. What it sent before is on its way
-     * through kernels only, of which a lost packet is sent again after 0.2 and 0.6 s; and its end closes the connection unless
-     * another of its threads keeps the process alive.
+     * How long a departed rank may keep its connection open and silent. Its last bytes are only in kernels; a lost
+     * packet is sent again after 0.2 and 0.6 s. The end of the process closes the connection, unless another thread
+     * keeps the process alive.
      */
     private static final long DEPARTURE_GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(800);
 
     /**
-     * Fruitless reads before the thread goes to sleep, about 20 us: as long as the answer of a peer that is working on the
-     * same call takes to arrive, and less than being woken costs.
+     * The number of polls without data before the thread sleeps, about 20 us. A peer in the same call answers in that
+     * time, and a wake-up costs more.
      */
     private static final int SPINS = 32;
 
-    /** A collective that has waited for so long looks at what comes from those it does not wait for. */
-    private static final long LOOK_AROUND_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    /** A collective that has waited for this time also checks the data of peers it does not wait for. */
+    private static final long PEER_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final GroupContext group;
-    private final ChannelConnections door;
+    private final ChannelConnections connections;
     private final ConnectionSetup setup;
     private final Selector selector;
     private final ByteBuffer expectedHeader = ByteBuffer.allocateDirect(FrameHeader.BYTES);
     private final ByteBuffer headerTemplate = ByteBuffer.allocateDirect(FrameHeader.BYTES);
-    private final @Nullable PeerStream[] pairs;
+    private final @Nullable PeerStream[] streams;
     private final List<PeerStream> involved = new ArrayList<>();
     private final LateRankWarning late;
     private final int spins;
@@ -59,25 +59,25 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
     private long waitedNanos;
     private @Nullable PeerStream waitedFor;
     private @Nullable PeerStream departed;
-    private long silentFrom;
+    private long silentSince;
     private long callNumber;
     private long callSequence = -1;
     private @Nullable Call call;
     private @Nullable FrameHeader header;
 
-    TcpChannel(GroupContext group, ChannelConnections door, ConnectionSetup setup, Selector selector) {
+    TcpChannel(GroupContext group, ChannelConnections connections, ConnectionSetup setup, Selector selector) {
         this.group = group;
-        this.door = door;
+        this.connections = connections;
         this.setup = setup;
         this.selector = selector;
-        this.pairs = new @Nullable PeerStream[group.size()];
+        this.streams = new @Nullable PeerStream[group.size()];
         this.late = new LateRankWarning(group);
         this.spins = group.world().hasCoreForEachLocalRank() ? SPINS : 0;
     }
 
     /**
-     * A call begins; every transfer until {@link #finish} belongs to it. Frames are counted over all parts of a program's call: one
-     * that comes in the wrong part is out of step.
+     * Begins a call. Every transfer until {@link #finish} belongs to the call. Frames are counted over all parts of a
+     * program's call, so a frame of another part is out of step.
      */
     void begin(Call newCall, Algorithm algorithm) {
         boolean goesOn = newCall.isPart()
@@ -91,18 +91,19 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         waitedNanos = 0;
         waitedFor = null;
         departed = null;
-        FrameHeader newHeader = FrameHeader.of(group.world().round(), door.id(), newCall.compared(), algorithm, rank());
+        FrameHeader newHeader =
+                FrameHeader.of(group.world().round(), connections.id(), newCall.compared(), algorithm, rank());
         header = newHeader;
         newHeader.encode(headerTemplate);
         involved.forEach(PeerStream::leave);
         involved.clear();
     }
 
-    /** Waits for every send of the call, and counts how long it has waited for others. */
+    /** Waits for every send of the call, and adds the time of waits for other ranks to the statistics. */
     void finish() {
-        for (PeerStream pair : involved) {
-            if (pair.hasSends()) {
-                await(pair.lastSend());
+        for (PeerStream stream : involved) {
+            if (stream.hasSends()) {
+                await(stream.lastSend());
             }
         }
         PeerStream last = waitedFor;
@@ -124,9 +125,9 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
     @Override
     public Transfer send(int peer, MemorySegment data) {
         group.world().pause().reached(currentCall(), "step");
-        PeerStream pair = involve(peer);
-        TcpTransfer transfer = pair.postSend(data);
-        pump(pair);
+        PeerStream stream = involve(peer);
+        TcpTransfer transfer = stream.postSend(data);
+        pump(stream);
         return transfer;
     }
 
@@ -139,46 +140,46 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
     @Override
     public void await(Transfer transfer) {
         TcpTransfer awaited = (TcpTransfer) transfer;
-        PeerStream pair = awaited.pair();
-        int timeoutOrder = Thread.currentThread() instanceof ProgressThread ? 0 : spins;
-        int fruitless = 0;
+        PeerStream stream = awaited.stream();
+        int maxSpins = Thread.currentThread() instanceof ProgressThread ? 0 : spins;
+        int emptyPolls = 0;
         long sleptFrom = 0;
         while (!awaited.isDone()) {
-            checkHealth(pair);
+            checkHealth(stream);
             takeDeliveries();
-            if (pump(pair)) {
-                fruitless = 0;
-            } else if (pair.isOpen() && fruitless++ < timeoutOrder) {
+            if (pump(stream)) {
+                emptyPolls = 0;
+            } else if (stream.isOpen() && emptyPolls++ < maxSpins) {
                 Thread.onSpinWait();
             } else {
                 sleptFrom = sleptFrom == 0 ? System.nanoTime() : sleptFrom;
-                sleep(pair);
+                sleep(stream);
             }
         }
         if (sleptFrom != 0 && awaited.step() == 0) {
-            // Nothing had come from that rank before: it had not come itself, or waited for another.
+            // No data of this peer had arrived before: the peer had not entered the call, or waited for another rank.
             waitedNanos += System.nanoTime() - sleptFrom;
-            waitedFor = pair;
+            waitedFor = stream;
         }
     }
 
     @Override
     public MemorySegment scratch(long bytes) {
         if (scratch.byteSize() < bytes) {
-            // Collected when unreachable: an earlier piece may still be on its way to a peer.
+            // The garbage collector frees the old memory: an earlier piece may still be under way to a peer.
             scratch = Arena.ofAuto().allocate(Math.max(bytes, Math.min(2 * scratch.byteSize(), 1 << 24)), 64);
         }
         return scratch;
     }
 
-    /** Waits for the next message of a peer, of which the call's receive has not been posted. */
+    /** Waits for the next message of a peer. The receive of the message is posted later. */
     Envelope next(int peer) {
-        PeerStream pair = involve(peer);
-        await(pair.postHeader());
+        PeerStream stream = involve(peer);
+        await(stream.postHeader());
         try {
-            FrameHeader found = pair.header();
+            FrameHeader found = stream.header();
             if (!found.kind().isMessage() || found.length() != found.envelope().bytes()) {
-                throw new HandshakeRefusedException("a frame that is no message: " + found.describe());
+                throw new HandshakeRefusedException("a frame that is not a message: " + found.describe());
             }
             return found.envelope();
         } catch (HandshakeRefusedException e) {
@@ -186,41 +187,47 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         }
     }
 
-    /** Whether the next message of a peer has come, at least its header. Between calls of a lane of one peer. */
+    /**
+     * Whether at least the header of a peer's next message has arrived. Called between calls of a channel with one
+     * peer.
+     */
     boolean hasMessage(int peer) {
-        PeerStream pair = involve(peer);
+        PeerStream stream = involve(peer);
         takeDeliveries();
-        return peek(pair) != null;
+        return peek(stream) != null;
     }
 
-    /** Makes a waiting thread look at the group's health again. Any thread. */
+    /** Wakes a waiting thread to check the group's health again. Callable from any thread. */
     void wake() {
         selector.wakeup();
     }
 
-    /** Group ranks with which there is, or is about to be, a connection. Any thread. */
+    /**
+     * Returns the group ranks of the peers with a connection, or with a connection in the making. Callable from any
+     * thread.
+     */
     List<Integer> neighbours() {
-        return door.neighbours();
+        return connections.neighbours();
     }
 
-    /** Ends the streams; what has been sent still arrives. Not while a call runs. */
+    /** Ends the streams. Sent bytes still arrive. Not callable while a call runs. */
     @Override
     public void close() {
-        door.close();
+        connections.close();
         List<SocketChannel> channels = new ArrayList<>();
-        for (PeerStream pair : pairs) {
-            Connection connection = pair == null ? null : pair.release();
+        for (PeerStream stream : streams) {
+            Connection connection = stream == null ? null : stream.release();
             if (connection != null) {
                 channels.add(connection.socket());
             }
         }
-        for (ChannelConnections.Delivery next = door.take(); next != null; next = door.take()) {
+        for (ChannelConnections.Delivery next = connections.take(); next != null; next = connections.take()) {
             channels.add(next.connection().socket());
         }
         try {
             selector.close();
         } catch (IOException _) {
-            // Its descriptors are gone either way.
+            // The file descriptors are released in any case.
         }
         channels.forEach(setup::linger);
     }
@@ -254,7 +261,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         } else if (currentCall().unevenIncoming() != null) {
             text = where() + group.describe(rank()) + " expects a block of " + length + " bytes from "
                     + group.describe(peer) + ", which sends " + theirs.length()
-                    + ". What one rank sends to another and what that expects must agree.";
+                    + ". The block that one rank sends and the block that the other rank expects must have one size.";
         } else {
             text = where() + group.describe(rank()) + " expected transfer " + step + " of " + length
                     + " bytes but " + group.describe(peer) + " sent transfer " + theirs.step() + " of "
@@ -262,93 +269,93 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
                     + ". Set JRUN_CONNECTIONS and JRUN_PIECE_BYTES alike on every rank, and run the same version of"
                     + " jrun.";
         }
-        return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text + late.places(currentCall(), wanted()));
+        return new CommException(ErrorCode.COLLECTIVE_MISMATCH, text + late.locations(currentCall(), wanted()));
     }
 
     private PeerStream involve(int peer) {
-        PeerStream pair = pair(peer);
-        if (!pair.isInvolved()) {
-            involved.add(pair);
-            pair.involve(callNumber);
+        PeerStream stream = stream(peer);
+        if (!stream.isInvolved()) {
+            involved.add(stream);
+            stream.involve(callNumber);
             takeDeliveries();
-            if (!pair.isOpen()) {
-                door.ensureConnection(peer);
+            if (!stream.isOpen()) {
+                connections.ensureConnection(peer);
             }
         }
-        return pair;
+        return stream;
     }
 
-    private PeerStream pair(int peer) {
-        PeerStream pair = pairs[peer];
-        if (pair == null) {
-            pair = new PeerStream(peer, this);
-            pairs[peer] = pair;
+    private PeerStream stream(int peer) {
+        PeerStream stream = streams[peer];
+        if (stream == null) {
+            stream = new PeerStream(peer, this);
+            streams[peer] = stream;
         }
-        return pair;
+        return stream;
     }
 
-    private boolean pump(PeerStream pair) {
+    private boolean pump(PeerStream stream) {
         try {
-            return pair.pump();
+            return stream.pump();
         } catch (IOException e) {
-            throw lost(pair.peer(), reason(e));
+            throw lost(stream.peer(), reason(e));
         }
     }
 
     private void ready(SelectionKey key) {
-        PeerStream pair = (PeerStream) key.attachment();
+        PeerStream stream = (PeerStream) key.attachment();
         try {
-            pair.ready();
+            stream.ready();
         } catch (IOException e) {
-            throw lost(pair.peer(), reason(e));
+            throw lost(stream.peer(), reason(e));
         }
     }
 
     private void takeDeliveries() {
-        for (ChannelConnections.Delivery next = door.take(); next != null; next = door.take()) {
+        for (ChannelConnections.Delivery next = connections.take(); next != null; next = connections.take()) {
             try {
-                PeerStream pair = pair(next.peer());
+                PeerStream stream = stream(next.peer());
                 Connection connection = next.connection();
-                pair.open(connection, connection.socket().register(selector, 0, pair));
+                stream.open(connection, connection.socket().register(selector, 0, stream));
             } catch (IOException e) {
                 throw lost(next.peer(), reason(e));
             }
         }
     }
 
-    private void checkHealth(PeerStream pair) {
+    private void checkHealth(PeerStream stream) {
         GroupHealth health = group.health();
         if (health.isImpaired()) {
             health.check();
-            String how = health.departure(pair.peer());
-            if (how != null && !door.isConnected(pair.peer())) {
-                throw lost(pair.peer(), how);
+            String how = health.departure(stream.peer());
+            if (how != null && !connections.isConnected(stream.peer())) {
+                throw lost(stream.peer(), how);
             }
         }
-        String obstacle = door.obstacle(pair.peer());
-        if (obstacle != null) {
-            throw lost(pair.peer(), obstacle);
+        String unreachable = connections.unreachableReason(stream.peer());
+        if (unreachable != null) {
+            throw lost(stream.peer(), unreachable);
         }
     }
 
-    private void sleep(PeerStream pair) {
+    private void sleep(PeerStream stream) {
         long left = currentCall().remainingNanos();
         if (left <= 0) {
             throw timedOut();
         }
         if (late.isTime(currentCall(), left)) {
-            late.look(currentCall(), left, awaiting());
+            late.check(currentCall(), left, awaiting());
         }
-        String departure = group.health().departure(pair.peer());
+        String departure = group.health().departure(stream.peer());
         long wait = departure != null
-                ? Math.min(left, graceNanos(pair, departure))
+                ? Math.min(left, graceNanos(stream, departure))
                 : late.untilNextNanos(currentCall(), left);
-        boolean looksAround = departure == null && !currentCall().kind().isMessage();
-        long turn = looksAround ? Math.min(wait, LOOK_AROUND_NANOS) : wait;
+        boolean checksOthers = departure == null && !currentCall().kind().isMessage();
+        long pause = checksOthers ? Math.min(wait, PEER_CHECK_NANOS) : wait;
         try {
-            int ready = selector.select(this::ready, Math.max(1, Math.ceilDiv(turn, 1_000_000L)));
-            if (ready == 0 && looksAround) {
-                lookAround();
+            int ready = selector.select(this::ready, Math.max(1, Math.ceilDiv(pause, 1_000_000L)));
+            if (ready == 0 && checksOthers) {
+                checkOtherPeers();
             }
         } catch (IOException e) {
             throw new CommException(ErrorCode.SYSTEM, where() + "waiting for the network failed: " + e, e);
@@ -359,55 +366,55 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         }
     }
 
-    /** How much longer a peer that has left may be silent. */
-    private long graceNanos(PeerStream pair, String departure) {
+    /** Returns for how much longer a departed peer may be silent, in nanoseconds. */
+    private long graceNanos(PeerStream stream, String departure) {
         long now = System.nanoTime();
-        if (pair.takeMoved() || !pair.equals(departed)) {
-            departed = pair;
-            silentFrom = now;
+        if (stream.takeMoved() || !stream.equals(departed)) {
+            departed = stream;
+            silentSince = now;
         }
-        long grace = silentFrom + DEPARTURE_GRACE_NANOS - now;
+        long grace = silentSince + DEPARTURE_GRACE_NANOS - now;
         if (grace <= 0) {
-            throw lost(pair.peer(), departure);
+            throw lost(stream.peer(), departure);
         }
         return grace;
     }
 
     /**
-     * Ranks that have called different things may wait for each other round a circle, each for one that sends to another:
-     * what they have sent lies unread, and says what they called.
+     * Checks unread data of all peers. Ranks that have called different operations may wait for each other in a circle.
+     * Their unread frames then tell what each rank has called.
      */
-    private void lookAround() {
+    private void checkOtherPeers() {
         FrameHeader ours = currentHeader();
         boolean isPart = currentCall().isPart();
-        for (PeerStream pair : pairs) {
-            FrameHeader theirs = pair == null ? null : peek(pair);
-            if (pair != null
+        for (PeerStream stream : streams) {
+            FrameHeader theirs = stream == null ? null : peek(stream);
+            if (stream != null
                     && theirs != null
                     && theirs.sequence() == ours.sequence()
                     && theirs.round() == ours.round()
                     && !(isPart ? ours.isPartOfSameCall(theirs) : ours.isSameCall(theirs))) {
-                throw mismatch(theirs, pair.peer(), theirs.step(), theirs.length());
+                throw mismatch(theirs, stream.peer(), theirs.step(), theirs.length());
             }
         }
     }
 
-    private static @Nullable FrameHeader peek(PeerStream pair) {
+    private static @Nullable FrameHeader peek(PeerStream stream) {
         try {
-            return pair.peek();
+            return stream.peek();
         } catch (IOException _) {
-            return null; // For whoever waits for this peer to tell.
+            return null; // The thread that waits for this peer reports the failure.
         }
     }
 
     private CommException lost(int peer, String why) {
         String departure = late.awaitDeparture(peer);
-        group.health().check(); // It may have left for a cause that another has told.
+        group.health().check(); // The peer may have left for a cause that another rank has reported.
         return new CommException(
                 ErrorCode.PEER_LOST,
                 where() + "lost " + group.describe(peer) + ": it "
                         + (departure != null ? departure : why)
-                        + ". See that rank's log for the cause." + places(peer));
+                        + ". See that rank's log for the cause." + locations(peer));
     }
 
     private CommException timedOut() {
@@ -415,21 +422,22 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 where() + group.describe(rank()) + " has waited "
                         + currentCall().timeout().toSeconds() + " s for " + awaited()
-                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout."
-                        + late.places(currentCall(), wanted()));
+                        + " s. A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the"
+                        + " timeout."
+                        + late.locations(currentCall(), wanted()));
     }
 
-    /** Where the others are, of a call that has failed because of {@code peer}. */
-    private String places(int peer) {
+    /** Returns the locations of the other ranks, after a call has failed because of {@code peer}. */
+    private String locations(int peer) {
         List<Integer> others = new ArrayList<>(wanted());
         others.removeIf(rank -> rank == peer);
-        return late.places(currentCall(), others);
+        return late.locations(currentCall(), others);
     }
 
     private LateRankWarning.Awaited awaiting() {
         return new LateRankWarning.Awaited() {
             @Override
-            public String words() {
+            public String description() {
                 return awaited();
             }
 
@@ -440,7 +448,9 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         };
     }
 
-    /** For a message the other rank. For a collective all ranks: the awaited rank may itself wait for another rank. */
+    /**
+     * Returns the peer of a message, or all ranks for a collective: an awaited rank may itself wait for another rank.
+     */
     private List<Integer> wanted() {
         List<Integer> wanted = new ArrayList<>();
         if (!currentCall().kind().isMessage()) {
@@ -449,18 +459,19 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
             }
         }
         involved.stream()
-                .filter(pair -> pair.hasReceives() || pair.hasSends())
-                .forEach(pair -> wanted.addFirst(pair.peer()));
+                .filter(stream -> stream.hasReceives() || stream.hasSends())
+                .forEach(stream -> wanted.addFirst(stream.peer()));
         return wanted;
     }
 
     private String awaited() {
         List<String> awaited = new ArrayList<>();
-        for (PeerStream pair : involved) {
-            if (pair.hasReceives() || pair.hasSends()) {
-                String what = !pair.isOpen() ? "a connection with " : pair.hasReceives() ? "data from " : "room at ";
-                String left = group.health().departure(pair.peer());
-                awaited.add(what + group.describe(pair.peer()) + (left == null ? "" : ", which " + left));
+        for (PeerStream stream : involved) {
+            if (stream.hasReceives() || stream.hasSends()) {
+                String what =
+                        !stream.isOpen() ? "a connection with " : stream.hasReceives() ? "data from " : "room at ";
+                String left = group.health().departure(stream.peer());
+                awaited.add(what + group.describe(stream.peer()) + (left == null ? "" : ", which " + left));
             }
         }
         return String.join(", ", awaited);
@@ -470,12 +481,12 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         return currentCall().describe() + " on group " + group.name() + ": ";
     }
 
-    // Completes "it ...".
+    // Returns the predicate of "it ...".
     private static String reason(IOException e) {
         String message = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
         return switch (e) {
             case EOFException _ -> "closed its connection";
-            case HandshakeRefusedException _ -> "sent what no rank sends (" + message + ")";
+            case HandshakeRefusedException _ -> "sent invalid data (" + message + ")";
             default -> "broke its connection (" + message + ")";
         };
     }

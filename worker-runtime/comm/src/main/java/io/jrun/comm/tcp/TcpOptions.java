@@ -6,22 +6,25 @@ import io.jrun.comm.collective.AlgorithmSelector;
 import java.util.OptionalLong;
 
 /**
- * How the TCP data plane works; set alike on all ranks.
+ * The options of the TCP data plane; equal on all ranks.
  *
- * @param selector chooses algorithms
- * @param connections of each pair of ranks for the collectives of a group, 1 to {@value #MAX_CONNECTIONS}
+ * @param selector choice of the algorithms
+ * @param connections number of connections between each pair of ranks for the collectives of a group, 1 to {@value
+ *     #MAX_CONNECTIONS}
  * @param encrypted whether connections are inside TLS 1.3
- * @param pieceBytes of a call's buffer that are given to the network at a time where nodes have several ranks, at least
- *     {@value #MIN_PIECE_BYTES}; absent: by the number of nodes, columns and connections
+ * @param pieceBytes bytes of a pipeline chunk of a call's buffer if nodes have several ranks, at least {@value
+ *     #MIN_PIECE_BYTES}; absent: chosen by the number of nodes, columns and connections
  */
 public record TcpOptions(AlgorithmSelector selector, int connections, boolean encrypted, OptionalLong pieceBytes) {
-    /** One connection, algorithms and pieces by size, not encrypted. */
+    /** One connection, algorithms and pipeline chunks by size, not encrypted. */
     public static final TcpOptions DEFAULT = new TcpOptions(AlgorithmSelector.BY_SIZE, 1, false, OptionalLong.empty());
 
-    /** Each has a thread; more than a few would only take cores from each other. */
+    /**
+     * The largest number of connections. Each connection has a thread, and more threads would compete for the cores.
+     */
     static final int MAX_CONNECTIONS = 16;
 
-    /** Below, nearly all of the time goes into what a piece costs whatever its size. */
+    /** The smallest pipeline chunk. For smaller chunks the fixed cost of a chunk dominates. */
     static final long MIN_PIECE_BYTES = 4 << 10;
 
     public TcpOptions {
@@ -32,27 +35,27 @@ public record TcpOptions(AlgorithmSelector selector, int connections, boolean en
         pieceBytes.ifPresent(TcpOptions::checkPiece);
     }
 
-    /** The same with other algorithms. */
+    /** Returns these options with another choice of algorithms. */
     public TcpOptions withSelector(AlgorithmSelector newSelector) {
         return new TcpOptions(newSelector, connections, encrypted, pieceBytes);
     }
 
-    /** The same with another number of connections. */
+    /** Returns these options with another number of connections. */
     public TcpOptions withConnections(int newConnections) {
         return new TcpOptions(selector, newConnections, encrypted, pieceBytes);
     }
 
-    /** The same, encrypted or not. */
+    /** Returns these options with or without encryption. */
     public TcpOptions withEncrypted(boolean newEncrypted) {
         return new TcpOptions(selector, connections, newEncrypted, pieceBytes);
     }
 
-    /** The same with pieces of this size. */
+    /** Returns these options with pipeline chunks of this size. */
     public TcpOptions withPieceBytes(long newPieceBytes) {
         return new TcpOptions(selector, connections, encrypted, OptionalLong.of(newPieceBytes));
     }
 
-    /** From how many bytes on a call has a slice for each of several connections; 0 if there is one. */
+    /** Returns the size in bytes from which a call has a slice for each connection; 0 if there is one connection. */
     public long bytesForAllConnections() {
         return connections == 1 ? 0 : connections * Stripes.MIN_SLICE_BYTES;
     }

@@ -5,15 +5,16 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 
 /**
- * A posted send or receive and how far it has come. Native memory is handed to the kernel as it is, window by window (a
- * {@link ByteBuffer} ends at 2 GiB); heap memory passes through the pair's staging buffer, since the JDK would copy the
- * whole rest of a heap buffer for every system call that moves a part of it. Confined to the lane's thread.
+ * A posted send or receive and its progress. The kernel gets native memory directly, in windows, because a
+ * {@link ByteBuffer} is limited to 2 GiB. Heap memory passes through the stream's staging buffer, because the JDK would
+ * copy the whole rest of a heap buffer for every system call that moves a part of the buffer. Confined to the channel's
+ * thread.
  */
 final class TcpTransfer implements PeerLinks.Transfer {
     private static final long MAX_WINDOW = 1 << 24;
     private static final ByteBuffer EMPTY = ByteBuffer.allocateDirect(0);
 
-    private final PeerStream pair;
+    private final PeerStream stream;
     private final MemorySegment memory;
     private final int step;
     private final boolean isHeader;
@@ -21,23 +22,23 @@ final class TcpTransfer implements PeerLinks.Transfer {
     private ByteBuffer window = EMPTY;
     private boolean done;
 
-    TcpTransfer(PeerStream pair, MemorySegment memory, int step) {
-        this(pair, memory, step, false);
+    TcpTransfer(PeerStream stream, MemorySegment memory, int step) {
+        this(stream, memory, step, false);
     }
 
-    private TcpTransfer(PeerStream pair, MemorySegment memory, int step, boolean isHeader) {
-        this.pair = pair;
+    private TcpTransfer(PeerStream stream, MemorySegment memory, int step, boolean isHeader) {
+        this.stream = stream;
         this.memory = memory;
         this.step = step;
         this.isHeader = isHeader;
     }
 
-    /** A receive that is done with the header of the next frame. */
-    static TcpTransfer ofHeader(PeerStream pair) {
-        return new TcpTransfer(pair, MemorySegment.NULL, 0, true);
+    /** Makes a receive of only the next frame's header. */
+    static TcpTransfer ofHeader(PeerStream stream) {
+        return new TcpTransfer(stream, MemorySegment.NULL, 0, true);
     }
 
-    /** Whether this is done with the header, and leaves the rest to the next receive. */
+    /** Whether this receive takes only the header, and leaves the rest to the next receive. */
     boolean isHeader() {
         return isHeader;
     }
@@ -52,8 +53,8 @@ final class TcpTransfer implements PeerLinks.Transfer {
         window = EMPTY;
     }
 
-    PeerStream pair() {
-        return pair;
+    PeerStream stream() {
+        return stream;
     }
 
     int step() {
@@ -64,12 +65,12 @@ final class TcpTransfer implements PeerLinks.Transfer {
         return memory.byteSize();
     }
 
-    /** Whether every byte has passed the window. */
+    /** Whether every byte has passed through the window. */
     boolean isDrained() {
         return windowStart + window.position() == length();
     }
 
-    /** The next bytes to write; never empty unless all are written. */
+    /** Returns the next bytes to write; empty only if all bytes are written. */
     ByteBuffer outgoing(StagingBuffer staging) {
         if (!window.hasRemaining() && !isDrained()) {
             openWindow(staging);
@@ -80,7 +81,7 @@ final class TcpTransfer implements PeerLinks.Transfer {
         return window;
     }
 
-    /** Where the next bytes are to be read to; never without room unless all are read. */
+    /** Returns the buffer for the next bytes; without room only if all bytes are read. */
     ByteBuffer incoming(StagingBuffer staging) {
         if (!window.hasRemaining() && !isDrained()) {
             openWindow(staging);
@@ -88,7 +89,7 @@ final class TcpTransfer implements PeerLinks.Transfer {
         return window;
     }
 
-    /** Brings what has been read where it belongs. */
+    /** Copies received bytes from the staging buffer to the memory of the transfer. */
     void landed(StagingBuffer staging) {
         if (!memory.isNative() && !window.hasRemaining() && window.limit() > 0) {
             MemorySegment.copy(staging.memory(), 0, memory, windowStart, window.limit());

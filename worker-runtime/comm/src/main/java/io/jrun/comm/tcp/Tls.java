@@ -17,9 +17,10 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
- * Encryption of one rank's connections. The key is made for this process and never leaves it; its certificate says nothing
- * about who owns it, and nobody asks: who the peer is, is proved inside the encrypted connection by knowing the job secret,
- * over a value that is different at the two ends if somebody sits between ({@link Connection#binding}). Thread-safe.
+ * The TLS encryption of one rank's connections. The process makes the key, and the key never leaves the process. The
+ * certificate does not identify its owner, and no peer verifies it. Instead, the peer proves inside the encrypted
+ * connection that it knows the job secret. The proof covers a value that differs at the two ends if there is a man in
+ * the middle ({@link Connection#binding}). Thread-safe.
  */
 final class Tls {
     private static final String[] PROTOCOLS = {"TLSv1.3"};
@@ -32,7 +33,7 @@ final class Tls {
         this.context = context;
     }
 
-    /** With a fresh key. */
+    /** Makes an instance with a fresh key. */
     static Tls create() {
         try {
             KeyPair keys = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
@@ -50,7 +51,7 @@ final class Tls {
         }
     }
 
-    /** One end of a connection: the caller's is TLS's client. */
+    /** Makes the engine of one end of a connection. The caller is the TLS client. */
     SSLEngine engine(boolean caller) {
         SSLEngine engine = context.createSSLEngine();
         engine.setUseClientMode(caller);

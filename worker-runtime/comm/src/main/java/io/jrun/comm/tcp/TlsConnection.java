@@ -13,13 +13,13 @@ import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection inside TLS 1.3. The first read or write begins the TLS handshake. What is read is decrypted straight into the
- * caller's memory where a whole record fits, and what is written is encrypted straight from it.
+ * A connection inside TLS 1.3. The first read or write begins the TLS handshake. Records are decrypted directly into
+ * the caller's memory if a whole record fits, and encrypted directly from the caller's memory.
  *
  * <p>Source: RFC 8446; the binding is the tls-exporter of RFC 9266.
  */
 final class TlsConnection implements Connection {
-    /** Several records for one system call, small enough for the second-level cache. */
+    /** The number of records for one system call, small enough for the second-level cache. */
     private static final int RECORDS = 8;
 
     private static final int BINDING_BYTES = 32;
@@ -27,23 +27,26 @@ final class TlsConnection implements Connection {
 
     private final SocketChannel socket;
     private final SSLEngine engine;
-    /** Encrypted, to be written: ready to be drained. */
+    /** Encrypted bytes to write: ready for draining. */
     private final ByteBuffer outgoing;
-    /** Encrypted, received: ready to be filled. */
+    /** Encrypted bytes received: ready for filling. */
     private final ByteBuffer incoming;
-    /** Decrypted, beyond what the reader had room for: ready to be drained. */
+    /** Decrypted bytes beyond the room of the reader: ready for draining. */
     private final ByteBuffer decrypted;
-    /** Plain bytes inside {@link #outgoing}; the writer hears of them when all of it is with the kernel. */
+    /**
+     * Number of plain bytes inside {@link #outgoing}. The writer counts them as written when the kernel has all of
+     * them.
+     */
     private long pending;
 
     private boolean ended;
     /**
-     * The first handshake is over: what TLS wants afterwards goes out before the next bytes that are written (RFC 8446,
-     * 4.6.3), and is no matter of reading: the peer may have gone, leaving what it wrote.
+     * Whether the first handshake is over. Later handshake messages go out before the next written bytes (RFC 8446,
+     * 4.6.3). Reads do not wait for them, because the peer may have gone after its last write.
      */
     private boolean established;
 
-    /** @param engine fresh; its handshake goes on with every read and write until it is over */
+    /** @param engine fresh engine; every read and write advances its handshake until the handshake is over */
     TlsConnection(SocketChannel socket, SSLEngine engine) throws SSLException {
         this.socket = socket;
         this.engine = engine;
@@ -78,7 +81,9 @@ final class TlsConnection implements Connection {
         return read;
     }
 
-    /** Plain bytes into {@code target}: a positive number, 0 if none have come, -1 at the end. */
+    /**
+     * Reads plain bytes into {@code target}. Returns a positive number, 0 if no bytes have arrived, or -1 at the end.
+     */
     private int readOne(ByteBuffer target) throws IOException {
         while (true) {
             if (decrypted.hasRemaining()) {
@@ -99,7 +104,10 @@ final class TlsConnection implements Connection {
         }
     }
 
-    /** Decrypts a record, received if need be, into {@link #decrypted} or {@code target}; false if there is none. */
+    /**
+     * Decrypts one record into {@link #decrypted} or {@code target}, and receives bytes if needed. Returns false if
+     * there is no record.
+     */
     private boolean unwrap(@Nullable ByteBuffer target) throws IOException {
         while (!ended) {
             incoming.flip();
@@ -115,7 +123,8 @@ final class TlsConnection implements Connection {
                     return result.bytesConsumed() > 0 || result.bytesProduced() > 0;
                 }
                 case CLOSED -> ended = true;
-                case BUFFER_OVERFLOW -> throw new HandshakeRefusedException("it sent a TLS record longer than agreed");
+                case BUFFER_OVERFLOW ->
+                    throw new HandshakeRefusedException("the peer sent a TLS record above the agreed size");
                 case BUFFER_UNDERFLOW -> {
                     int received = socket.read(incoming);
                     if (received < 0) {
@@ -149,7 +158,7 @@ final class TlsConnection implements Connection {
             if (!hasRemaining(from)) {
                 return written;
             }
-            if (!isReady()) { // New keys may be due in between.
+            if (!isReady()) { // A key update may be due before the next bytes.
                 return written;
             }
             encrypt(from);
@@ -159,7 +168,7 @@ final class TlsConnection implements Connection {
         }
     }
 
-    /** Fills {@link #outgoing} with records, without consuming what they are made of. */
+    /** Fills {@link #outgoing} with records. The plain bytes are not consumed yet. */
     private void encrypt(ByteBuffer[] from) throws SSLException {
         ByteBuffer[] views = new ByteBuffer[from.length];
         for (int i = 0; i < from.length; i++) {
@@ -178,7 +187,7 @@ final class TlsConnection implements Connection {
         outgoing.flip();
     }
 
-    /** Consumes what has gone to the kernel. */
+    /** Consumes the plain bytes of the records that the kernel has taken. */
     private long acknowledge(ByteBuffer[] from) {
         long gone = pending;
         pending = 0;
@@ -209,7 +218,7 @@ final class TlsConnection implements Connection {
         return true;
     }
 
-    /** Goes on with the TLS handshake as far as it can without waiting; whether it is over. */
+    /** Advances the TLS handshake as far as possible without waiting. Returns whether the handshake is over. */
     private boolean isReady() throws IOException {
         while (true) {
             switch (engine.getHandshakeStatus()) {
@@ -221,7 +230,7 @@ final class TlsConnection implements Connection {
                 case NEED_UNWRAP, NEED_UNWRAP_AGAIN -> {
                     if (!flush() || !unwrap(null)) {
                         if (ended) {
-                            throw new EOFException("it closed the connection during the TLS handshake");
+                            throw new EOFException("the peer closed the connection during the TLS handshake");
                         }
                         return false;
                     }

@@ -7,9 +7,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The callers that have not proved yet that they belong to the job, the oldest first. There are only so many: the oldest of
- * the address that has the most of them makes room, so that a flood from one address does no harm to the others. Confined to
- * one thread.
+ * The callers that have not authenticated themselves yet, oldest first. The number is limited. When the limit is
+ * reached, the oldest caller of the address with the most callers is dropped, so that a flood from one address does not
+ * affect other addresses. Confined to one thread.
  */
 final class UnauthenticatedPeers {
     private final int limit;
@@ -23,17 +23,17 @@ final class UnauthenticatedPeers {
         callers.add(caller);
     }
 
-    /** Whether the caller was one of them. */
+    /** Removes the caller. Returns whether the caller was unauthenticated. */
     boolean remove(IncomingHandshake caller) {
         return callers.remove(caller);
     }
 
-    /** Whose time to prove itself ends first. */
+    /** Returns the caller whose time ends first. */
     Optional<IncomingHandshake> oldest() {
         return callers.isEmpty() ? Optional.empty() : Optional.of(callers.getFirst());
     }
 
-    /** Who has to go before another is added; empty while there is room. */
+    /** Returns the caller to drop before another is added; empty while there is room. */
     Optional<IncomingHandshake> surplus() {
         if (callers.size() < limit) {
             return Optional.empty();

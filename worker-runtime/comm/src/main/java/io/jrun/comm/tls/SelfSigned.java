@@ -10,8 +10,9 @@ import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 
 /**
- * A certificate that carries a public key and says nothing else: TLS wants one, the JDK has no way to make one, and peers
- * compare only the key in it. Valid for ever, since no clock takes part in that. Source: RFC 5280, 4.1; RFC 8410; X.690 (DER).
+ * A self-signed certificate that carries only a public key. TLS needs a certificate, the JDK cannot make one, and peers
+ * compare only the key. The certificate never expires, so peers' clocks do not matter. Source: RFC 5280, 4.1; RFC 8410;
+ * X.690 (DER).
  */
 public final class SelfSigned {
     private static final int SEQUENCE = 0x30;
@@ -28,9 +29,9 @@ public final class SelfSigned {
     private SelfSigned() {}
 
     /**
-     * A certificate of the public key of {@code pair}, of Ed25519, signed with its private one.
+     * Makes a certificate of the Ed25519 public key of {@code pair}, signed with the private key of the pair.
      *
-     * @param name who it is of, in ASCII; told to whom it may concern, checked by nobody
+     * @param name subject in ASCII, for information only; no peer checks it
      */
     public static X509Certificate of(KeyPair pair, String name) throws GeneralSecurityException {
         byte[] algorithm = der(SEQUENCE, der(OBJECT_ID, ED25519));
@@ -61,7 +62,7 @@ public final class SelfSigned {
         return text.getBytes(StandardCharsets.US_ASCII);
     }
 
-    /** Tag, length and the parts one after the other; all that is written here is below 64 KiB. */
+    /** Encodes tag, length and the concatenated parts. All contents are below 64 KiB. */
     private static byte[] der(int tag, byte[]... parts) {
         ByteArrayOutputStream content = new ByteArrayOutputStream();
         for (byte[] part : parts) {

@@ -1,4 +1,4 @@
-/** What TLS needs and the JDK has not; for the connections between ranks and for those between launcher and agents. */
+/** Self-signed certificates for TLS, for the connections between ranks and between launcher and agents. */
 @NullMarked
 package io.jrun.comm.tls;
 

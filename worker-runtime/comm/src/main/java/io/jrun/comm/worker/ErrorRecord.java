@@ -12,11 +12,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The worker's own account of why it failed, in the format of torch's error files, which its launcher reads too. Only the
- * first failure of a process is recorded. Thread-safe. Source: torch/distributed/elastic/multiprocessing/errors.
+ * The error file of a worker, in the format of torch's error files. Only the first failure of a process is recorded.
+ * Thread-safe. Source: torch/distributed/elastic/multiprocessing/errors.
  *
- * <p>It reads its three variables itself rather than through {@code Distributed.init()}: it is made before main runs, must
- * serve programs that never join, and must be able to record that the other variables are malformed.
+ * <p>The class reads its three environment variables itself, without {@code Distributed.init()}: a program may fail
+ * before main, may never join, and may have malformed variables.
  */
 final class ErrorRecord {
     private final @Nullable Path file;
@@ -30,7 +30,7 @@ final class ErrorRecord {
         this.host = host;
     }
 
-    /** The record of this process; writes nothing where the agent has named no file. */
+    /** Makes the record of this process. The record writes nothing if the agent has named no file. */
     static ErrorRecord ofProcess() {
         Map<String, String> env = System.getenv();
         String file = env.getOrDefault("JRUN_ERROR_FILE", "");
@@ -40,7 +40,7 @@ final class ErrorRecord {
                 env.getOrDefault("JRUN_HOST", "localhost"));
     }
 
-    /** Writes {@code failure}, whole or not at all. */
+    /** Writes {@code failure}. The file appears complete or not at all. */
     void write(Throwable failure, FailureText text) {
         Path target = file;
         if (target == null || !written.compareAndSet(false, true)) {

@@ -10,15 +10,15 @@ import java.util.Set;
 /**
  * A failure of the user's program as text.
  *
- * @param shown for people: of each stack the frames of the program, without the runtime's frames above and below
- * @param full with all frames, for those who look into the runtime itself
+ * @param shown text for users: of each stack the frames of the program, without the runtime's frames above and below
+ * @param full text with all frames, for developers of the runtime
  */
 record FailureText(String shown, String full) {
     private static final List<String> RUNTIME = List.of("io.jrun.comm.", "io.jrun.train.");
     private static final String START = FailureText.class.getPackageName() + ".";
     private static final String TORCH = "org.bytedeco.";
 
-    /** Takes the runtime's frames out of {@code failure} itself: the process ends with it. */
+    /** Removes the runtime's frames from {@code failure} itself, because the process ends with this failure. */
     static FailureText of(Throwable failure) {
         String full = print(failure);
         shorten(failure, Collections.newSetFromMap(new IdentityHashMap<>()));
@@ -44,7 +44,10 @@ record FailureText(String shown, String full) {
         }
     }
 
-    /** The frames from the program's first to its last; above and below only what the runtime has no part in. */
+    /**
+     * Returns the frames from the program's first to its last frame, and other frames only if the runtime has none
+     * among them.
+     */
     static List<StackTraceElement> shortened(List<StackTraceElement> frames) {
         int first = 0;
         while (first < frames.size() && !isOfProgram(frames.get(first))) {
@@ -71,7 +74,10 @@ record FailureText(String shown, String full) {
         return RUNTIME.stream().anyMatch(frame.getClassName()::startsWith);
     }
 
-    /** Only the JDK's modules are named: program and runtime are on the class path. */
+    /**
+     * Whether the frame is the JDK's. Only the JDK's modules have names, because program and runtime are on the class
+     * path.
+     */
     private static boolean isOfJdk(StackTraceElement frame) {
         return frame.getModuleName() != null;
     }

@@ -1,6 +1,8 @@
 package io.jrun.comm.worker;
 
-/** Text in JSON, which this module writes by hand since it brings no library. Stateless. */
+/**
+ * Strings in JSON. This module depends on no JSON library, because its classes are on the user's class path. Stateless.
+ */
 final class JsonText {
     private JsonText() {}
 

@@ -7,17 +7,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 
-/** Says, once, why a process goes on whose main has returned: threads of the program that nobody has ended. Stateless. */
+/** Reports once why a process continues after the return of main: threads of the program still run. Stateless. */
 final class LingeringThreads {
-    /** A program that ends its threads by itself does so sooner. */
+    /** The time before the report. A program that ends its threads by itself needs less time. */
     private static final long PATIENCE_SECONDS = 10;
 
-    /** The JVM's own, which waits for the others. */
+    /** The JVM's own thread that waits for the other threads. */
     private static final String DESTROYER = "DestroyJavaVM";
 
     private LingeringThreads() {}
 
-    /** Main has returned. The thread that is started here holds up nobody. */
+    /** Starts the watch after the return of main. Its thread does not delay the end of the process. */
     static void watch() {
         var _ = RuntimeThread.start("jrun-lingering", () -> {
             long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
@@ -26,13 +26,14 @@ final class LingeringThreads {
             }
             String threads = threads(Thread.getAllStackTraces());
             if (!threads.isEmpty()) {
-                System.err.println("jrun: main returned " + PATIENCE_SECONDS + " s ago, and the process goes on for "
-                        + threads + ". End them, or make them daemon threads");
+                System.err.println(
+                        "jrun: main returned " + PATIENCE_SECONDS + " s ago, but the process still runs because of "
+                                + threads + ". End these threads, or make them daemon threads");
             }
         });
     }
 
-    /** Those that keep a process alive, each with the place where it is. */
+    /** Describes the threads that keep a process alive, each with its location. */
     static String threads(Map<Thread, StackTraceElement[]> all) {
         return all.entrySet().stream()
                 .filter(entry -> entry.getKey().isAlive()
@@ -43,7 +44,7 @@ final class LingeringThreads {
                 .collect(Collectors.joining(", "));
     }
 
-    /** Where in the program it is; of a pool's thread that waits, nowhere. */
+    /** Describes the location of a thread in the program; empty for a waiting thread of a pool. */
     private static String place(StackTraceElement[] stack) {
         return Arrays.stream(stack)
                 .filter(frame -> frame.getModuleName() == null)

@@ -8,9 +8,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The main method of a class by the rules of the java command: {@code main(String[])} or else {@code main()}, static or of an
- * instance made by the constructor without parameters, declared in the class or inherited, void and not private. Source: JLS
- * 12.1.4 (JEP 512).
+ * The main method of a class by the rules of the java command: {@code main(String[])} or else {@code main()}, static or
+ * of an instance made by the constructor without parameters, declared in the class or inherited, void and not private.
+ * Source: JLS 12.1.4 (JEP 512).
  */
 final class MainMethod {
     private static final List<Class<?>[]> SIGNATURES = List.of(new Class<?>[] {String[].class}, new Class<?>[0]);
@@ -26,7 +26,7 @@ final class MainMethod {
     }
 
     /**
-     * Finds it without initialising the class.
+     * Finds the main method without initialising the class.
      *
      * @throws NoSuchMethodException with a line for the user, if the java command would not start this class either
      */
@@ -41,7 +41,8 @@ final class MainMethod {
         }
         throw new NoSuchMethodException(
                 mainClass.getName()
-                        + " has no main method: neither 'void main(String[])' nor 'void main()', static or not, that is not private");
+                        + " has no main method: the class needs a 'void main(String[])' or 'void main()', static or"
+                        + " not, that is not private");
     }
 
     private static @Nullable Method find(Class<?> mainClass, Class<?>... signature) {
@@ -52,7 +53,7 @@ final class MainMethod {
             }
         }
         try {
-            // What an interface gives its implementations.
+            // A class may inherit main from an interface.
             Method inherited = mainClass.getMethod("main", signature);
             return isCandidate(inherited, mainClass) ? inherited : null;
         } catch (NoSuchMethodException e) {
@@ -84,7 +85,7 @@ final class MainMethod {
                 return constructor;
             }
         } catch (NoSuchMethodException e) {
-            // As one that cannot be called.
+            // A missing constructor is reported like an inaccessible one.
         }
         throw new NoSuchMethodException("the main method of " + mainClass.getName()
                 + " is not static, and the class cannot be instantiated: it is abstract, or has no constructor without"
@@ -92,9 +93,9 @@ final class MainMethod {
     }
 
     /**
-     * Runs it.
+     * Runs the main method.
      *
-     * @throws InvocationTargetException with what the program threw
+     * @throws InvocationTargetException with the exception of the program
      */
     void invoke(String... args) throws IllegalAccessException, InvocationTargetException {
         Object instance = constructor == null ? null : instance(constructor);

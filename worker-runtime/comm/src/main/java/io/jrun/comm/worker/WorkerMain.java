@@ -10,9 +10,9 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the user's main class in a worker process: {@code WorkerMain MAIN_CLASS ARGS...}. An exception that escapes main, or
- * ends another thread, is written to the error record and to stderr, and the process exits with code 1; when main returns,
- * the other ranks hear that this one takes part in nothing any more.
+ * Runs the user's main class in a worker process: {@code WorkerMain MAIN_CLASS ARGS...}. An exception that ends main or
+ * another thread is written to the error record and to stderr, and the process exits with code 1. When main returns,
+ * the other ranks are notified that this rank takes part in no further operation.
  */
 public final class WorkerMain {
     private static final int FAILED = 1;
@@ -20,7 +20,7 @@ public final class WorkerMain {
 
     private WorkerMain() {}
 
-    /** Entry point. */
+    /** Runs the worker. */
     public static void main(String[] args) {
         if (args.length == 0) {
             fail("usage: WorkerMain MAIN_CLASS [ARGS...]");
@@ -46,7 +46,7 @@ public final class WorkerMain {
         }
     }
 
-    /** A class path of comm alone has nothing to prepare. */
+    /** Prepares the process. A class path with only the comm module has no setup class. */
     private static void prepare(@Nullable String setupClass) {
         if (setupClass == null) {
             return;
@@ -84,7 +84,7 @@ public final class WorkerMain {
         return false;
     }
 
-    /** The first failure ends the process; System.exit lets nobody in a second time, so later ones wait there for the end. */
+    /** Ends the process at the first failure. System.exit blocks all later callers until the process ends. */
     private static void end(ErrorRecord record, Thread thread, Throwable failure) {
         try {
             OpenChannels.fail();
@@ -97,7 +97,7 @@ public final class WorkerMain {
         } finally {
             if (failure instanceof OutOfMemoryError) {
                 OpenDumps.await();
-                // Shutdown hooks may need memory too, and then the process would hang.
+                // Shutdown hooks may need memory too. The process would then hang.
                 Runtime.getRuntime().halt(FAILED);
             }
             System.exit(FAILED);

@@ -1,6 +1,6 @@
 /**
- * How a worker process of a Java program starts and ends. Entry class: {@code WorkerMain}, which the
- * agent puts before the user's main class.
+ * The start and end of a worker process of a Java program. The entry class is {@code WorkerMain}. The agent puts
+ * {@code WorkerMain} before the user's main class.
  */
 @NullMarked
 package io.jrun.comm.worker;

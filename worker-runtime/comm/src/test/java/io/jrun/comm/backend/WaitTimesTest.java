@@ -62,8 +62,8 @@ class WaitTimesTest {
         assertThat(waits.lags()).isEmpty();
         assertThat(WaitTimes.lateNanos(waits.settle(OpKind.BARRIER))).isEqualTo(30);
         assertThat(waits.total()).isEqualTo(Duration.ofNanos(30));
-        assertThat(waits.settle(OpKind.BARRIER)).isEqualTo(WaitTimes.NOBODY);
-        assertThat(WaitTimes.lateRank(WaitTimes.NOBODY)).isEqualTo(-1);
+        assertThat(waits.settle(OpKind.BARRIER)).isEqualTo(WaitTimes.NO_WAIT);
+        assertThat(WaitTimes.lateRank(WaitTimes.NO_WAIT)).isEqualTo(-1);
     }
 
     @Test

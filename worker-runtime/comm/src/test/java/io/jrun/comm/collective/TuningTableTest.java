@@ -69,7 +69,7 @@ class TuningTableTest {
     @Test
     void aFileOfAnotherKindAndARuleGivenTwiceAreErrors() {
         assertThatThrownBy(() -> TuningTable.parse("{}", "/etc/table"))
-                .hasMessageContaining("line 1: this is no tuning table");
+                .hasMessageContaining("line 1: the text is not a tuning table");
         assertThatThrownBy(() ->
                         TuningTable.parse("# jrun tuning 1\nallReduce 2 9 ring\nallReduce 2 9 direct\n", "/etc/table"))
                 .hasMessageContaining("there are two rules for 'allReduce 2 9 direct'");

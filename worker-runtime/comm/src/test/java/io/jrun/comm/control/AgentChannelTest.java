@@ -109,14 +109,14 @@ class AgentChannelTest {
     }
 
     @Test
-    void isToldToTheProgramWhenMoreWaitsForItThanIsKept() {
+    void aProgramGetsAnErrorWhenTheQueueOfRequestsIsFull() {
         CompletableFuture<?> last = set(0);
         for (int key = 1; !last.isDone(); key++) {
             last = set(key);
         }
         assertThatThrownBy(last::get)
-                .hasMessageContaining("this node's agent takes nothing: ")
-                .hasMessageContaining("It may be stopped");
+                .hasMessageContaining("this node's agent does not read: ")
+                .hasMessageContaining("The agent may be stopped");
     }
 
     @Test
@@ -145,7 +145,7 @@ class AgentChannelTest {
         assertThat(pending).isNotDone();
         agent.accept().write(ByteBuffer.wrap(FrameCodec.encode(new Frame.NextRound(2, 0, 0, 1, 0, 1, 0, 1))));
         assertThatThrownBy(() -> pending.get(30, TimeUnit.SECONDS))
-                .hasMessageContaining("the round in which it was asked is over");
+                .hasMessageContaining("the round of the request is over");
     }
 
     /** What it reads until the question that the worker asked last. */

@@ -72,7 +72,7 @@ class AnySourceWaitTest {
                         failure -> assertThat(failure.code()).isEqualTo(ErrorCode.PEER_LOST))
                 .hasMessageContaining("rank 1 (host host, pid 101) returned from main")
                 .hasMessageContaining("rank 2 (host host, pid 102) was killed by SIGKILL")
-                .hasMessageContaining("nobody is left who could send");
+                .hasMessageContaining("no rank is left that could send");
     }
 
     @Test

@@ -53,8 +53,8 @@ class MpiWorldIT {
         Ended ended = run("absent", "JRUN_TIMEOUT_SECONDS=2");
         assertThat(ended.exitCode()).isEqualTo(1);
         assertThat(ended.output())
-                .contains("barrier #1 on group world.0c0 waits in MPI, which cannot be called back:"
-                        + " it has passed its deadline of 2 s");
+                .contains("barrier #1 on group world.0c0 waits in MPI, which cannot cancel an operation:"
+                        + " the operation has passed its deadline of 2 s");
     }
 
     private Ended run(String program, String... variables) throws IOException, InterruptedException {

@@ -59,10 +59,10 @@ class RankRecordTest {
             assertThatThrownBy(() -> RankRecord.decode(part)).isInstanceOf(IOException.class);
         }
         assertThatThrownBy(() -> RankRecord.decode(Arrays.copyOf(whole, whole.length + 1)))
-                .hasMessage("it has 1 bytes too many");
+                .hasMessage("the record has 1 bytes too many");
         byte[] other = whole.clone();
         other[3]++;
-        assertThatThrownBy(() -> RankRecord.decode(other)).hasMessageContaining("not those of this version");
+        assertThatThrownBy(() -> RankRecord.decode(other)).hasMessageContaining("are not the bytes of this version");
         Random random = new Random(1);
         for (int i = 0; i < 2000; i++) {
             byte[] damaged = whole.clone();

@@ -53,7 +53,7 @@ class SegmentTest {
         try {
             assertThatThrownBy(() -> Segment.open(NAME, 4096))
                     .isInstanceOf(CommException.class)
-                    .hasMessageContaining("it has 5 bytes (expected 4096)");
+                    .hasMessageContaining("the file has 5 bytes (expected 4096)");
             assertThat(OpenFiles.targets()).doesNotContain(FILE.toString());
         } finally {
             Files.delete(FILE);

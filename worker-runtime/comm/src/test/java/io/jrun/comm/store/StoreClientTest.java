@@ -37,7 +37,7 @@ class StoreClientTest {
     @Test
     void jrunsOwnKeysAreNotThePrograms() {
         run(store -> {
-            String reserved = "': keys that begin with 'jrun/' are jrun's own. Choose another beginning.";
+            String reserved = "': keys that begin with 'jrun/' are jrun's own. Choose another prefix.";
             assertFails(() -> store.set("jrun/x", new byte[1]), ErrorCode.USAGE, "store set 'jrun/x" + reserved);
             assertFails(() -> store.get("jrun/x", AT_ONCE), ErrorCode.USAGE, "store get 'jrun/x" + reserved);
             assertFails(() -> store.await(List.of("a", "jrun/x"), AT_ONCE), ErrorCode.USAGE, "jrun's own");

@@ -8,9 +8,9 @@ class ClosedChannelsTest {
     @Test
     void aJobThatOpensGroupsForEverKeepsTheLastOnesOnly() {
         ClosedChannels closed = new ClosedChannels();
-        for (long lane = 0; lane <= ClosedChannels.MAX; lane++) {
-            closed.add(lane);
-            assertThat(closed.contains(lane)).isTrue();
+        for (long channel = 0; channel <= ClosedChannels.MAX; channel++) {
+            closed.add(channel);
+            assertThat(closed.contains(channel)).isTrue();
         }
         assertThat(closed.contains(0)).isFalse();
         assertThat(closed.contains(1)).isTrue();

@@ -45,18 +45,18 @@ class IntruderTest {
     private static final class Intruder implements AutoCloseable {
         private final Socket socket;
         private final SecretProof prover;
-        private final HandshakeRequest hello;
+        private final HandshakeRequest request;
 
         Intruder(TcpRanks world, Bytes secret, int round) throws IOException {
             this(world, secret, round, LANE);
         }
 
-        Intruder(TcpRanks world, Bytes secret, int round, long lane) throws IOException {
+        Intruder(TcpRanks world, Bytes secret, int round, long channel) throws IOException {
             this.socket =
                     new Socket(InetAddress.getLoopbackAddress(), world.peer(1).tcpPort());
             this.socket.setSoTimeout(PATIENCE_MILLIS);
             this.prover = new SecretProof(secret);
-            this.hello = new HandshakeRequest(HandshakeRequest.Purpose.DATA, round, 0, 1, lane, prover.nonce());
+            this.request = new HandshakeRequest(HandshakeRequest.Purpose.DATA, round, 0, 1, channel, prover.nonce());
         }
 
         void send(byte[] bytes) throws IOException {
@@ -73,7 +73,7 @@ class IntruderTest {
             ByteArrayOutputStream bytes = new ByteArrayOutputStream();
             DataOutputStream out = new DataOutputStream(bytes);
             out.writeInt(0);
-            out.write(prover.prove(SecretProof.Role.CALLER, hello, challenge, NO_BINDING, new byte[0]));
+            out.write(prover.prove(SecretProof.Role.CALLER, request, challenge, NO_BINDING, new byte[0]));
             return bytes.toByteArray();
         }
 
@@ -119,7 +119,7 @@ class IntruderTest {
     void aCallerWithoutTheSecretIsRefused() throws Exception {
         try (TcpRanks world = TcpRanks.start(2);
                 Intruder intruder = new Intruder(world, Bytes.ofUtf8("a guess"), TcpRanks.ROUND)) {
-            intruder.send(intruder.hello.encode());
+            intruder.send(intruder.request.encode());
             intruder.send(intruder.proof(intruder.challenge()));
             intruder.assertTurnedAway();
             assertThat(world.log()).singleElement().asString().contains("does not know the job's secret");
@@ -132,11 +132,11 @@ class IntruderTest {
         try (TcpRanks world = TcpRanks.start(2);
                 Intruder honest = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND);
                 Intruder replay = new Intruder(world, Bytes.ofUtf8("unknown"), TcpRanks.ROUND)) {
-            honest.send(honest.hello.encode());
+            honest.send(honest.request.encode());
             byte[] proof = honest.proof(honest.challenge());
             honest.send(proof);
 
-            replay.send(honest.hello.encode());
+            replay.send(honest.request.encode());
             replay.challenge();
             replay.send(proof);
 
@@ -150,13 +150,13 @@ class IntruderTest {
     void aCallerOfAnotherRoundIsRefused() throws Exception {
         try (TcpRanks world = TcpRanks.start(2);
                 Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND - 1)) {
-            intruder.send(intruder.hello.encode());
+            intruder.send(intruder.request.encode());
             intruder.assertTurnedAway();
             assertThat(world.log())
                     .singleElement()
                     .asString()
                     .contains("round 6")
-                    .contains("this is 7");
+                    .contains("this rank is in round 7");
             assertJobGoesOn(world);
         }
     }
@@ -167,7 +167,7 @@ class IntruderTest {
     void aCallerThatIsNoPeerOrMeansAnotherRankIsRefused(int from, int to) throws Exception {
         try (TcpRanks world = TcpRanks.start(2);
                 Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
-            Nonce nonce = intruder.hello.nonce();
+            Nonce nonce = intruder.request.nonce();
             intruder.send(new HandshakeRequest(HandshakeRequest.Purpose.DATA, TcpRanks.ROUND, from, to, LANE, nonce)
                     .encode());
             intruder.assertTurnedAway();
@@ -183,7 +183,7 @@ class IntruderTest {
     void anOversizedLengthIsRefusedBeforeAnythingIsAllocated() throws Exception {
         try (TcpRanks world = TcpRanks.start(2);
                 Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
-            intruder.send(intruder.hello.encode());
+            intruder.send(intruder.request.encode());
             intruder.challenge();
             intruder.send(ByteBuffer.allocate(Integer.BYTES)
                     .putInt(0, Integer.MAX_VALUE)
@@ -201,19 +201,18 @@ class IntruderTest {
             intruder.send(new byte[] {0x4a});
             assertJobGoesOn(world);
             intruder.assertTurnedAway();
-            assertThat(world.log()).singleElement().asString().contains("did not prove itself within 3000 ms");
+            assertThat(world.log()).singleElement().asString().contains("did not authenticate itself within 3000 ms");
         }
     }
 
     /** A rank of the job, by its secret, whose frames are not those of the call. */
     private static Intruder impostor(TcpRanks world) throws IOException {
         Intruder impostor = new Intruder(
-                world, TcpRanks.SECRET, TcpRanks.ROUND, world.rank(1).lane());
-        impostor.send(impostor.hello.encode());
+                world, TcpRanks.SECRET, TcpRanks.ROUND, world.rank(1).channel());
+        impostor.send(impostor.request.encode());
         impostor.send(impostor.proof(impostor.challenge()));
-        byte[] verdict =
-                impostor.socket.getInputStream().readNBytes(OutgoingHandshake.VERDICT_BYTES + SecretProof.BYTES);
-        assertThat(verdict[0]).isEqualTo(WireEnum.code(HandshakeReply.ACCEPTED));
+        byte[] reply = impostor.socket.getInputStream().readNBytes(OutgoingHandshake.REPLY_BYTES + SecretProof.BYTES);
+        assertThat(reply[0]).isEqualTo(WireEnum.code(HandshakeReply.ACCEPTED));
         return impostor;
     }
 
@@ -249,7 +248,7 @@ class IntruderTest {
         Algorithm algorithm = AlgorithmSelector.BY_SIZE.choose(call.kind(), call.bytes(), 2, false);
         ByteBuffer bytes = ByteBuffer.allocate(FrameHeader.BYTES + (int) call.bytes());
         ByteBuffer header = ByteBuffer.allocate(FrameHeader.BYTES);
-        FrameHeader.of(TcpRanks.ROUND, world.rank(1).lane(), call, algorithm, 0)
+        FrameHeader.of(TcpRanks.ROUND, world.rank(1).channel(), call, algorithm, 0)
                 .withFrame(0, 0, call.bytes())
                 .encode(header);
         bytes.put(header).put(data);
@@ -294,13 +293,13 @@ class IntruderTest {
 
     /** What a caller without the secret, or with a broken connection, may send instead of a handshake. */
     private static byte[] brokenHandshake(Intruder intruder, Random random) throws IOException {
-        byte[] hello = intruder.hello.encode();
+        byte[] request = intruder.request.encode();
         return switch (random.nextInt(6)) {
             case 0 -> noise(random.nextInt(4096), random);
-            case 1 -> concat(flipped(hello, random), intruder.proof(intruder.prover.nonce()));
-            case 2 -> Arrays.copyOf(hello, random.nextInt(hello.length));
+            case 1 -> concat(flipped(request, random), intruder.proof(intruder.prover.nonce()));
+            case 2 -> Arrays.copyOf(request, random.nextInt(request.length));
             default -> {
-                intruder.send(hello);
+                intruder.send(request);
                 yield brokenProof(intruder.proof(intruder.challenge()), random);
             }
         };
@@ -335,7 +334,7 @@ class IntruderTest {
                 .array();
     }
 
-    /** A verdict would be more bytes than the challenge. */
+    /** A reply would be more bytes than the challenge. */
     private static void assertGetsAtMostAChallenge(Intruder intruder) throws IOException {
         try {
             byte[] answer = intruder.socket.getInputStream().readAllBytes();
@@ -377,7 +376,7 @@ class IntruderTest {
             assertJobGoesOn(world);
             assertThat(world.log())
                     .hasSizeLessThanOrEqualTo(2)
-                    .anyMatch(line -> line.contains("too many callers have not proved themselves"));
+                    .anyMatch(line -> line.contains("too many callers have not authenticated themselves"));
         } finally {
             for (Intruder intruder : silent) {
                 intruder.close();
@@ -385,7 +384,7 @@ class IntruderTest {
         }
     }
 
-    /** More than are let in unproven, all the time, while the ranks connect. */
+    /** More than are let in unauthenticated, all the time, while the ranks connect. */
     @Test
     void aFloodOfCallersThatSayNothingWhileTheRanksConnectHoldsUpNobody() throws Exception {
         AtomicBoolean over = new AtomicBoolean();
@@ -438,8 +437,8 @@ class IntruderTest {
         try (TcpRanks world = TcpRanks.start(2)) {
             for (int length : new int[] {0, 1, HandshakeRequest.BYTES - 1, HandshakeRequest.BYTES}) {
                 try (Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
-                    byte[] hello = intruder.hello.encode();
-                    intruder.socket.getOutputStream().write(hello, 0, length);
+                    byte[] request = intruder.request.encode();
+                    intruder.socket.getOutputStream().write(request, 0, length);
                 }
             }
             assertJobGoesOn(world);

@@ -66,15 +66,15 @@ public final class Switchboard implements AutoCloseable {
     }
 
     private void connect(Socket caller, int to, int port) throws IOException {
-        byte[] hello = caller.getInputStream().readNBytes(HandshakeRequest.BYTES);
-        int from = HandshakeRequest.decode(ByteBuffer.wrap(hello)).from();
+        byte[] request = caller.getInputStream().readNBytes(HandshakeRequest.BYTES);
+        int from = HandshakeRequest.decode(ByteBuffer.wrap(request)).from();
         Line line = new Line(from, to, caller, new Socket(InetAddress.getLoopbackAddress(), port));
         lines.add(line);
         if (cutOff.stream().anyMatch(line::concerns)) {
             line.end();
             return;
         }
-        line.called().getOutputStream().write(hello);
+        line.called().getOutputStream().write(request);
         start(() -> pass(line, line.called(), caller));
         pass(line, caller, line.called());
     }

@@ -32,8 +32,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.random.RandomGenerator;
 
 /**
- * N ranks in one JVM, each with a factory, a listener and a thread of its own, talking over loopback; below the level of
- * process groups, so that a test can hold one rank still, close it, or attack it.
+ * N ranks in one JVM, each with a factory, a listener and a thread of its own, talking over loopback; below the level
+ * of process groups, so that a test can hold one rank still, close it, or attack it.
  */
 final class TcpRanks implements AutoCloseable {
     static final int ROUND = 7;
@@ -54,8 +54,8 @@ final class TcpRanks implements AutoCloseable {
         int portBefore(int rank, int listenerPort) throws IOException;
     }
 
-    /** One rank: its place, its backend, the health that a process group would keep for it, and its lane. */
-    record Rank(int rank, int size, Backend backend, GroupHealth health, long lane) {}
+    /** One rank: its place, its backend, the health that a process group would keep for it, and its channel. */
+    record Rank(int rank, int size, Backend backend, GroupHealth health, long channel) {}
 
     private final List<Peer> peers = new ArrayList<>();
     private final List<ServerSocketChannel> listeners = new ArrayList<>();
@@ -83,7 +83,10 @@ final class TcpRanks implements AutoCloseable {
         return start(size, Optional.empty(), false, front);
     }
 
-    /** Ranks whose connections are inside TLS, of which the others know the ports that {@code front} has opened before theirs. */
+    /**
+     * Ranks whose connections are inside TLS, of which the others know the ports that {@code front} has opened before
+     * theirs.
+     */
     static TcpRanks startEncrypted(int size, Front front) {
         return start(Collections.nCopies(size, TcpOptions.DEFAULT.withEncrypted(true)), false, front);
     }
