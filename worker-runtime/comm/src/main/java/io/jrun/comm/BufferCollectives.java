@@ -230,22 +230,22 @@ public interface BufferCollectives extends MemoryCollectives {
 
     /** Sends elements in host memory to one rank as a message of tag 0, see {@link MemoryCollectives#send}. */
     default void send(Buffer buffer, int destination) {
-        send(hostMemory("send", buffer), buffer.type(), buffer.count(), destination);
+        send(buffer.hostMemory("send"), buffer.type(), buffer.count(), destination);
     }
 
     /** Asynchronous {@link #send(Buffer, int)}. */
     default Work sendAsync(Buffer buffer, int destination) {
-        return sendAsync(hostMemory("send", buffer), buffer.type(), buffer.count(), destination);
+        return sendAsync(buffer.hostMemory("send"), buffer.type(), buffer.count(), destination);
     }
 
     /** Receives the next message of tag 0 of {@code source}, of this type and count, in host memory. */
     default void recv(Buffer buffer, int source) {
-        recv(hostMemory("recv", buffer), buffer.type(), buffer.count(), source);
+        recv(buffer.hostMemory("recv"), buffer.type(), buffer.count(), source);
     }
 
     /** Asynchronous {@link #recv(Buffer, int)}. */
     default Work recvAsync(Buffer buffer, int source) {
-        return recvAsync(hostMemory("recv", buffer), buffer.type(), buffer.count(), source);
+        return recvAsync(buffer.hostMemory("recv"), buffer.type(), buffer.count(), source);
     }
 
     /** Checks that {@code whole} has one block as long as {@code block} for each rank. */
@@ -287,16 +287,6 @@ public interface BufferCollectives extends MemoryCollectives {
     private @Nullable MemorySegment memory(String operation, @Nullable Buffer buffer, int root) {
         Buffer used = atRoot(buffer, root);
         return used == null ? null : memory(operation, used);
-    }
-
-    private static MemorySegment hostMemory(String operation, Buffer buffer) {
-        if (!buffer.device().isCpu()) {
-            throw new CommException(
-                    ErrorCode.USAGE,
-                    operation + ": the buffer is on the device " + buffer.device()
-                            + ", but messages use host memory. Copy the elements to host memory.");
-        }
-        return buffer.memory();
     }
 
     /** The memory of a buffer whose device the group can use. */

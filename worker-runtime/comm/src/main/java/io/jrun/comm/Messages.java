@@ -34,6 +34,16 @@ public interface Messages {
     /** Asynchronous {@link #send}. */
     Work sendAsync(MemorySegment buffer, DataType type, long count, int destination, int tag);
 
+    /** Sends the elements of a buffer. A buffer on a device is a USAGE error, because messages use host memory. */
+    default void send(Buffer buffer, int destination, int tag) {
+        send(buffer.hostMemory("send"), buffer.type(), buffer.count(), destination, tag);
+    }
+
+    /** Asynchronous {@link #send(Buffer, int, int)}. */
+    default Work sendAsync(Buffer buffer, int destination, int tag) {
+        return sendAsync(buffer.hostMemory("send"), buffer.type(), buffer.count(), destination, tag);
+    }
+
     /**
      * Receives a message of {@code count} elements.
      *
@@ -43,6 +53,16 @@ public interface Messages {
 
     /** Asynchronous {@link #recv}. Concurrent receives do not wait for each other's messages. */
     ReceiveFuture recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag);
+
+    /** Receives the elements of a buffer. A buffer on a device is a USAGE error, because messages use host memory. */
+    default Received recv(Buffer buffer, int source, int tag) {
+        return recv(buffer.hostMemory("recv"), buffer.type(), buffer.count(), source, tag);
+    }
+
+    /** Asynchronous {@link #recv(Buffer, int, int)}. */
+    default ReceiveFuture recvAsync(Buffer buffer, int source, int tag) {
+        return recvAsync(buffer.hostMemory("recv"), buffer.type(), buffer.count(), source, tag);
+    }
 
     /**
      * Sends and receives many messages at once, and returns when all are done. The method posts every transfer before

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
@@ -142,6 +145,17 @@ class BufferTest {
                             + size + " cannot use memory of that device. Copy the elements to host memory, or choose"
                             + " the backend nccl (--backend nccl) for a CUDA device of this process.");
             refused(group, () -> group.broadcastAsync(buffer, 0)).hasMessageContaining("cuda:1");
+            refused(group, () -> group.coalesced().allReduce(List.of(buffer), ReduceOp.SUM))
+                    .hasMessageStartingWith("allReduce: the buffer is on the device cuda:1, but the backend jrun");
+            refused(group, () -> group.coalesced().allGatherAsync(List.of(buffer), List.of(ofAllRanks(buffer, size))))
+                    .hasMessageContaining("cuda:1");
+            String onlyHost = ": the buffer is on the device cuda:1, but messages use host memory. Copy the elements"
+                    + " to host memory.";
+            refused(group, () -> group.send(buffer, 0)).hasMessage("send" + onlyHost);
+            refused(group, () -> group.messages().send(buffer, 0, 1)).hasMessage("send" + onlyHost);
+            refused(group, () -> group.messages().recvAsync(buffer, 0, 1)).hasMessage("recv" + onlyHost);
+            refused(group, () -> group.messages().exchange(List.of(new Transfer.Recv(buffer, 0, 1))))
+                    .hasMessage("exchange" + onlyHost);
             refused(group, () -> group.scaled(2).allReduce(buffer, ReduceOp.SUM))
                     .hasMessageContaining("scaled and compressed views work in host memory");
         });
@@ -168,6 +182,54 @@ class BufferTest {
                     .hasMessage("a buffer of 6 elements of i32 in 20 bytes of memory (expected 0 to 5 elements)");
             group.gather(five, group.groupRank() == 0 ? ints(10) : ints(1), 0);
         });
+    }
+
+    @Test
+    void coalescedBuffersGiveTheSameAsSeparateCalls() {
+        LocalWorld.run(SIZE, world -> {
+            ProcessGroup group = world.group();
+            Buffer whole = Buffer.ofHost(MemorySegment.ofArray(new int[] {1, 2, 3, 99}), DataType.I32, 3);
+            Buffer one = filled(1, group.groupRank());
+            group.coalesced().allReduce(List.of(whole, one), ReduceOp.SUM);
+            assertThat(values(whole)).containsExactly(SIZE, 2 * SIZE, 3 * SIZE, 99);
+            assertThat(values(one)).containsExactly(3);
+            List<Buffer> gathered = List.of(ints(2 * SIZE), ints(SIZE));
+            group.coalesced()
+                    .allGatherAsync(List.of(filled(2, group.groupRank()), filled(1, 7)), gathered)
+                    .await();
+            assertThat(values(gathered.getFirst())).containsExactly(0, 0, 1, 1, 2, 2);
+            assertThat(values(gathered.getLast())).containsExactly(7, 7, 7);
+            List<Buffer> scattered = List.of(ints(1), ints(2));
+            group.coalesced()
+                    .reduceScatterAsync(List.of(filled(SIZE, 2), filled(2 * SIZE, 5)), scattered, ReduceOp.SUM)
+                    .await();
+            assertThat(values(scattered.getFirst())).containsExactly(2 * SIZE);
+            assertThat(values(scattered.getLast())).containsExactly(5 * SIZE, 5 * SIZE);
+            refused(group, () -> group.coalesced().allReduce(List.of(), ReduceOp.SUM))
+                    .hasMessage("allReduce: there are no buffers (expected at least one)");
+            Buffer longs = Buffer.ofHost(MemorySegment.ofArray(new long[1]), DataType.I64, 1);
+            refused(group, () -> group.coalesced().allReduce(List.of(one, longs), ReduceOp.SUM))
+                    .hasMessage("allReduce: the buffers have different types or devices: i32 on cpu and i64 on cpu");
+            refused(group, () -> group.coalesced().allGather(List.of(one, one), List.of(ints(SIZE), ints(1))))
+                    .hasMessage("allGather: inputs and outputs do not match: blocks of [1, 1] elements for 3 ranks,"
+                            + " and [3, 1] elements for all ranks");
+        });
+    }
+
+    private static Buffer ofAllRanks(Buffer block, int size) {
+        MemorySegment memory = MemorySegment.ofAddress(0x20000)
+                .reinterpret(size * block.memory().byteSize());
+        return new Buffer(memory, block.type(), size * block.count(), block.device());
+    }
+
+    private static Buffer filled(int count, int value) {
+        int[] elements = new int[count];
+        Arrays.fill(elements, value);
+        return Buffer.ofHost(MemorySegment.ofArray(elements), DataType.I32, count);
+    }
+
+    private static int[] values(Buffer buffer) {
+        return buffer.memory().toArray(ValueLayout.JAVA_INT);
     }
 
     private static Buffer ints(int count) {

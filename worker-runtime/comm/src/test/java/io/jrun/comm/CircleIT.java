@@ -150,7 +150,7 @@ class CircleIT {
     }
 
     @Test
-    void processesOfOneThreadEachAreToldOfTheirCircle() throws Exception {
+    void aCircleOfSingleThreadedProcessesIsReported() throws Exception {
         try (TestAgent agent = new TestAgent(2)) {
             agent.setVariable("JRUN_LATE_WARNING_SECONDS", "1");
             for (Process process : agent.start(BothReceive.class, List.of())) {

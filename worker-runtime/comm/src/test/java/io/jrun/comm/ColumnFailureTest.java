@@ -69,7 +69,7 @@ class ColumnFailureTest {
     }
 
     @Test
-    void aFailureOnTheNetworkIsToldAtOnce() {
+    void aFailureOnTheNetworkIsReportedAtOnce() {
         Runnable untilTheOthersFail =
                 () -> await("the other node fails", () -> failures.containsKey(2) && failures.containsKey(3));
 

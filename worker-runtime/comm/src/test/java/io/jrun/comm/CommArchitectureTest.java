@@ -3,16 +3,32 @@ package io.jrun.comm;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
 
 class CommArchitectureTest {
+    private static final String ROOT = "io.jrun.comm";
+    private static final Pattern USES = Pattern.compile("May use .*?\\.", Pattern.DOTALL);
+    private static final Pattern NAME = Pattern.compile("\\{@code (\\w+)}");
+
     private static final JavaClasses COMM = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
-            .importPackages("io.jrun.comm");
+            .importPackages(ROOT);
 
     @Test
     void nothingButTheJdkIsNeededAtRunTime() {
@@ -35,7 +51,7 @@ class CommArchitectureTest {
     }
 
     @Test
-    void programsSeeWhatStandsBelowTheRuntime() {
+    void theRootPackageDependsOnNoOtherPackage() {
         noClasses()
                 .that()
                 .resideInAPackage("io.jrun.comm")
@@ -45,30 +61,37 @@ class CommArchitectureTest {
                 .check(COMM);
     }
 
-    @Test
-    void dataPlanesKnowTheSpiAndNotEachOther() {
-        noClasses()
+    /** The package-info of each package lists the packages that it may use. Other dependencies are an error. */
+    @TestFactory
+    Stream<DynamicTest> packagesUseOnlyThePackagesOfTheirPackageInfo() {
+        return COMM.getPackage(ROOT).getSubpackages().stream()
+                .map(each -> DynamicTest.dynamicTest(
+                        each.getRelativeName(), () -> checkUses(each.getRelativeName(), uses(each.getRelativeName()))));
+    }
+
+    private static void checkUses(String name, Set<String> uses) {
+        classes()
                 .that()
-                .resideInAPackage("io.jrun.comm.shm..")
+                .resideInAPackage(ROOT + "." + name)
                 .should()
-                .dependOnClassesThat()
-                .resideInAnyPackage(
-                        "io.jrun.comm.tcp..",
-                        "io.jrun.comm.collective..",
-                        "io.jrun.comm.local..",
-                        "io.jrun.comm.worker..")
-                .check(COMM);
-        noClasses()
-                .that()
-                .resideInAnyPackage("io.jrun.comm.backend..", "io.jrun.comm.kernel..", "io.jrun.comm.control..")
-                .should()
-                .dependOnClassesThat()
-                .resideInAnyPackage("io.jrun.comm.shm..", "io.jrun.comm.tcp..", "io.jrun.comm.collective..")
+                .onlyDependOnClassesThat(DescribedPredicate.describe("are of the root package or of " + uses, type -> {
+                    String used = type.getPackageName();
+                    return !used.startsWith(ROOT + ".")
+                            || used.equals(ROOT + "." + name)
+                            || uses.contains(used.substring(ROOT.length() + 1));
+                }))
                 .check(COMM);
     }
 
+    private static Set<String> uses(String name) throws IOException {
+        Path file = Path.of("src/main/java/io/jrun/comm", name, "package-info.java");
+        Matcher list = USES.matcher(Files.readString(file));
+        assertThat(list.find()).as("'May use ...' in " + file).isTrue();
+        return NAME.matcher(list.group()).results().map(match -> match.group(1)).collect(Collectors.toSet());
+    }
+
     @Test
-    void onlyTheWaysInReadTheEnvironment() {
+    void onlyTwoClassesReadTheEnvironment() {
         noClasses()
                 .that()
                 .doNotHaveFullyQualifiedName("io.jrun.comm.join.RuntimeWorldProvider")

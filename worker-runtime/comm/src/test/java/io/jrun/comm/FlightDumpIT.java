@@ -92,7 +92,7 @@ class FlightDumpIT {
     }
 
     @Test
-    void aKilledRankLeavesNothingAndItsPeerTellsWhereItWaited() throws Exception {
+    void aKilledRankLeavesNoDumpAndItsPeerReportsWhereItWaited() throws Exception {
         try (TestAgent agent = new TestAgent(2)) {
             List<Process> processes =
                     agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=1:allReduce#3000:enter"));

@@ -190,7 +190,7 @@ class GroupFailureTest {
     }
 
     @Test
-    void unusableArgumentsAreToldBeforeAnythingIsSentAndDoNoHarm() {
+    void unusableArgumentsAreReportedBeforeAnythingIsSentAndDoNoHarm() {
         LocalWorld.run(TWO, world -> {
             ProcessGroup group = world.group();
             assertThatThrownBy(() -> group.allReduce(floats(3), DataType.F32, 4, ReduceOp.SUM))

@@ -137,7 +137,7 @@ class HierarchicalCollectivesIT {
 
     @ParameterizedTest(name = "rank {0} of 2+2")
     @ValueSource(ints = {0, 1, 2, 3})
-    void differentCallsAreToldToEverybody(int deviating) {
+    void differentCallsFailOnAllRanks(int deviating) {
         List<Throwable> failures = new CopyOnWriteArrayList<>();
 
         Throwable thrown = catchThrowable(() -> LocalWorld.run(options("2+2"), world -> {
@@ -165,7 +165,7 @@ class HierarchicalCollectivesIT {
 
     @ParameterizedTest(name = "nodes differ, {0}")
     @ValueSource(strings = {"2+2", "2+1", "1+3"})
-    void nodesThatDisagreeAreToldToEverybody(String topology) {
+    void differentCallsOfTwoNodesFailOnAllRanks(String topology) {
         List<Throwable> failures = new CopyOnWriteArrayList<>();
         LocalWorldOptions options = options(topology);
 

@@ -11,7 +11,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorld.Interference;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.comm.tcp.IntCalls;
-import io.jrun.comm.tcp.Switchboard;
+import io.jrun.comm.tcp.ConnectionCutter;
 import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.time.Duration;
@@ -92,13 +92,13 @@ class KillAnywhereIT {
         private final Subject subject;
         private final int victim;
         private final int turn;
-        private final Switchboard switchboard;
+        private final ConnectionCutter switchboard;
         private final CountDownLatch others;
         private final Map<Integer, CommException> failures = new ConcurrentHashMap<>();
         private final AtomicBoolean died = new AtomicBoolean();
         private volatile String runId = "";
 
-        Death(Subject subject, int turn, Switchboard switchboard) {
+        Death(Subject subject, int turn, ConnectionCutter switchboard) {
             this.subject = subject;
             this.turn = turn;
             this.switchboard = switchboard;
@@ -248,7 +248,7 @@ class KillAnywhereIT {
         int turn = 1 + (isSoak ? 0 : (subject.number() + Seeds.offset(STRIDE)) % STRIDE);
         boolean came = true;
         while (came) {
-            try (Switchboard switchboard = new Switchboard()) {
+            try (ConnectionCutter switchboard = new ConnectionCutter()) {
                 Death death = new Death(subject, turn, switchboard);
                 LocalWorld.run(subject.world(), death, death::run);
                 death.check();

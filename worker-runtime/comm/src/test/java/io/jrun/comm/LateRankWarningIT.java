@@ -59,7 +59,7 @@ class LateRankWarningIT {
 
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
-    void aMismatchTellsWhereTheRankIsThatHasCalledNothing(TransportKind transport) throws Exception {
+    void aMismatchReportsTheLocationOfARankWithoutACall(TransportKind transport) throws Exception {
         try (TestAgent agent = new TestAgent(3, transport)) {
             List<Process> processes = agent.start(MismatchWithoutRankTwo.class, List.of());
             for (int rank : List.of(0, 1)) {
@@ -76,7 +76,7 @@ class LateRankWarningIT {
 
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
-    void ranksOfOneProcessAreToldApart(TransportKind transport) {
+    void theWarningDistinguishesRanksOfOneProcess(TransportKind transport) {
         CountDownLatch failed = new CountDownLatch(1);
         LocalWorldOptions options =
                 LocalWorldOptions.ofSize(2).withTransport(transport).withTimeout(Duration.ofSeconds(1));

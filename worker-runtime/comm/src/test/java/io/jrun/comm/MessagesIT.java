@@ -69,7 +69,7 @@ class MessagesIT {
     /** Whoever reads a message may be a thread in a receive of its own, which no continuation may hold up. */
     @ParameterizedTest
     @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
-    void aContinuationThatReceivesIsRefusedWhoeverReadItsMessage(Plane plane) {
+    void aContinuationThatReceivesIsRefusedOnAnyReadingThread(Plane plane) {
         LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
@@ -120,7 +120,7 @@ class MessagesIT {
 
     @ParameterizedTest
     @ValueSource(strings = {"SHM 2", "SHM 4", "TCP 2", "TCP 4", "2+1", "2+2"})
-    void anySourceTellsWhoSentAndKeepsEachSendersOrder(Plane plane) {
+    void anySourceReportsTheSenderAndKeepsEachSendersOrder(Plane plane) {
         int size = plane.size();
         int each = 40;
         int count = 3000;

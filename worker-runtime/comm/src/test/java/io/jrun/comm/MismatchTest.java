@@ -85,7 +85,7 @@ class MismatchTest {
 
     @ParameterizedTest
     @EnumSource
-    void isToldToEverybody(Difference difference) {
+    void failsOnAllRanks(Difference difference) {
         for (LocalWorldOptions plane : List.of(
                 LocalWorldOptions.ofSize(3).withTransport(TransportKind.SHM),
                 LocalWorldOptions.ofSize(3).withTransport(TransportKind.TCP),

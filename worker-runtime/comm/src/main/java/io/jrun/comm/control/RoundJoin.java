@@ -40,7 +40,7 @@ final class RoundJoin {
                     ErrorCode.RENDEZVOUS_TIMEOUT,
                     "not all ranks have joined within " + timeout.toSeconds()
                             + " s. Every rank must call Distributed.init(); raise JRUN_TIMEOUT_SECONDS if ranks start"
-                                    + " slowly.",
+                            + " slowly.",
                     e);
         } catch (ExecutionException e) {
             Throwable why = e.getCause() == null ? e : e.getCause();

@@ -1,5 +1,6 @@
 package io.jrun.comm.group;
 
+import io.jrun.comm.Buffer;
 import io.jrun.comm.Codec;
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
@@ -19,9 +20,9 @@ import io.jrun.comm.message.PostedReceive;
 import io.jrun.comm.object.EncodedObject;
 import io.jrun.comm.operation.ArgumentChecks;
 import io.jrun.comm.operation.CallOptions;
+import io.jrun.comm.operation.CombinedWork;
 import io.jrun.comm.operation.OperationQueue;
 import io.jrun.comm.operation.OperationRequests;
-import io.jrun.comm.operation.PendingWork;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -107,18 +108,26 @@ final class GroupMessages implements Messages {
 
     @Override
     public Work exchangeAsync(List<Transfer> transfers) {
+        transfers.forEach(GroupMessages::checkDevice);
         List<Work> works = new ArrayList<>();
         for (Transfer transfer : transfers) {
-            if (transfer instanceof Transfer.Recv(var buffer, var type, var count, var source, var tag)) {
-                works.add(recvAsync(buffer, type, count, source, tag));
+            if (transfer instanceof Transfer.Recv(Buffer buffer, int source, int tag)) {
+                works.add(recvAsync(buffer, source, tag));
             }
         }
         for (Transfer transfer : transfers) {
-            if (transfer instanceof Transfer.Send(var buffer, var type, var count, var destination, var tag)) {
-                works.add(sendAsync(buffer, type, count, destination, tag));
+            if (transfer instanceof Transfer.Send(Buffer buffer, int destination, int tag)) {
+                works.add(sendAsync(buffer, destination, tag));
             }
         }
-        return PendingWork.all(works);
+        return new CombinedWork(works);
+    }
+
+    private static void checkDevice(Transfer transfer) {
+        MemorySegment _ = switch (transfer) {
+            case Transfer.Send(Buffer buffer, int _, int _) -> buffer.hostMemory("exchange");
+            case Transfer.Recv(Buffer buffer, int _, int _) -> buffer.hostMemory("exchange");
+        };
     }
 
     @Override

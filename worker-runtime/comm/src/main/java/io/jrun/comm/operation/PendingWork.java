@@ -5,7 +5,6 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.Work;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -16,21 +15,6 @@ import java.util.concurrent.TimeoutException;
 /** The caller's handle of an operation. Thread-safe. */
 public final class PendingWork implements Work {
     private final CompletableFuture<Void> future = new CompletableFuture<>();
-
-    /** Returns a handle that is done when all of {@code works} are done. The handle fails if one of them fails. */
-    public static PendingWork all(List<Work> works) {
-        PendingWork all = new PendingWork();
-        var _ = CompletableFuture.allOf(works.stream().map(Work::future).toArray(CompletableFuture<?>[]::new))
-                .whenComplete((_, failure) -> {
-                    if (failure == null) {
-                        all.complete();
-                    } else {
-                        Throwable cause = failure.getCause();
-                        all.fail(cause == null ? failure : cause);
-                    }
-                });
-        return all;
-    }
 
     public void complete() {
         future.complete(null);

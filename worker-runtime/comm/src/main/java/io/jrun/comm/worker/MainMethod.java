@@ -39,10 +39,9 @@ final class MainMethod {
                 return new MainMethod(mainClass, found, isStatic ? null : constructorOf(mainClass));
             }
         }
-        throw new NoSuchMethodException(
-                mainClass.getName()
-                        + " has no main method: the class needs a 'void main(String[])' or 'void main()', static or"
-                        + " not, that is not private");
+        throw new NoSuchMethodException(mainClass.getName()
+                + " has no main method: the class needs a 'void main(String[])' or 'void main()', static or"
+                + " not, that is not private");
     }
 
     private static @Nullable Method find(Class<?> mainClass, Class<?>... signature) {

@@ -93,7 +93,7 @@ class AgentChannelTest {
     }
 
     @Test
-    void holdsUpNobodyAndHearsEverythingInOrderWhenItGoesOn() throws Exception {
+    void aStoppedAgentDelaysNoThreadAndReadsAllFramesInOrderLater() throws Exception {
         for (int key = 0; key < SETS; key++) {
             assertThat(set(key)).isNotDone();
         }

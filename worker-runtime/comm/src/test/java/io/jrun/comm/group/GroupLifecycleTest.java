@@ -167,7 +167,7 @@ class GroupLifecycleTest {
     /** As a rank does that unwinds from a failure: the others wait for it, and have to hear soon. */
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
-    void aReceiveThatNobodyAwaitsIsNotWaitedForAsLongAsOthers(TransportKind transport) {
+    void closingWaitsLessForReceivesThanForOtherOperations(TransportKind transport) {
         LocalWorld.run(two(transport), world -> {
             if (world.rank() == 0) {
                 assertThatThrownBy(() -> world.group().recv(ints(), DataType.I32, 4, 1))

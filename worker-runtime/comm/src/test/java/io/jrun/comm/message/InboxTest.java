@@ -157,7 +157,7 @@ class InboxTest {
     }
 
     @Test
-    void anObjectThatHasNoPlaceHoldsNobodyUp() {
+    void anObjectWithoutRoomDelaysNoOtherReceive() {
         Stream stream = new Stream() {
             @Override
             public Envelope next(Call receive) {

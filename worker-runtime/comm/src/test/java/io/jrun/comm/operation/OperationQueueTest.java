@@ -75,7 +75,7 @@ class OperationQueueTest {
     }
 
     @Test
-    void whoWaitsForTheEndHearsOfIt() throws Exception {
+    void awaitEndReturnsAfterTheLastOperation() throws Exception {
         assertThat(lane.enter()).isZero();
         lane.close();
         CompletableFuture<Boolean> hasEnded = new CompletableFuture<>();

@@ -70,7 +70,7 @@ class RankRecordTest {
             try {
                 assertThat(RankRecord.decode(damaged).groups().size()).isLessThan(damaged.length);
             } catch (IOException e) {
-                assertThat(e).hasMessageStartingWith("it");
+                assertThat(e).hasMessageStartingWith("the ");
             }
         }
     }

@@ -63,7 +63,7 @@ class StoreClientTest {
     }
 
     @Test
-    void aKeyThatNobodySetsIsATimeoutThatNamesIt() {
+    void aKeyThatNoRankSetsIsATimeoutThatNamesTheKey() {
         run(store -> {
             assertFails(
                     () -> store.get("never", AT_ONCE),

@@ -85,7 +85,7 @@ class StoreTableTest {
         assertThat(replies.getLast().error()).contains("not a decimal number");
         submit(new StoreCommand.Set("n", bytes(Long.toString(Long.MAX_VALUE))));
         submit(new StoreCommand.Add("n", 1));
-        assertThat(replies.getLast().error()).contains("leaves 64 bits");
+        assertThat(replies.getLast().error()).contains("exceeds 64 bits");
     }
 
     @Test
@@ -101,7 +101,7 @@ class StoreTableTest {
     }
 
     @Test
-    void deleteTellsWhetherTheKeyWasThere() {
+    void deleteReturnsWhetherTheKeyWasPresent() {
         submit(new StoreCommand.Set("k", bytes("v")));
         submit(new StoreCommand.Delete("k"));
         assertThat(replies.getLast().value()).isPresent();

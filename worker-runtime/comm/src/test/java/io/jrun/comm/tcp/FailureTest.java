@@ -171,7 +171,7 @@ class FailureTest {
 
     /** Rank 2 waits for the root only, which waits for rank 1, which waits for rank 2: nobody reads what tells them apart. */
     @Test
-    void aMismatchIsToldWhereRanksWaitForEachOtherInACircle() throws Exception {
+    void aMismatchIsReportedIfRanksWaitForEachOtherInACircle() throws Exception {
         try (TcpRanks world = TcpRanks.start(3)) {
             List<Optional<Throwable>> outcomes = world.outcomes(rank -> {
                 MemorySegment buffer = MemorySegment.ofArray(new float[100]);

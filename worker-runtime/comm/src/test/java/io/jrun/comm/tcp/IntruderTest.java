@@ -195,7 +195,7 @@ class IntruderTest {
     }
 
     @Test
-    void aCallerThatTakesItsTimeIsDroppedAndHoldsUpNobody() throws Exception {
+    void aSlowCallerIsDroppedAndDelaysNoRank() throws Exception {
         try (TcpRanks world = TcpRanks.start(2);
                 Intruder intruder = new Intruder(world, TcpRanks.SECRET, TcpRanks.ROUND)) {
             intruder.send(new byte[] {0x4a});
@@ -366,7 +366,7 @@ class IntruderTest {
     }
 
     @Test
-    void hundredsOfCallersThatSayNothingHoldUpNobody() throws Exception {
+    void hundredsOfSilentCallersDelayNoRank() throws Exception {
         List<Intruder> silent = new ArrayList<>();
         try (TcpRanks world = TcpRanks.start(2)) {
             for (int i = 0; i < 600; i++) {
@@ -386,7 +386,7 @@ class IntruderTest {
 
     /** More than are let in unauthenticated, all the time, while the ranks connect. */
     @Test
-    void aFloodOfCallersThatSayNothingWhileTheRanksConnectHoldsUpNobody() throws Exception {
+    void aFloodOfSilentCallersDuringConnectionSetupDelaysNoRank() throws Exception {
         AtomicBoolean over = new AtomicBoolean();
         try (TcpRanks world = TcpRanks.start(2)) {
             CountDownLatch begun = new CountDownLatch(FLOOD);

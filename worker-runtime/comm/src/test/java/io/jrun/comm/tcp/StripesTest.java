@@ -171,7 +171,7 @@ class StripesTest {
 
     @ParameterizedTest
     @EnumSource(names = {"ALL_REDUCE", "REDUCE_SCATTER", "ALL_GATHER", "REDUCE", "BROADCAST"})
-    void nodesThatDifferInTheirPiecesAreTold(OpKind kind) throws Exception {
+    void differentPieceSizesOfNodesAreReported(OpKind kind) throws Exception {
         TcpOptions small = TcpOptions.DEFAULT.withPieceBytes(16 << 10);
         TcpOptions large = TcpOptions.DEFAULT.withPieceBytes(32 << 10);
         List<TcpOptions> options = List.of(small, small, large, large);
@@ -192,7 +192,7 @@ class StripesTest {
 
     @ParameterizedTest
     @EnumSource(names = {"ALL_REDUCE", "REDUCE_SCATTER", "ALL_GATHER", "REDUCE", "BROADCAST"})
-    void ranksOfOneNodeThatDifferInTheirPiecesAreTold(OpKind kind) throws Exception {
+    void differentPieceSizesOfRanksOfOneNodeAreReported(OpKind kind) throws Exception {
         TcpOptions small = TcpOptions.DEFAULT.withPieceBytes(16 << 10);
         TcpOptions large = TcpOptions.DEFAULT.withPieceBytes(32 << 10);
         List<TcpOptions> options = List.of(small, large, small);
@@ -213,7 +213,7 @@ class StripesTest {
 
     /** The first connection is held up, so that only the other one's end can tell. */
     @Test
-    void theEndOfOneConnectionIsToldToTheSliceOnTheOther() throws Exception {
+    void theEndOfOneConnectionFailsTheSliceOnTheOther() throws Exception {
         AtomicBoolean isFirstOpen = new AtomicBoolean();
         List<FaultyProxy> proxies = new ArrayList<>();
         List<TcpOptions> options = Collections.nCopies(2, TcpOptions.DEFAULT.withConnections(2));
@@ -245,7 +245,7 @@ class StripesTest {
     }
 
     @Test
-    void ranksThatDifferInTheirConnectionsAreTold() throws Exception {
+    void differentNumbersOfConnectionsAreReported() throws Exception {
         TcpOptions one = TcpOptions.DEFAULT;
         try (TcpRanks world = TcpRanks.start(List.of(one, one.withConnections(3)))) {
             assertThat(world.outcomes(rank -> rank.backend().run(call(0, OpKind.ALL_REDUCE, filled(rank.rank())))))

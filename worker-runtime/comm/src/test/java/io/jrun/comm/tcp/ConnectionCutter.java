@@ -11,8 +11,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** Stands before the listeners of all ranks and passes their connections on, until a rank's end all at once. */
-public final class Switchboard implements AutoCloseable {
+/** A proxy in front of the listeners of all ranks. Closes all connections of one rank at once on request. */
+public final class ConnectionCutter implements AutoCloseable {
     /** A connection. */
     private record Line(int from, int to, Socket caller, Socket called) {
         boolean concerns(int rank) {
