@@ -1,16 +1,14 @@
 package io.jrun.agent;
 
+import io.jrun.comm.tls.ChainTrustManager;
 import java.net.InetAddress;
-import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.security.cert.X509Certificate;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
-import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManager;
-import javax.net.ssl.X509ExtendedTrustManager;
 
 /** A TLS client that accepts every server, so that only the server's own check can refuse it. */
 final class TrustingClient {
@@ -24,7 +22,7 @@ final class TrustingClient {
      */
     static int firstByte(AgentServer agent, KeyManager[] keys, String... groups) throws Exception {
         SSLContext context = SSLContext.getInstance("TLS");
-        context.init(keys, new TrustManager[] {new TrustsEverybody()}, null);
+        context.init(keys, new TrustManager[] {new TrustsEveryServer()}, null);
         try (SSLSocket socket =
                 (SSLSocket) context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), agent.port())) {
             SSLParameters parameters = socket.getSSLParameters();
@@ -37,28 +35,8 @@ final class TrustingClient {
         }
     }
 
-    private static final class TrustsEverybody extends X509ExtendedTrustManager {
+    private static final class TrustsEveryServer extends ChainTrustManager {
         @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type) {}
-
-        @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type, Socket socket) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type, Socket socket) {}
-
-        @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
-
-        @Override
-        public X509Certificate[] getAcceptedIssuers() {
-            return new X509Certificate[0];
-        }
+        protected void check(X509Certificate... chain) {}
     }
 }

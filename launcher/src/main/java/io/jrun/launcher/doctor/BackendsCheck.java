@@ -67,7 +67,7 @@ final class BackendsCheck implements Check {
     private static CheckResult finding(String line) {
         int tab = line.indexOf('\t');
         String what = "backend " + line.substring(0, tab);
-        String obstacle = line.substring(tab + 1);
-        return obstacle.isEmpty() ? CheckResult.ok(what, "available") : CheckResult.absent(what, obstacle);
+        String reason = line.substring(tab + 1);
+        return reason.isEmpty() ? CheckResult.ok(what, "available") : CheckResult.absent(what, reason);
     }
 }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * calls the method of the same name in {@link MemoryCollectives}.
  *
  * <p>Every method throws {@link CommException} with USAGE before anything is sent, if the group cannot use the device
- * of a buffer ({@link #obstacle}), if input and output have different types, or if a length does not fit the operation.
+ * of a buffer ({@link #unsupportedReason}), if input and output have different types, or if a length does not fit the operation.
  */
 public interface BufferCollectives extends MemoryCollectives {
     /** Number of this rank in the group, 0 to size-1. */
@@ -23,7 +23,7 @@ public interface BufferCollectives extends MemoryCollectives {
      * and the remedy. Returns an empty value if the operations can use the memory. Every group can use
      * {@link Device#CPU}. The call is cheap.
      */
-    Optional<String> obstacle(Device device);
+    Optional<String> unsupportedReason(Device device);
 
     /** Copies the elements of the root's buffer to every rank's buffer. */
     default void broadcast(Buffer buffer, int root) {
@@ -291,9 +291,9 @@ public interface BufferCollectives extends MemoryCollectives {
 
     /** The memory of a buffer whose device the group can use. */
     private MemorySegment memory(String operation, Buffer buffer) {
-        Optional<String> obstacle = obstacle(buffer.device());
-        if (obstacle.isPresent()) {
-            throw new CommException(ErrorCode.USAGE, operation + ": " + obstacle.get());
+        Optional<String> reason = unsupportedReason(buffer.device());
+        if (reason.isPresent()) {
+            throw new CommException(ErrorCode.USAGE, operation + ": " + reason.get());
         }
         return buffer.memory();
     }

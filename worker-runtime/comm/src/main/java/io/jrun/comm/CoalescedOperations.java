@@ -10,7 +10,7 @@ import java.util.List;
  * is used whole. The elements are copied into one packed buffer and back.
  *
  * <p>Buffers on a device are not packed. Each buffer is then a separate operation on the backend's stream. A device that the
- * group cannot use ({@link ProcessGroup#obstacle}) is a USAGE error. All buffers of a call have one type and one device.
+ * group cannot use ({@link ProcessGroup#unsupportedReason}) is a USAGE error. All buffers of a call have one type and one device.
  *
  * <p>An instance comes from {@link ProcessGroup#coalesced()} and has the timeout, factor and compression of that view.
  * Thread-safe as the group.

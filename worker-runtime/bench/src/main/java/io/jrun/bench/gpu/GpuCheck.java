@@ -74,9 +74,9 @@ public final class GpuCheck {
 
     /** Runs a check on a new group of nccl: of each rank alone, or of all. */
     private String onGroup(boolean isAlone, GroupCheck check) throws Exception {
-        Optional<String> obstacle = new NcclProvider().obstacle();
-        if (obstacle.isPresent()) {
-            throw new CheckSkippedException(obstacle.get());
+        Optional<String> reason = new NcclProvider().unavailableReason();
+        if (reason.isPresent()) {
+            throw new CheckSkippedException(reason.get());
         }
         if (!isAlone && world.size() == 1) {
             throw new CheckSkippedException("this machine shows one GPU to jrun; the check needs two or more");

@@ -18,7 +18,7 @@ public interface BackendProvider {
      * Returns the reason why no group of this process can use the backend, and the remedy: a sentence without its full
      * stop, for messages. Empty if the backend can be used. May load the library.
      */
-    Optional<String> obstacle();
+    Optional<String> unavailableReason();
 
     /**
      * Whether the backend can use memory of devices other than the CPU. A group of one rank then runs on this backend
@@ -28,6 +28,6 @@ public interface BackendProvider {
         return false;
     }
 
-    /** Makes the factory of this process's world. Called once, and only if there is no {@link #obstacle}. */
+    /** Makes the factory of this process's world. Called once, and only if there is no {@link #unavailableReason}. */
     BackendFactory create(WorldContext world, GroupRendezvous rendezvous);
 }

@@ -11,7 +11,7 @@ public final class BackendCheck {
      */
     public static void main(String[] args) {
         for (BackendProvider provider : Backends.all()) {
-            System.out.println(provider.name() + "\t" + provider.obstacle().orElse(""));
+            System.out.println(provider.name() + "\t" + provider.unavailableReason().orElse(""));
         }
     }
 }

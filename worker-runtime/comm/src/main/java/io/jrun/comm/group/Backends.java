@@ -30,7 +30,7 @@ final class Backends {
         return all().stream()
                 .anyMatch(provider -> provider.name().equals(name)
                         && provider.usesDevices()
-                        && provider.obstacle().isEmpty());
+                        && provider.unavailableReason().isEmpty());
     }
 
     /**
@@ -45,9 +45,9 @@ final class Backends {
                 .findFirst()
                 .orElseThrow(() ->
                         new CommException(ErrorCode.USAGE, "unknown backend '" + name + "' (" + expected(all) + ")"));
-        Optional<String> obstacle = provider.obstacle();
-        if (obstacle.isPresent()) {
-            throw new CommException(ErrorCode.USAGE, "backend " + name + " cannot be used here: " + obstacle.get());
+        Optional<String> reason = provider.unavailableReason();
+        if (reason.isPresent()) {
+            throw new CommException(ErrorCode.USAGE, "backend " + name + " cannot be used here: " + reason.get());
         }
         return provider;
     }

@@ -163,7 +163,7 @@ final class CoalescedView implements CoalescedOperations {
                             "the buffers have different types or devices: " + describe(first) + " and "
                                     + describe(other));
                 });
-        group.obstacle(first.device()).ifPresent(why -> {
+        group.unsupportedReason(first.device()).ifPresent(why -> {
             throw ArgumentChecks.usage(kind, why);
         });
         return first;

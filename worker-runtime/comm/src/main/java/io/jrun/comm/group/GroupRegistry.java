@@ -179,7 +179,7 @@ public final class GroupRegistry implements ControlListener {
      * Returns the reason why a group of this size and backend cannot use memory of {@code device}; empty if the group
      * can.
      */
-    Optional<String> obstacle(int groupSize, String backend, Device device) {
+    Optional<String> unsupportedReason(int groupSize, String backend, Device device) {
         return factory(groupSize, backend).supports(device)
                 ? Optional.empty()
                 : Optional.of(

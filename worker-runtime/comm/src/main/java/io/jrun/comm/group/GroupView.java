@@ -73,7 +73,7 @@ final class GroupView implements ProcessGroup {
     }
 
     @Override
-    public Optional<String> obstacle(Device device) {
+    public Optional<String> unsupportedReason(Device device) {
         if (device.isCpu()) {
             return Optional.empty();
         }
@@ -81,7 +81,7 @@ final class GroupView implements ProcessGroup {
             return Optional.of("the buffer is on the device " + device
                     + ", but scaled and compressed views work in host memory. Use the group itself.");
         }
-        return runtime.registry().obstacle(size(), options.backend(), device);
+        return runtime.registry().unsupportedReason(size(), options.backend(), device);
     }
 
     @Override

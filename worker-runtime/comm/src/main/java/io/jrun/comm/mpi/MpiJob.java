@@ -52,7 +52,7 @@ public final class MpiJob implements GroupRendezvous {
      * @throws CommException USAGE if MPI is not installed; SYSTEM if MPI refuses
      */
     public static MpiJob join() {
-        obstacle().ifPresent(missing -> {
+        unavailableReason().ifPresent(missing -> {
             throw new CommException(ErrorCode.USAGE, "this process was started by MPI, but " + missing);
         });
         MpiJob job = new MpiJob(MpiFunctions.begin());
@@ -61,7 +61,7 @@ public final class MpiJob implements GroupRendezvous {
     }
 
     /** Returns the reason why MPI cannot be used on this machine, and the remedy; empty if MPI can be used. */
-    static Optional<String> obstacle() {
+    static Optional<String> unavailableReason() {
         try {
             MpiLibrary _ = new MpiLibrary();
             return Optional.empty();

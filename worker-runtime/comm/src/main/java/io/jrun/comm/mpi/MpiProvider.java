@@ -20,8 +20,8 @@ public final class MpiProvider implements BackendProvider {
     }
 
     @Override
-    public Optional<String> obstacle() {
-        return MpiJob.obstacle();
+    public Optional<String> unavailableReason() {
+        return MpiJob.unavailableReason();
     }
 
     /** @throws CommException USAGE if MPI has not started this process */

@@ -1,8 +1,8 @@
 package io.jrun.comm.tcp;
 
+import io.jrun.comm.tls.ChainTrustManager;
 import io.jrun.comm.tls.SelfSigned;
 import java.io.IOException;
-import java.net.Socket;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
@@ -14,7 +14,6 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.TrustManager;
-import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
  * The TLS encryption of one rank's connections. The process makes the key, and the key never leaves the process. The
@@ -60,28 +59,9 @@ final class Tls {
         return engine;
     }
 
-    private static final class AnyCertificate extends X509ExtendedTrustManager {
+    /** Accepts every certificate, because the handshake over the connection authenticates the peer. */
+    private static final class AnyCertificate extends ChainTrustManager {
         @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type, Socket socket) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type, Socket socket) {}
-
-        @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
-
-        @Override
-        public void checkClientTrusted(X509Certificate[] chain, String type) {}
-
-        @Override
-        public void checkServerTrusted(X509Certificate[] chain, String type) {}
-
-        @Override
-        public X509Certificate[] getAcceptedIssuers() {
-            return new X509Certificate[0];
-        }
+        protected void check(X509Certificate... chain) {}
     }
 }

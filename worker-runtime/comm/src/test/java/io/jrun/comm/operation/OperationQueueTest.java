@@ -11,12 +11,12 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Whoever sleeps in a lane is woken by what it sleeps for, and by nothing less. */
+/** Whoever sleeps in a queue is woken by what it sleeps for, and by nothing less. */
 @Timeout(60)
 class OperationQueueTest {
-    private static final String NAME = "a lane of the test";
+    private static final String NAME = "a queue of the test";
 
-    private final OperationQueue lane = new OperationQueue(NAME);
+    private final OperationQueue queue = new OperationQueue(NAME);
 
     /** An operation that tells which thread has run it. */
     private static final class Told implements OperationQueue.Task {
@@ -38,11 +38,11 @@ class OperationQueueTest {
     @Test
     void anIdleProgressThreadRunsTheNextOperation() throws Exception {
         Told first = new Told();
-        Work _ = lane.submit(first);
+        Work _ = queue.submit(first);
         awaitAsleep(first.await());
 
         Told second = new Told();
-        Work _ = lane.submit(second);
+        Work _ = queue.submit(second);
 
         assertThat(second.await()).isSameAs(first.await());
     }
@@ -50,15 +50,15 @@ class OperationQueueTest {
     @Test
     void whatIsQueuedBehindACallersOperationRunsOnceThatIsDone() throws Exception {
         Told before = new Told();
-        Work _ = lane.submit(before);
+        Work _ = queue.submit(before);
         awaitAsleep(before.await());
-        assertThat(lane.enter()).isEqualTo(1);
+        assertThat(queue.enter()).isEqualTo(1);
         Told behind = new Told();
-        Work _ = lane.submit(behind);
+        Work _ = queue.submit(behind);
         awaitAsleep(before.await());
         assertThat(behind.runner).isNotDone();
 
-        lane.leave();
+        queue.leave();
 
         assertThat(behind.await()).isSameAs(before.await());
     }
@@ -66,24 +66,24 @@ class OperationQueueTest {
     @Test
     void closingEndsAnIdleProgressThread() throws Exception {
         Told task = new Told();
-        Work _ = lane.submit(task);
+        Work _ = queue.submit(task);
         awaitAsleep(task.await());
 
-        lane.close();
+        queue.close();
 
         assertThat(task.await().join(Duration.ofSeconds(20))).isTrue();
     }
 
     @Test
     void awaitEndReturnsAfterTheLastOperation() throws Exception {
-        assertThat(lane.enter()).isZero();
-        lane.close();
+        assertThat(queue.enter()).isZero();
+        queue.close();
         CompletableFuture<Boolean> hasEnded = new CompletableFuture<>();
         Thread waiting = Thread.ofPlatform()
-                .start(() -> hasEnded.complete(lane.awaitEnd(Deadline.after(Duration.ofSeconds(50)))));
+                .start(() -> hasEnded.complete(queue.awaitEnd(Deadline.after(Duration.ofSeconds(50)))));
         awaitAsleep(waiting);
 
-        lane.leave();
+        queue.leave();
 
         assertThat(hasEnded.get(20, TimeUnit.SECONDS)).isTrue();
     }

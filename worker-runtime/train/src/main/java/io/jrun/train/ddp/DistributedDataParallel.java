@@ -63,8 +63,8 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private static void requireUsableDevice(ProcessGroup group, Map<String, Tensor> state, Device device) {
         state.forEach((name, tensor) -> {
             Device own = TensorMemory.device(tensor);
-            group.obstacle(own).ifPresent(obstacle -> {
-                throw new DdpException("tensor '" + name + "' is on the device " + own + ": " + obstacle);
+            group.unsupportedReason(own).ifPresent(reason -> {
+                throw new DdpException("tensor '" + name + "' is on the device " + own + ": " + reason);
             });
             if (!own.equals(device)) {
                 throw new DdpException(

@@ -17,7 +17,7 @@ public final class GlooProvider implements BackendProvider {
     }
 
     @Override
-    public Optional<String> obstacle() {
+    public Optional<String> unavailableReason() {
         try {
             Libtorch.load();
             return Optional.empty();

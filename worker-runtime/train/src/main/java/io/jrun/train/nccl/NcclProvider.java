@@ -17,7 +17,7 @@ public final class NcclProvider implements BackendProvider {
     }
 
     @Override
-    public Optional<String> obstacle() {
+    public Optional<String> unavailableReason() {
         try {
             Nccl _ = Nccl.open();
             return Cuda.open().devices() > 0

@@ -330,8 +330,8 @@ public final class TensorCollectives {
     }
 
     private Buffer buffer(String operation, Tensor tensor, DataType type, long count) {
-        group.obstacle(TensorMemory.device(tensor)).ifPresent(obstacle -> {
-            throw error(operation, tensor, obstacle);
+        group.unsupportedReason(TensorMemory.device(tensor)).ifPresent(reason -> {
+            throw error(operation, tensor, reason);
         });
         if (!tensor.is_contiguous()) {
             throw error(

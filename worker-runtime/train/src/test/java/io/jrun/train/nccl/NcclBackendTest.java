@@ -57,16 +57,16 @@ class NcclBackendTest {
 
     @Test
     void whatIsMissingIsOneLineThatSaysWhatToDo() {
-        Optional<String> obstacle = new NcclProvider().obstacle();
-        assumeTrue(obstacle.isPresent(), "NCCL can be used here: there is nothing missing to be told of");
-        assertThat(obstacle.get()).doesNotContain("\n").containsAnyOf("Install", "nvidia-smi");
+        Optional<String> reason = new NcclProvider().unavailableReason();
+        assumeTrue(reason.isPresent(), "NCCL can be used here: there is nothing missing to be told of");
+        assertThat(reason.get()).doesNotContain("\n").containsAnyOf("Install", "nvidia-smi");
         LocalWorld.run(
                 2,
                 world -> assertThatThrownBy(() -> world.group()
                                 .split(0, world.rank(), world.group().options().withBackend("nccl")))
                         .isInstanceOfSatisfying(
                                 CommException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.USAGE))
-                        .hasMessage("backend nccl cannot be used here: " + obstacle.get()));
+                        .hasMessage("backend nccl cannot be used here: " + reason.get()));
     }
 
     @Test
@@ -83,8 +83,8 @@ class NcclBackendTest {
     /** Ready to run where there are GPUs: two ranks as threads, each on a GPU of its own. */
     @Test
     void reducesAndMovesOnGpus() {
-        Optional<String> obstacle = new NcclProvider().obstacle();
-        assumeTrue(obstacle.isEmpty(), () -> "skipped: " + obstacle.get());
+        Optional<String> reason = new NcclProvider().unavailableReason();
+        assumeTrue(reason.isEmpty(), () -> "skipped: " + reason.get());
         assumeTrue(Cuda.open().devices() >= 2, "skipped: NCCL takes a GPU for each rank, and this process sees one");
         LocalWorld.run(2, world -> {
             try (ProcessGroup group =
