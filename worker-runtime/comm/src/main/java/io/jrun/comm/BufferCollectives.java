@@ -178,7 +178,7 @@ public interface BufferCollectives extends MemoryCollectives {
     /**
      * As {@link #scatter(Buffer, Buffer, int)} with a block of {@code counts[r]} elements for rank r.
      *
-     * @param counts alike on all ranks
+     * @param counts equal on all ranks
      * @param counts equal on all ranks
      */
     default void scatterV(@Nullable Buffer input, Buffer output, int root, long... counts) {

@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a synchronous call on registered memory leaves to the garbage collector, once its code is compiled. */
+/** Allocations of a blocking call on registered memory after its code is compiled. */
 @Timeout(180)
 class AllocationTest {
     private static final int CALLS = 1000;
@@ -24,7 +24,9 @@ class AllocationTest {
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-    /** Makes what is measured: calls of two sizes in turn, so that nothing can be kept from the call before. */
+    /**
+     * Makes the measured calls: calls of two sizes in turn, so that no call can reuse the objects of the call before.
+     */
     @FunctionalInterface
     private interface Calls {
         Runnable of(ProcessGroup group, MemorySegment first, MemorySegment second);

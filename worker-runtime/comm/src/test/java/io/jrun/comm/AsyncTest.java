@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Every collective submitted gives what it gives when called, and runs after what was submitted before it. */
+/** Every submitted collective has the result of the blocking call, and runs after earlier submissions. */
 @Timeout(120)
 class AsyncTest {
     private static final int RANKS = 3;
@@ -123,7 +123,7 @@ class AsyncTest {
         });
     }
 
-    /** Its output, then everybody's input buffers as it has left them. */
+    /** The output of this rank, then the input buffers of all ranks after the call. */
     private static List<String> call(ProcessGroup group, Form form) {
         int[] in = Arrays.copyOfRange(everybodys(), group.groupRank() * ALL, (group.groupRank() + 1) * ALL);
         int[] out = new int[ALL];
@@ -133,7 +133,10 @@ class AsyncTest {
         return List.of(Arrays.toString(out), Arrays.toString(left));
     }
 
-    /** The same, with an input that arrives just before and is overwritten right after, and nothing awaited in between. */
+    /**
+     * Reuses an input buffer: the input arrives just before the call and is overwritten right after it, without a wait
+     * in between.
+     */
     private static List<String> submit(ProcessGroup group, Form form) {
         MemorySegment in = MemorySegment.ofArray(new int[ALL]);
         int[] out = new int[ALL];

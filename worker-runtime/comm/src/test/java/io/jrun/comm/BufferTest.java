@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The collectives on buffers do what the collectives on memory do; a buffer that does not fit is refused. */
+/** The collectives on buffers have the results of the collectives on memory, and refuse invalid buffers. */
 @Timeout(60)
 class BufferTest {
     private static final int SIZE = 3;

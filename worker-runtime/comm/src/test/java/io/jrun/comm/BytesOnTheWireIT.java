@@ -12,9 +12,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 
 /**
- * What each host sends, counted by its interface, against the formula of the algorithm. An interface counts packets and
- * their bytes with Ethernet, IP and TCP headers (14 + 20 + 32 bytes a packet), acknowledgements among them; take those away
- * and payload and frame headers remain, but for what TCP counts as sent again.
+ * The bytes that each host sends, counted by its interface, compared with the formula of the algorithm. An interface
+ * counts packets and their bytes with Ethernet, IP and TCP headers (14 + 20 + 32 bytes a packet), including
+ * acknowledgements. Without these, payload, frame headers and TCP retransmissions remain.
  */
 @Timeout(120)
 class BytesOnTheWireIT {
@@ -24,7 +24,9 @@ class BytesOnTheWireIT {
     /** Ethernet, IP, and TCP with its timestamp option. */
     private static final long PACKET_HEADERS = 14 + 20 + 32;
 
-    /** What a packet of 1500 bytes carries; TCP probes with one when an acknowledgement is late, as on a busy machine. */
+    /**
+     * The payload of a packet of 1500 bytes. On a busy machine, TCP sends such a probe when an acknowledgement is late.
+     */
     private static final long MAX_SEGMENT = 1448;
 
     private static final long FRAME_HEADER = 64;
@@ -41,9 +43,10 @@ class BytesOnTheWireIT {
     }
 
     /**
-     * Each case: operation, algorithm, and for each host how many times the size of one rank's part it sends. The root is rank 0,
-     * or as {@code @} says. Of the uneven blocks, rank 1's is as large as all but one together, the last rank's of one part, and
-     * the others' empty. Nothing but what is flat goes from rank to rank of a host by network.
+     * Each case: operation, algorithm, and for each host its sent bytes as a multiple of the size of one rank's part.
+     * The root is rank 0 or the rank after {@code @}. Of the uneven blocks, rank 1's block has all parts but one, the
+     * last rank's block has one part, and the other blocks are empty. Only flat operations use the network between
+     * ranks of one host.
      */
     @ParameterizedTest(name = "{0}: {1}")
     @SampledCases(

@@ -14,7 +14,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Ranks that wait for each other, each in its only thread, are told so long before the deadline. */
+/** Single-threaded ranks that wait for each other fail long before the deadline. */
 @Timeout(180)
 class CircleIT {
     private static final Duration LATE = Duration.ofSeconds(1);
@@ -57,7 +57,7 @@ class CircleIT {
         });
     }
 
-    /** Rank 0 waits too, but nobody waits for it. */
+    /** Rank 0 waits too, but no rank waits for rank 0. */
     @Test
     void aReceiveAndACollectiveThatWaitForEachOtherAreNamed() {
         Map<Integer, CommException> failures = failures(options(3, TransportKind.TCP), group -> {
@@ -125,7 +125,7 @@ class CircleIT {
         }
     }
 
-    /** Nobody of them has another thread. */
+    /** No rank has another thread. */
     public static final class BothReceive {
         private BothReceive() {}
 

@@ -14,8 +14,8 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
- * Every operation with every type, reduction and root, checked exactly on integer-valued data that all types represent. The
- * world, and with it the transport and the number of ranks, is the caller's; so is where buffers live.
+ * Every operation with every type, reduction and root, compared exactly on integer values that all types represent. The
+ * caller chooses the world, and with it the transport and the number of ranks, and the memory of the buffers.
  */
 final class CollectiveMatrix {
     /** Where the buffers of a run live. */
@@ -80,7 +80,10 @@ final class CollectiveMatrix {
         }
     }
 
-    /** Runs what goes over several nodes in pieces, on F32 and with one reduction, of which many elements prove nothing new. */
+    /**
+     * Runs the operations that several nodes run in pieces, on F32 with one reduction, because more combinations prove
+     * nothing new.
+     */
     static void runLarge(ProcessGroup group, Buffers kind, long count) {
         Elements elements = new Elements(DataType.F32);
         try (Arena arena = Arena.ofShared()) {
@@ -177,7 +180,7 @@ final class CollectiveMatrix {
                 .orElseThrow();
     }
 
-    /** Compares bit by bit with what {@code expected} gives by index for the first period, divided by {@code divisor}. */
+    /** Compares bit by bit with {@code expected} of the index within the first period, divided by {@code divisor}. */
     private void check(
             Elements elements, MemorySegment actual, long count, LongUnaryOperator expected, int divisor, String what) {
         MemorySegment wanted = elements.heap((int) count);
@@ -343,7 +346,7 @@ final class CollectiveMatrix {
         check(elements, output, count * size, wanted, what);
     }
 
-    /** Everybody sends to its successor while it receives from its predecessor. */
+    /** Every rank sends to its successor while it receives from its predecessor. */
     private void ring(Elements elements, long count) {
         if (size == 1) {
             return;

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Rank 1 of two nodes has begun to send its part of the first piece, and waits for rank 0 in the second: what goes
- * wrong on one of these two ways is told on the other.
+ * Rank 1 of two nodes has begun to send its part of the first piece, and waits for rank 0 in the second piece. A
+ * failure of one of these two steps is reported to the other.
  */
 @Timeout(60)
 class ColumnFailureTest {
@@ -34,8 +34,8 @@ class ColumnFailureTest {
     private final Map<Integer, CommException> failures = new ConcurrentHashMap<>();
 
     /**
-     * What rank 0 does in its node when the second piece begins, and rank 1 beside that when the first goes to the
-     * network.
+     * The action of rank 0 in its node when the second piece begins, and of rank 1 on the other thread when the first
+     * piece is sent.
      */
     private record Trouble(Runnable inNode, Runnable beside, AtomicInteger pieces) implements Interference {
         Trouble(Runnable inNode, Runnable beside) {
@@ -76,7 +76,7 @@ class ColumnFailureTest {
         run(new Trouble(untilTheOthersFail, ColumnFailureTest::fail));
     }
 
-    /** Before, what is on the network uses the call's buffer. */
+    /** Until then, data on the network uses the call's buffer. */
     @Test
     void aFailedCallReturnsWhenNothingRunsBesideIt() {
         AtomicBoolean hasReturned = new AtomicBoolean(true);

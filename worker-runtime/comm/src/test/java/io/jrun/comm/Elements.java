@@ -19,8 +19,8 @@ public record Elements(DataType type) {
     }
 
     /**
-     * Makes of a small number one with which sums and products over a few ranks are exact in the type: for the types of few
-     * bits a power of two, and 0 or 1 for truth values.
+     * Turns a small number into a value whose sums and products over a few ranks are exact in the type: a power of two
+     * for types of few bits, and 0 or 1 for booleans.
      */
     public long exact(long value) {
         return switch (type) {
@@ -45,8 +45,8 @@ public record Elements(DataType type) {
     }
 
     /**
-     * Writes {@code value} of 0, 1, 2... over {@code divisor} into {@code count} elements from {@code first} on. The values
-     * repeat after {@code period} elements, so that all but the first are copies.
+     * Writes {@code value} of 0, 1, 2... over {@code divisor} into {@code count} elements from {@code first} on. The
+     * values repeat after {@code period} elements, so that all but the first are copies.
      */
     public void fill(MemorySegment buffer, long first, long count, int period, LongUnaryOperator value, int divisor) {
         long done = Math.min(period, count);
@@ -61,7 +61,7 @@ public record Elements(DataType type) {
         }
     }
 
-    /** Rounded to the type, of which {@link DataType#F64} alone keeps more than a float. */
+    /** Rounds to the type. Only {@link DataType#F64} keeps more than a float. */
     public void setReal(MemorySegment buffer, long index, double value) {
         if (type == DataType.F64) {
             buffer.set(ValueLayout.JAVA_DOUBLE_UNALIGNED, index * Double.BYTES, value);

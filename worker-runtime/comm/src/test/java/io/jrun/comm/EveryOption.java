@@ -11,7 +11,10 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** What a group offers beside its plain operations, each once and checked: objects, options of a call, messages of anybody. */
+/**
+ * Each feature of a group beside its plain operations, run and checked once: objects, options of a call, messages from
+ * any rank.
+ */
 final class EveryOption {
     private static final int COUNT = 5000;
 

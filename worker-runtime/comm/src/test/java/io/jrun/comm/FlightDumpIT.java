@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What failing processes leave of their flight recorders; the launcher's tests read it with jrun's own command. */
+/** The flight recorder dumps of failing processes. The launcher's tests read dumps with jrun's own command. */
 @Timeout(120)
 class FlightDumpIT {
     private static Path file(TestAgent agent, int rank) {

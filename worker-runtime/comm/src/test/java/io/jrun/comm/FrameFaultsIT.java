@@ -35,12 +35,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every algorithm of every operation, while one frame between two ranks is dropped, doubled, swapped with the next, cut short,
- * or the last that comes whole; over TCP alone, and on several nodes. What a rank computes is exact, and all that fail report
- * the same cause, which names the operation and a rank. What ranks tell each other about failures arrives.
+ * Every algorithm of every operation, while one frame between two ranks is dropped, duplicated, swapped with the next,
+ * truncated, or the last complete frame; over TCP alone, and on several nodes. Results are exact, and all failing ranks
+ * report the same cause, which names the operation and a rank. Reports of failures arrive.
  *
- * <p>95 seeds are every algorithm with every fault once, at a frame that the seed draws. A run takes 38, with every fault. {@code -Djrun.soak=true}: 1000 seeds;
- * {@code -Djrun.seed=N}: that one.
+ * <p>95 seeds cover every algorithm with every fault once, at a frame that the seed chooses. A run takes 38 seeds, with
+ * every fault. {@code -Djrun.soak=true} runs 1000 seeds, {@code -Djrun.seed=N} one seed.
  */
 @Timeout(60)
 @ExtendWith(StopAfterFailure.class)
@@ -128,7 +128,7 @@ class FrameFaultsIT {
                         .withTcp(TcpOptions.DEFAULT.withPieceBytes(PIECE_BYTES));
     }
 
-    /** What stands before the ranks' listeners, of which one strikes. */
+    /** The proxies in front of the ranks' listeners. One of them injects the fault. */
     private static final class Proxies implements Interference, AutoCloseable {
         private final int struck;
         private final Map<Direction, Fault> faults;

@@ -16,7 +16,7 @@ public record HalfReference(int exponentBits) {
         return 15 - exponentBits;
     }
 
-    /** The code of infinity; what is greater, without its sign, is a NaN. */
+    /** The code of infinity. A greater code, without its sign, is a NaN. */
     public int infinity() {
         return ((1 << exponentBits) - 1) << fractionBits();
     }

@@ -19,7 +19,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The data plane of several nodes, on nodes that share this machine: {@code 2+1} is two ranks on one and one on another. */
+/**
+ * The data plane of several nodes, on simulated nodes of this machine: {@code 2+1} is two ranks on one node and one on
+ * another.
+ */
 @ExtendWith(StopAfterFailure.class)
 class HierarchicalCollectivesIT {
     private static final int COUNT = 65_537;
@@ -64,7 +67,7 @@ class HierarchicalCollectivesIT {
                 options(topology), world -> CollectiveMatrix.run(world.group(), Buffers.HEAP, List.of(1L, 37L), types));
     }
 
-    /** Between two nodes, three, and of columns of which each has its own; in one piece and in many. */
+    /** On two nodes, on three nodes, and with separate columns; in one piece and in many pieces. */
     @ParameterizedTest(name = "{0}")
     @SampledCases(
             count = 2,
@@ -189,7 +192,7 @@ class HierarchicalCollectivesIT {
         });
     }
 
-    /** Each rank may be told by its own environment. */
+    /** The environments of the ranks may differ. */
     @ParameterizedTest(name = "deterministic: {0}")
     @ValueSource(strings = {"1", "3", "0 1", "1 2 3"})
     void ranksThatDisagreeAboutDeterminismGetNoResult(String deterministic) {

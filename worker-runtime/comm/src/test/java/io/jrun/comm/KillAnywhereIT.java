@@ -10,8 +10,8 @@ import io.jrun.comm.join.LocalCoordinator;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorld.Interference;
 import io.jrun.comm.local.LocalWorldOptions;
-import io.jrun.comm.tcp.IntCalls;
 import io.jrun.comm.tcp.ConnectionCutter;
+import io.jrun.comm.tcp.IntCalls;
 import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.time.Duration;
@@ -31,11 +31,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * In every algorithm of every operation, over every data plane, one rank dies at each place that it comes to in turn:
- * all others report one cause, which names it; and what the ranks compute before is exact. Ranks are threads, of which
- * one's stay where they are, while its connections end and the agent says that it was killed, in either order. On
- * several nodes also in calls of many pieces, where a rank may be on the network and at work inside its node at once;
- * who has failed is in neither.
+ * In every algorithm of every operation, over every data plane, one rank dies at each of its pause points in turn. All
+ * other ranks report one cause that names the dead rank, and earlier results are exact. Ranks are threads: the threads
+ * of the dead rank stay where they are, while its connections end and the agent reports that the rank was killed, in
+ * either order. On several nodes also in calls of many pieces, where a rank may use the network and shared memory at
+ * once.
  *
  * <p>A sample of places; {@code -Djrun.soak=true}: all.
  */
@@ -55,7 +55,7 @@ class KillAnywhereIT {
     private static final List<OpKind> IN_PIECES =
             List.of(OpKind.ALL_REDUCE, OpKind.REDUCE, OpKind.BROADCAST, OpKind.REDUCE_SCATTER, OpKind.ALL_GATHER);
 
-    /** The barrier before, the calls, of which the second is struck, and the barrier that nobody leaves without all. */
+    /** The calls of a run: a barrier, two calls of which the second is interrupted, and a final barrier. */
     private static final int CALLS = 5;
 
     private static final int STRUCK = 2;
@@ -63,7 +63,7 @@ class KillAnywhereIT {
     private static final AtomicInteger DEATHS = new AtomicInteger();
     private static final AtomicInteger DEATHS_ON_THE_NETWORK = new AtomicInteger();
 
-    /** What is struck: one algorithm of one operation on one data plane, in registered memory or in the heap. */
+    /** The case of a kill: one algorithm of one operation on one data plane, in registered memory or in the heap. */
     record Subject(LocalWorldOptions world, OpKind kind, Algorithm algorithm, int number) {
         int count() {
             if (isInPieces()) {
@@ -87,7 +87,7 @@ class KillAnywhereIT {
         }
     }
 
-    /** A rank's death at the k-th place, and what becomes of the others. */
+    /** A rank's death at its k-th pause point, and the end of the other ranks. */
     private static final class Death implements Interference {
         private final Subject subject;
         private final int victim;
@@ -204,7 +204,7 @@ class KillAnywhereIT {
         }
     }
 
-    /** Places that nobody comes to would test nothing. */
+    /** A pause point that no rank reaches would test nothing. */
     @AfterAll
     static void ranksHaveDied() {
         System.out.println("kills anywhere: " + DEATHS + " deaths, " + DEATHS_ON_THE_NETWORK

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Who waits is told where the others are; the agent's side of it is tested with jrun itself. */
+/** Waiting ranks report the locations of late ranks. The launcher's tests cover the agent's side. */
 @Timeout(120)
 class LateRankWarningIT {
     private static String rankOne(List<Process> processes) {

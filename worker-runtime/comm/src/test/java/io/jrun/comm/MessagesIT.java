@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Which message goes to which receive. */
 @Timeout(120)
 class MessagesIT {
-    /** More than what fits between two ranks, so that a send waits for its receiver. */
+    /** More bytes than the buffers between two ranks hold, so that a send waits for its receiver. */
     private static final int LARGE = 400_000;
 
     private static MemorySegment filled(int count, int value) {
@@ -66,7 +66,7 @@ class MessagesIT {
         });
     }
 
-    /** Whoever reads a message may be a thread in a receive of its own, which no continuation may hold up. */
+    /** The thread that reads a message may be in a receive of its own. No continuation may delay that receive. */
     @ParameterizedTest
     @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
     void aContinuationThatReceivesIsRefusedOnAnyReadingThread(Plane plane) {
@@ -93,7 +93,7 @@ class MessagesIT {
         });
     }
 
-    /** The receive that was called first gets its message last: what rank 0 sends then depends on the second one. */
+    /** The receive that was called first gets its message last, because rank 0 sends it after the second receive. */
     @ParameterizedTest
     @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
     void aReceiveDoesNotWaitForTheMessagesOfOthers(Plane plane) {
@@ -349,7 +349,7 @@ class MessagesIT {
                 messages.send(filled(1, 1), DataType.I32, 1, 0, 0);
                 first.complete(Thread.currentThread());
             } else {
-                first.get(20, TimeUnit.SECONDS).join(); // By then all have been told that rank 1 has left.
+                first.get(20, TimeUnit.SECONDS).join(); // By then all ranks have the report that rank 1 has left.
                 messages.send(filled(1, 2), DataType.I32, 1, 0, 0);
             }
         });
@@ -409,7 +409,9 @@ class MessagesIT {
         });
     }
 
-    /** Four of them fill the memory for what nobody has asked for; the fifth waits until it is received, and what follows. */
+    /**
+     * Four messages without receives fill the memory. The fifth waits until its receive, and so do all later messages.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"SHM 2", "TCP 2", "1+1"})
     void messagesForWhichThereIsNoRoomWaitWithTheirSender(Plane plane) {

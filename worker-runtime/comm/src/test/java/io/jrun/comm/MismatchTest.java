@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Rank 1 makes a call that differs from the others' in one thing, whatever that is: it is a mismatch for all, on every plane. */
+/** Rank 1 makes a call that differs in one argument. All ranks report a mismatch, on every data plane. */
 @Timeout(120)
 class MismatchTest {
     private static final int COUNT = 6;
@@ -95,7 +95,7 @@ class MismatchTest {
                 try {
                     world.group().barrier();
                     difference.run(world.group(), world.rank() == 1);
-                    world.group().barrier(); // Who had nothing to compare hears of it here.
+                    world.group().barrier(); // A rank that had no frame to compare gets the failure here.
                 } catch (CommException failure) {
                     failures.put(world.rank(), failure);
                 }

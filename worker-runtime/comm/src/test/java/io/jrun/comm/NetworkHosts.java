@@ -11,8 +11,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
 
 /**
- * Hosts of a test: network namespaces, joined by a bridge in a namespace of its own, with 10.98.0.K on host K. They share this
- * machine's files and processes. Needs root and iproute2.
+ * Hosts of a test: network namespaces that a bridge in a separate namespace connects, with address 10.98.0.K on host K.
+ * They share the files and processes of this machine. Needs root and iproute2.
  */
 final class NetworkHosts implements AutoCloseable {
     private static final long COMMAND_SECONDS = 30;
@@ -37,7 +37,7 @@ final class NetworkHosts implements AutoCloseable {
         execute("ip netns delete " + probe);
     }
 
-    /** @param rate what each host may send, as tc writes it; empty: unlimited */
+    /** @param rate limit of each host's sending rate in the syntax of tc; empty: unlimited */
     static NetworkHosts start(int count, String rate) throws IOException {
         NetworkHosts hosts = new NetworkHosts(count);
         String bridge = hosts.prefix + "net";
@@ -63,12 +63,12 @@ final class NetworkHosts implements AutoCloseable {
         return "10.98.0." + (host + 1);
     }
 
-    /** What a command line begins with that runs on {@code host}. */
+    /** Returns the prefix of a command line that runs on {@code host}. */
     List<String> command(int host) {
         return List.of("ip", "netns", "exec", namespace(host));
     }
 
-    /** What has left {@code host}, as its interface and its TCP count. */
+    /** Returns the counters of sent data of {@code host}, from its interface and its TCP. */
     Traffic sent(int host) throws IOException {
         String inside = "ip netns exec " + namespace(host) + " cat ";
         List<String> numbers = execute(
@@ -97,7 +97,7 @@ final class NetworkHosts implements AutoCloseable {
      * Counters.
      *
      * @param bytes with the headers of packets, from Ethernet's on
-     * @param resentSegments what TCP sent again
+     * @param resentSegments number of TCP retransmissions
      */
     record Traffic(long bytes, long packets, long resentSegments) {
         Traffic since(Traffic earlier) {

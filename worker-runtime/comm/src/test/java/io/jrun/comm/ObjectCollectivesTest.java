@@ -31,7 +31,7 @@ class ObjectCollectivesTest {
     private static Codec<Integer> encoding(Supplier<byte @Nullable []> encoder) {
         return new Codec<>() {
             @Override
-            @SuppressWarnings("NullAway") // What a program without such a check may do.
+            @SuppressWarnings("NullAway") // A program without such a check may do this.
             public byte[] encode(Integer value) {
                 return encoder.get();
             }

@@ -12,9 +12,9 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How many sockets, selectors and the like this process has open, by kind; files of the class path and such do not count.
+ * The open sockets, selectors and similar resources of this process, by kind. Files of the class path are not counted.
  *
- * @param byKind such as {@code socket} and {@code anon_inode}
+ * @param byKind number by kind, such as {@code socket} and {@code anon_inode}
  */
 public record OpenFiles(Map<String, Integer> byKind) {
     private static final Duration SOON = Duration.ofSeconds(10);
@@ -23,7 +23,7 @@ public record OpenFiles(Map<String, Integer> byKind) {
         byKind = Map.copyOf(byKind);
     }
 
-    /** What is open now. */
+    /** Returns the resources that are open now. */
     public static OpenFiles now() throws IOException {
         Map<String, Integer> byKind = new TreeMap<>();
         targets().stream()
@@ -32,7 +32,7 @@ public record OpenFiles(Map<String, Integer> byKind) {
         return new OpenFiles(byKind);
     }
 
-    /** What each descriptor of this process leads to: a path, or a kind with a number. */
+    /** Returns the target of each descriptor of this process: a path, or a kind with a number. */
     public static List<String> targets() throws IOException {
         try (var files = Files.list(Path.of("/proc/self/fd"))) {
             return files.map(OpenFiles::target).toList();

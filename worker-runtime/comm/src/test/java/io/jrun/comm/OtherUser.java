@@ -42,7 +42,7 @@ record OtherUser(int id, Path folder) {
         Files.setAttribute(file, "unix:uid", id, LinkOption.NOFOLLOW_LINKS);
     }
 
-    /** Runs a program of the tests and returns what it printed; fails unless it ends with 0. */
+    /** Runs a program of the tests as the other user and returns its output. Fails unless its exit code is 0. */
     String run(Class<?> main) throws IOException, InterruptedException {
         Path output = folder.resolve("output");
         Process process = new ProcessBuilder(

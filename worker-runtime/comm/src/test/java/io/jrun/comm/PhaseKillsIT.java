@@ -14,8 +14,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A process is killed in a named phase of every operation, on one node and on several: the others end, report one cause that
- * names it, and leave nothing behind. A sample; {@code -Djrun.soak=true}: every operation in every phase on every plane.
+ * A process is killed in a named phase of every operation, on one node and on several. The other processes end, report
+ * one cause that names the process, and leave no resources behind. {@code -Djrun.soak=true} runs every operation in
+ * every phase on every data plane; otherwise a sample.
  */
 @Timeout(120)
 class PhaseKillsIT {
@@ -56,7 +57,7 @@ class PhaseKillsIT {
         }
     }
 
-    /** Where a rank is killed: in the first call, which maps what it needs, or a later one. */
+    /** The call in which a rank is killed: the first call, which maps its memory, or a later call. */
     record Case(Plane plane, String program, String operation, String phase, int victim) {
         static Case of(Plane plane, Collective collective, String phase, int victim) {
             return new Case(

@@ -6,7 +6,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** How ranks move data, and how many each node has: {@code SHM 3}, {@code TCP 4}; {@code 2+1} is two on one and one on another. */
+/**
+ * A data plane and the number of ranks on each node: {@code SHM 3}, {@code TCP 4}; {@code 2+1} is two ranks on one node
+ * and one on another.
+ */
 record Plane(TransportKind transport, List<Integer> nodes) {
     static Plane of(String text) {
         List<String> words = List.of(text.split(" "));

@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every operation on groups, sub-groups, buffers, sizes and places of the ranks drawn from a seed: on one node, and on several. {@code -Djrun.soak=true}:
- * 200 seeds; {@code -Djrun.seed=N}: that one.
+ * Every operation on groups, subgroups, buffers, sizes and distributions of ranks drawn from a seed, on one node and on
+ * several. {@code -Djrun.soak=true} runs 200 seeds, {@code -Djrun.seed=N} one seed.
  */
 @ExtendWith(StopAfterFailure.class)
 class RandomCollectivesTest {

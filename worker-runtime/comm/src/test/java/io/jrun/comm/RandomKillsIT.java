@@ -15,8 +15,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A process is killed at a random moment of random collectives: the others end, and report one cause that names it. A few
- * seeds for one node and for several, with {@code -Djrun.soak=true} 100 each; {@code -Djrun.seed=N}: that one.
+ * A process is killed at a random moment of random collectives. The other processes end, and report one cause that
+ * names the process. A few seeds for one node and for several; {@code -Djrun.soak=true} runs 100 each,
+ * {@code -Djrun.seed=N} one seed.
  */
 @Timeout(600)
 class RandomKillsIT {
@@ -51,7 +52,7 @@ class RandomKillsIT {
         theOthersReportOneCause(agent, size, "testhost\\d", seed);
     }
 
-    /** It hears nothing of what the others tell each other, and finds them gone when it goes on. */
+    /** A stopped rank misses the reports of the other ranks, and finds the other ranks gone when it continues. */
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
     void aRankThatIsStoppedMeanwhileReportsTheSame(TransportKind transport) throws Exception {

@@ -9,7 +9,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What reductions of random numbers round to, against a serial sum. */
+/** The rounding of reductions of random numbers, compared with a serial sum. */
 class RoundingTest {
     private static final int COUNT = 20_000;
     private static final int SEED = 50;
@@ -116,7 +116,7 @@ class RoundingTest {
         });
     }
 
-    /** What reductions are measured against, and how far they may be from it. */
+    /** The reference of reductions, and their allowed error. */
     private record Sums(Elements elements, DoubleBuffer values, DoubleBuffer allowed) {
         static Sums of(Elements elements, MemorySegment[] inputs, int count) {
             // The serial sum is rounded as well.

@@ -19,15 +19,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * One rank does what fails the group; all ranks report one cause, whoever finds it, though each closes its world as soon as it
- * has failed, and may find something else by itself.
+ * One rank causes a failure of the group. All ranks report one cause, independent of the rank that finds it, although
+ * each rank closes its world as soon as it has failed, and may find another cause itself.
  */
 @Timeout(180)
 class SameCauseIT {
     private static final int SMALL = 60;
     private static final int LARGE = 120_000;
 
-    /** What rank 1 does instead of its part in the second call. */
+    /** The action of rank 1 in place of its part in the second call. */
     enum Trouble {
         CALLS_SOMETHING_ELSE(ErrorCode.COLLECTIVE_MISMATCH),
         LEAVES(ErrorCode.PEER_LOST),
@@ -132,7 +132,7 @@ class SameCauseIT {
         return failures;
     }
 
-    /** All others give up at the same moment, each waiting for somebody else. */
+    /** All other ranks reach their deadlines at the same moment, each in a wait for another rank. */
     @ParameterizedTest(name = "{0} on {1}")
     @CsvSource({"ALL_REDUCE, 0", "ALL_REDUCE, 1", "REDUCE, 1", "ALL_GATHER, 2", "ALL_REDUCE, 3"})
     void deadlinesThatPassTogetherAreOneCause(Collective collective, int plane) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.ArgumentsSource;
 import org.junit.jupiter.params.support.AnnotationConsumer;
 import org.junit.jupiter.params.support.ParameterDeclarations;
 
-/** Cases as of {@code CsvSource}, of which a run takes a part, see {@link Seeds#sample}. */
+/** Cases in the form of {@code CsvSource}. A run takes a part of them, see {@link Seeds#sample}. */
 @Target(ElementType.METHOD)
 @Retention(RetentionPolicy.RUNTIME)
 @ArgumentsSource(SampledCases.Provider.class)

@@ -7,9 +7,9 @@ import java.util.Random;
 import java.util.stream.LongStream;
 
 /**
- * What randomized tests draw from. Every run takes a few seeds and a part of the cases, other ones for each commit:
- * scripts/test sets {@code -Djrun.test.seed=N} from the commit, and N again repeats the run. {@code -Djrun.soak=true}: many
- * seeds and all cases. {@code -Djrun.seed=N}: that seed alone.
+ * The seeds of randomized tests. Every run takes a few seeds and a part of the cases, different ones for each commit:
+ * scripts/test sets {@code -Djrun.test.seed=N} from the commit, and the same N repeats the run.
+ * {@code -Djrun.soak=true} runs many seeds and all cases. {@code -Djrun.seed=N} runs one seed.
  */
 public final class Seeds {
     private static final long OF_RUN = Long.getLong("jrun.test.seed", 1);

@@ -21,7 +21,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Shared memory has a name in two windows; who is killed there leaves a file, which the next job removes. */
+/**
+ * Shared memory has a name in two short periods. A rank killed in one of them leaves a file, and the next job removes
+ * the file.
+ */
 @Tag("alone") // any other job sweeps
 @Timeout(120)
 class SegmentSweepIT {
@@ -58,7 +61,10 @@ class SegmentSweepIT {
         }
     }
 
-    /** Whoever outlives a rank that is killed there removes what it has left, in the region's first window and its last. */
+    /**
+     * The survivors of a rank killed in such a period remove its files, in the first period of the region and in the
+     * last.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"map", "mapped"})
     void theSurvivorsRemoveThePartOfOneKilledWhileARegionIsMapped(String phase) throws Exception {
@@ -75,7 +81,7 @@ class SegmentSweepIT {
         }
     }
 
-    /** Every user can write to /dev/shm: what another user or a mistake has put there fails no job, and stays. */
+    /** Every user can write to /dev/shm. A file of another user fails no job and is not removed. */
     @Test
     void filesOfAnotherUserAndOtherKindsOfFilesHarmNoJob(@TempDir Path folder) throws Exception {
         assumeTrue(OtherUser.canBeTaken(), "not root: files of another user cannot be made here");

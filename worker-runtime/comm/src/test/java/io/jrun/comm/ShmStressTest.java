@@ -13,9 +13,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The shared-memory protocol under stress: many short operations of every way of exposing data, by ranks that come early and
- * late by chance, each value checked. A word or a half used again too early, or data read before it is visible, shows as a
- * value of another operation. {@code -Djrun.soak=true}: twenty times as many; {@code -Djrun.seed=N}: another course.
+ * The shared-memory protocol under stress: many short operations with every way of exposing data, with random delays of
+ * the ranks, and a check of each value. A word or a half that is reused too early, or data that is read too early,
+ * shows as a value of another operation. {@code -Djrun.soak=true} runs twenty times as many operations,
+ * {@code -Djrun.seed=N} another order.
  */
 class ShmStressTest {
     private static final int OPERATIONS = Boolean.getBoolean("jrun.soak") ? 200_000 : 10_000;
@@ -139,7 +140,7 @@ class ShmStressTest {
                     1);
         }
 
-        /** Everybody sends to the right and receives from the left, at once. */
+        /** All ranks send to the right and receive from the left at once. */
         private void passRound(MemorySegment memory, int count, int operation) {
             int right = (group.groupRank() + 1) % group.size();
             int left = Math.floorMod(group.groupRank() - 1, group.size());

@@ -19,12 +19,12 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 
 /**
- * A rank that stands still for a moment, at any step of a call that runs in parts, is waited for: the others, who are
- * parts ahead of each other meanwhile and run them with different algorithms, make nothing of that.
+ * Ranks wait for a rank that stops for a moment, at any step of a call with several parts. The other ranks, which are
+ * at different parts with different algorithms meanwhile, must not report a mismatch.
  */
 @Timeout(180)
 class SlowRankIT {
-    /** Longer than a waiting rank takes to look at what the others have sent. */
+    /** Longer than the interval at which a waiting rank checks the data of the other ranks. */
     private static final Duration MOMENT = Duration.ofMillis(250);
 
     private static final List<Integer> NODES = List.of(2, 2, 2);

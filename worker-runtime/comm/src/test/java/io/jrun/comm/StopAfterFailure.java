@@ -8,8 +8,8 @@ import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
 import org.junit.jupiter.api.extension.ExtensionContext.Store;
 
 /**
- * Skips the rest of a class in which a test has failed. A broken collective hangs in every case of a matrix, each until a
- * deadline: the first one says it all.
+ * Skips the rest of a class after a failed test. A broken collective would hang until a deadline in every case of a
+ * matrix.
  */
 public final class StopAfterFailure implements ExecutionCondition, AfterTestExecutionCallback {
     private static final Namespace NAMESPACE = Namespace.create(StopAfterFailure.class);

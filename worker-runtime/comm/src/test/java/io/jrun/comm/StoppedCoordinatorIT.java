@@ -13,15 +13,15 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who waits for a rank that is gone, or stands still, fails soon after that is clear, though the launcher stands still as well. */
+/** A rank that waits for a dead or stopped rank fails soon after that is known, even if the launcher is stopped too. */
 @Timeout(120)
 class StoppedCoordinatorIT {
     private static final int TIMEOUT_SECONDS = 3;
 
-    /** 0.9 s of waiting in vain; and what a busy machine takes. */
+    /** 0.9 s of waits without an answer, plus a reserve for a busy machine. */
     private static final long SOON_MILLIS = 1400;
 
-    /** Ranks 0 and 1 call what rank 2 does not, once there is a file. */
+    /** Ranks 0 and 1 make a call that rank 2 does not make, after a file exists. */
     public static final class WaitsForRankTwo {
         private WaitsForRankTwo() {}
 

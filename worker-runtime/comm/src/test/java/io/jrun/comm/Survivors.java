@@ -13,7 +13,7 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What must become of the worker processes that outlive one of them. */
+/** The expected end of the worker processes that survive one of them. */
 final class Survivors {
     private static final Pattern MESSAGE =
             Pattern.compile("\"(io\\.jrun\\.comm\\.CommException: (?:[^\"\\\\]|\\\\.)*+)\"");
@@ -45,7 +45,7 @@ final class Survivors {
                 .contains(" #");
     }
 
-    /** What a rank has reported to its agent. */
+    /** The reports of a rank to its agent. */
     static String cause(TestAgent agent, int rank) throws IOException {
         String json = Files.readString(agent.directory().resolve("rank-" + rank + ".json"));
         Matcher matcher = MESSAGE.matcher(json);

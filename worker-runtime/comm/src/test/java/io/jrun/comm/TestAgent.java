@@ -37,8 +37,8 @@ import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
- * An agent with everything that workers see of one: starts real worker processes, speaks the control protocol with them, and
- * tells the others when one is gone.
+ * A test agent with the complete protocol towards workers: starts real worker processes, speaks the control protocol
+ * with them, and reports ended workers to the other workers.
  */
 public final class TestAgent implements AutoCloseable {
     /** Begins the name of the folder of each agent of this JVM, which is part of its run's id. */
@@ -152,7 +152,7 @@ public final class TestAgent implements AutoCloseable {
         store.submit(-1, new StoreCommand.Set(key, Bytes.ofUtf8("x")), _ -> {});
     }
 
-    /** From now on questions have no answer and nobody hears of other ranks, as while the launcher is stopped. */
+    /** From now on requests get no answer, and departures are not reported, as while the launcher is stopped. */
     void standStill() {
         silent = true;
     }
@@ -294,7 +294,7 @@ public final class TestAgent implements AutoCloseable {
                 handle(hello, FrameCodec.read(in), connection);
             }
         } catch (IOException e) {
-            // The worker has ended; its exit tells how.
+            // The worker has ended. Its exit code tells the cause.
             return;
         }
     }
@@ -316,7 +316,7 @@ public final class TestAgent implements AutoCloseable {
                 Objects.requireNonNull(recordQueries.remove(id)).accept(record);
             case Frame.Leaving(String how, List<GroupRecord> _) ->
                 broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
-            case Frame.Alive _, Frame.Waits _, Frame.Metrics _ -> {} // nobody watches
+            case Frame.Alive _, Frame.Waits _, Frame.Metrics _ -> {} // The test agent ignores these frames.
             case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.Forwarded _, Frame.FromAgent _ ->
                 throw new IllegalStateException("unexpected " + frame);
         }

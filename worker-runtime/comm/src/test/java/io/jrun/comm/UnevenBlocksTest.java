@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What happens where ranks do not agree about the sizes of blocks; that they move what they should, the matrix checks. */
+/** Disagreements of ranks about the sizes of blocks. The matrix test checks the data itself. */
 class UnevenBlocksTest {
     /** Three ranks on one node, or on two. */
     enum Plane {
@@ -43,7 +43,7 @@ class UnevenBlocksTest {
             failures.add(catchThrowable(() -> {
                 world.group().barrier();
                 call.accept(world);
-                world.group().barrier(); // A rank that the difference does not concern hears of it here, or of a loss.
+                world.group().barrier(); // A rank without this difference gets the failure here, or a lost peer.
             }));
         });
         assertThat(failures)
@@ -67,7 +67,10 @@ class UnevenBlocksTest {
                         .hasMessageMatching("(?s).*called allGather #1\\(i32, .*blocks (1 2 3|2 1 3).*"));
     }
 
-    /** Of an extra rank, which tells nothing to other nodes, and on whose node all agree about their own blocks. */
+    /**
+     * A difference on an extra rank, which sends no data to other nodes, while all ranks of its node agree about their
+     * own blocks.
+     */
     @Test
     void countsOfAnotherNodeAreCompared() {
         LocalWorldOptions options = LocalWorldOptions.ofNodes(List.of(2, 1, 1)).withTimeout(Duration.ofSeconds(20));

@@ -20,9 +20,10 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What worker processes of tests start from: the class path in jars, since an archive holds no classes of folders, and an
- * archive of the classes that a world loads, as jrun's own workers have one. A start takes half the CPU time then, and tests
- * start hundreds. One serves all test JVMs of a build; the first that asks makes it.
+ * The classes of the tests' worker processes: the class path in jars, because an archive cannot hold classes of
+ * folders, and a class-data archive of the classes of a world, as jrun's own workers have. The archive halves the CPU
+ * time of a start, and tests start hundreds of workers. All test JVMs of a build share one archive. The first JVM makes
+ * it.
  */
 final class WorkerClasses {
     private static final Path FOLDER = Path.of("target", "worker-classes").toAbsolutePath();
@@ -97,7 +98,7 @@ final class WorkerClasses {
         assertThat(code).as("jar " + folder).isZero();
     }
 
-    /** Lists what the ranks of a world load, and dumps that. */
+    /** Lists the classes that the ranks of a world load, and dumps them. */
     private static void make(Path archive, String classPath) throws IOException {
         Path lists = Files.createDirectories(archive.resolveSibling("lists"));
         List<String> listing = command(List.of("-XX:DumpLoadedClassList=" + lists.resolve("%p")), classPath);

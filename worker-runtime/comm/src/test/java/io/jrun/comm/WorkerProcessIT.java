@@ -62,7 +62,7 @@ class WorkerProcessIT {
         }
     }
 
-    /** TLS changes its keys in between, here after every mebibyte, while both ranks' sockets are full of what they send. */
+    /** TLS updates its keys after every mebibyte, while the sockets of both ranks are full. */
     @Test
     void newKeysDoNotHoldUpWhatIsOnItsWay() throws Exception {
         try (TestAgent agent = new TestAgent(2, TransportKind.TCP)) {
@@ -96,7 +96,10 @@ class WorkerProcessIT {
         }
     }
 
-    /** Rank 1 is killed in a phase of all-reduce 7; who has finished that waits for it in the next. */
+    /**
+     * Rank 1 is killed in a phase of all-reduce 7. Ranks that have finished all-reduce 7 wait for rank 1 in the next
+     * one.
+     */
     @ParameterizedTest(name = "{0} ranks, {1}, {2}")
     @SampledCases(
             count = 3,
@@ -232,7 +235,7 @@ class WorkerProcessIT {
         }
     }
 
-    /** What a user looks for first is the exception and the own line that it comes from. */
+    /** Users first need the exception and the line of their own program. */
     @Test
     void theStackOfAFailureBeginsAndEndsInTheProgram() throws Exception {
         try (TestAgent agent = new TestAgent(1)) {

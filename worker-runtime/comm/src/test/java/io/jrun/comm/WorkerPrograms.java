@@ -174,7 +174,9 @@ final class WorkerPrograms {
         }
     }
 
-    /** After a barrier rank 1 waits for something else in a method of a telling name, the others in a second barrier. */
+    /**
+     * After a barrier rank 1 waits for something else in a method of a telling name, the others in a second barrier.
+     */
     public static final class RankOneReadsItsData {
         private RankOneReadsItsData() {}
 
@@ -276,13 +278,15 @@ final class WorkerPrograms {
         }
     }
 
-    /** Operations, each again and again between two marks at which somebody else counts bytes. */
+    /** Runs operations repeatedly between two marks, while the test counts bytes. */
     public static final class Counted {
         private static final Duration SOON = Duration.ofSeconds(60);
 
         private Counted() {}
 
-        /** Entry point: bytes of a rank's part, repetitions, and cases, which begin with an operation and its algorithm. */
+        /**
+         * Entry point: bytes of a rank's part, repetitions, and cases, which begin with an operation and its algorithm.
+         */
         public static void main(String[] args) {
             try (World world = Distributed.init()) {
                 long count = Long.parseLong(args[0]) / Float.BYTES;
@@ -342,7 +346,7 @@ final class WorkerPrograms {
         }
     }
 
-    /** Joins, tries to join again, and goes on. */
+    /** Joins, tries to join again, and continues. */
     public static final class JoinTwice {
         private JoinTwice() {}
 

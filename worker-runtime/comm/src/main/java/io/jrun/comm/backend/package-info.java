@@ -1,7 +1,7 @@
 /**
- * What a data plane implements so that a {@code ProcessGroup} can run on it: one {@code Backend} per group, made by
- * the world's {@code BackendFactory}. Argument checks, call order, queues and the bookkeeping of failures are the
- * group's and are done before a backend is asked.
+ * The service provider interface of data planes: a {@code Backend} runs the operations of one group, and a
+ * {@code BackendFactory} makes the backends of one world. The group checks arguments, orders and queues calls, and
+ * records failures before it calls a backend.
  *
  * <p>For implementations of backends and for jrun. Not for programs. May use the root package, {@code control} and
  * {@code record}.

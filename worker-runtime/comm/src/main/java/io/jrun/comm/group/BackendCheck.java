@@ -11,7 +11,8 @@ public final class BackendCheck {
      */
     public static void main(String[] args) {
         for (BackendProvider provider : Backends.all()) {
-            System.out.println(provider.name() + "\t" + provider.unavailableReason().orElse(""));
+            System.out.println(
+                    provider.name() + "\t" + provider.unavailableReason().orElse(""));
         }
     }
 }

@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operation of the thread that joined the world (the owner). The operation tells for which ranks the rank waits.
+ * The operation of the thread that joined the world (the owner). The operation determines the ranks for which this rank waits.
  * Thread-safe.
  */
 final class CurrentOperation {

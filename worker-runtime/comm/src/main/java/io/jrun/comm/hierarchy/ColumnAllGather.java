@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 
 /**
- * All-gather over nodes of any numbers of ranks, of blocks of any sizes, in localRank and in pipeline chunks: the ranks
+ * All-gather over nodes of any numbers of ranks, of blocks of any sizes, in place and in pipeline chunks: the ranks
  * of a node gather each other's blocks, each column gathers its shares of the spans of all nodes, and the ranks of a
  * node exchange the shares of their columns. If shares are not blocks, a node gathers all of its blocks before the
  * inter-node step.

@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The data context of a group on several nodes, at least one of them with several members. The data context has three
+ * The data plane of a group on several nodes, at least one of them with several members. The data plane has three
  * parts: shared memory between this node's members, TCP between the ranks of this rank's column, and TCP between all
  * ranks, for messages between nodes and for operations without a hierarchical algorithm.
  */

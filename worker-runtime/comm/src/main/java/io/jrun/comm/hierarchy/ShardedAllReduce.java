@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 
 /**
- * All-reduce over nodes of several ranks, in localRank and in pipeline chunks: a reduce-scatter inside the node, an
+ * All-reduce over nodes of several ranks, in place and in pipeline chunks: a reduce-scatter inside the node, an
  * all-reduce of each shard by its column across the nodes, and an all-gather inside the node. The pipeline keeps the
  * network busy during the steps inside the node. A node with extra ranks reduces and gathers the shards one by one with
  * all its ranks. A small call has one shard, which gives fewer, larger messages.

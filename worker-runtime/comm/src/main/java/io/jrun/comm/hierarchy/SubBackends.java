@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * The backends of which a group's data context consists. Each backend serves some of the group's members. A failure in
+ * The backends of which a group's data plane consists. Each backend serves some of the group's members. A failure in
  * one backend is reported to all others at once, by the rank that sees the failure. Thread-safe.
  */
 final class SubBackends implements AutoCloseable {

@@ -18,11 +18,7 @@ import java.util.List;
  * @param timeout timeout of every operation, and of the wait for the other ranks after one has failed
  */
 public record LocalWorldOptions(
-        List<Integer> nodeSizes,
-        TransportKind transport,
-        TcpOptions tcp,
-        boolean deterministic,
-        Duration timeout) {
+        List<Integer> nodeSizes, TransportKind transport, TcpOptions tcp, boolean deterministic, Duration timeout) {
     /** Returns options for {@code size} ranks over shared memory, with a timeout of a minute. */
     public static LocalWorldOptions ofSize(int size) {
         return ofNodes(List.of(size));
@@ -30,8 +26,7 @@ public record LocalWorldOptions(
 
     /** Returns options for ranks on several nodes, with {@code nodeSizes} ranks on the nodes. */
     public static LocalWorldOptions ofNodes(List<Integer> nodeSizes) {
-        return new LocalWorldOptions(
-                nodeSizes, TransportKind.AUTO, TcpOptions.DEFAULT, false, Duration.ofMinutes(1));
+        return new LocalWorldOptions(nodeSizes, TransportKind.AUTO, TcpOptions.DEFAULT, false, Duration.ofMinutes(1));
     }
 
     public LocalWorldOptions {

@@ -133,7 +133,7 @@ public final class EncodedCollectives implements ObjectCollectives {
         return Collections.nCopies(group.size(), EncodedObject.failed(new IllegalArgumentException(what)));
     }
 
-    /** Returns the sizes of all ranks' objects. All ranks check the sizes alike. */
+    /** Returns the sizes of all ranks' objects. All ranks make the same checks. */
     private long[] sizes(OpKind kind, EncodedObject mine) {
         long[] sizes = new long[group.size()];
         group.allGather(MemorySegment.ofArray(new long[] {mine.size()}), MemorySegment.ofArray(sizes), DataType.I64, 1);

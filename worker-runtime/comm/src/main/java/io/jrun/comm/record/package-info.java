@@ -1,7 +1,7 @@
 /**
- * Where a rank is among its operations, as one record, {@code RankRecord}. The record has one binary form. A rank
- * writes the record to disk when it fails, sends it when it is asked, and reports the part about its groups once a
- * second. {@code io.jrun.comm.flight} makes the records.
+ * The location of a rank among its operations, as one record: {@code RankRecord}. The record has one binary form. A
+ * rank writes the record to disk after a failure, sends the record on request, and reports the part about its groups
+ * once a second. The package {@code flight} makes the records.
  *
  * <p>Internal to jrun: its types are public only for jrun's other packages and modules. May use only the root package.
  */

@@ -382,7 +382,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
 
     /**
      * Checks unread data of all peers. Ranks that have called different operations may wait for each other in a circle.
-     * Their unread frames then tell what each rank has called.
+     * Their unread frames then contain the calls of all ranks.
      */
     private void checkOtherPeers() {
         FrameHeader ours = currentHeader();

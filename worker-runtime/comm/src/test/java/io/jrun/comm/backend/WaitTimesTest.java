@@ -53,7 +53,7 @@ class WaitTimesTest {
         assertThat(waits.total()).isEqualTo(Duration.ofNanos(35));
     }
 
-    /** A sign of life may ask while a collective is in its second part. */
+    /** A heartbeat may read the statistics while a collective is in its second part. */
     @Test
     void whatAskersSeeIsOfCollectivesThatAreOver() {
         waits.add(1, 10);

@@ -1,4 +1,4 @@
-/** Tests of what data planes share. */
+/** Tests of the shared parts of data planes. */
 @NullMarked
 package io.jrun.comm.backend;
 

@@ -18,16 +18,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * To whom a rank sends how much: that tells algorithms apart of which each rank sends as many bytes, as BytesOnTheWireTest
- * counts them. What it sends depends on nothing that it receives, so one rank alone shows it.
+ * The destinations and sizes of a rank's sends. They distinguish algorithms with equally many bytes per rank, which
+ * BytesOnTheWireTest cannot. The sends do not depend on received data, so the test needs only one rank.
  */
 class AlgorithmPathsTest {
     private static final int SIZE = 4;
 
-    /** Divisible by the ranks; a chunk of it is more than what allReduce gathers directly. */
+    /** Divisible by the ranks. One chunk is larger than the limit of a direct gather in allReduce. */
     private static final int COUNT = 1 << 20;
 
-    /** Counts what is sent; what is received has always come. */
+    /** Counts sends. Every receive completes at once. */
     private static final class CountingLinks implements PeerLinks {
         private final int rank;
         private final long[] sentTo = new long[SIZE];

@@ -30,15 +30,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * In every algorithm, one rank dies before each of its sends and receives in turn: every other ends, with the exact result or
- * with the one cause. Ranks are threads, and their links are queues, from which also what a dead rank has sent still comes.
+ * In every algorithm, one rank dies before each of its sends and receives in turn. Every other rank ends with the exact
+ * result or with the one cause. Ranks are threads, and their links are queues, which still deliver the earlier messages
+ * of a dead rank.
  */
 @Timeout(120)
 class KillAtEveryStepIT {
     private static final int COUNT = 41;
     private static final int BYTES = COUNT * Float.BYTES;
 
-    /** What the ranks of one run share: messages under way, and why no more come. */
+    /** The shared state of the ranks of one run: messages under way, and the reason why no more messages come. */
     private static final class Wires {
         private final Map<List<Integer>, ArrayDeque<byte[]>> queues = new HashMap<>();
         private @Nullable CommException cause;
@@ -165,7 +166,7 @@ class KillAtEveryStepIT {
         }
     }
 
-    /** Every rank's part of one call, and what it must hold afterwards. */
+    /** The call of each rank, and the expected result. */
     private record Part(OpKind kind, int rank, int size, int root, MemorySegment input, MemorySegment output) {
         static Part of(OpKind kind, int rank, int size, int root) {
             MemorySegment input = Arena.ofAuto().allocate((long) BYTES * size, 64);
@@ -240,7 +241,7 @@ class KillAtEveryStepIT {
         }
     }
 
-    /** What the selector takes for the kind, whichever name is forced. */
+    /** Returns the selector's choice for the kind under every forced name. */
     private static Set<Algorithm> algorithms(OpKind kind, int size) {
         Set<Algorithm> chosen = EnumSet.noneOf(Algorithm.class);
         for (Algorithm forced : Algorithm.values()) {

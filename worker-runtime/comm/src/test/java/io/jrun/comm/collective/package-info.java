@@ -1,4 +1,4 @@
-/** Tests of what the algorithms share; the algorithms themselves are tested over a transport. */
+/** Tests of the shared parts of the algorithms. Other tests run the algorithms over a transport. */
 @NullMarked
 package io.jrun.comm.collective;
 

@@ -148,7 +148,7 @@ class AgentChannelTest {
                 .hasMessageContaining("the round of the request is over");
     }
 
-    /** What it reads until the question that the worker asked last. */
+    /** Reads frames up to the worker's last request. */
     private List<Frame> hear() throws Exception {
         List<Frame> heard = new ArrayList<>();
         DataInputStream in = new DataInputStream(Channels.newInputStream(agent.accept()));

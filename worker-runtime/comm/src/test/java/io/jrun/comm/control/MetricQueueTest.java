@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What of a rank's metrics is kept, and when it is sent. */
+/** The kept metrics of a rank and the times of their sends. */
 class MetricQueueTest {
     private static final long MILLIS = 1_000_000;
 

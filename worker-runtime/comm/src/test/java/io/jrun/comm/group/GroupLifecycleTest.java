@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What a group refuses once it is closed, how closing ends what is pending, and what is left after it. */
+/** Refusals of a closed group, the end of pending operations at a close, and leftovers after a close. */
 @Timeout(120)
 class GroupLifecycleTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
@@ -164,7 +164,9 @@ class GroupLifecycleTest {
         });
     }
 
-    /** As a rank does that unwinds from a failure: the others wait for it, and have to hear soon. */
+    /**
+     * As during the unwinding after a failure: the other ranks wait for this rank, and must learn of the failure soon.
+     */
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
     void closingWaitsLessForReceivesThanForOtherOperations(TransportKind transport) {
@@ -233,7 +235,7 @@ class GroupLifecycleTest {
 
     @Test
     void aWorldWithoutCollectivesLeavesNoSocket() throws IOException, InterruptedException {
-        LocalWorld.run(two(TransportKind.TCP), world -> {}); // The JDK keeps what it opens for its first socket.
+        LocalWorld.run(two(TransportKind.TCP), world -> {}); // The JDK keeps the resources of its first socket.
         OpenFiles before = OpenFiles.now();
         LocalWorld.run(two(TransportKind.TCP), world -> {});
         before.awaitNoMore();

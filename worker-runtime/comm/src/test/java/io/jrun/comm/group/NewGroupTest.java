@@ -17,7 +17,7 @@ class NewGroupTest {
     void onlyTheMembersMakeTheGroupAndItsRanksFollowTheList() {
         LocalWorld.run(4, world -> {
             if (world.rank() == 1) {
-                return; // this rank never hears of the group
+                return; // This rank is not a member of the group.
             }
             for (int time = 0; time < 2; time++) {
                 try (ProcessGroup group = world.newGroup(List.of(3, 0, 2))) {

@@ -1,4 +1,4 @@
-/** Tests of what the data context of several nodes derives; how it runs is tested with whole worlds. */
+/** Tests of the computations of the data plane of several nodes. Other tests run whole worlds. */
 @NullMarked
 package io.jrun.comm.hierarchy;
 

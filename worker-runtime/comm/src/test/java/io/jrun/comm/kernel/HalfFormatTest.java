@@ -52,7 +52,7 @@ class HalfFormatTest {
     @MethodSource("formats")
     void everythingIsRoundedToNearestEven(DataType type, HalfFormat format) {
         int[] bits = interesting(HalfReference.of(type));
-        // An odd count, so that the last ones are left to what follows vector loops.
+        // An odd count, so that the scalar loop after the vector loop runs too.
         int count = bits.length / 16 * 16 - 1;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment floats = arena.allocateFrom(ValueLayout.JAVA_INT, bits);

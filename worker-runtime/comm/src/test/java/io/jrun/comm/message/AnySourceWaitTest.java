@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Who waits for any source, as others leave and time goes by. */
+/** A wait for any source while other ranks leave and time passes. */
 class AnySourceWaitTest {
     private final GroupHealth health = new GroupHealth();
     private final AtomicLong now = new AtomicLong(17);

@@ -30,13 +30,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Two threads that receive from one rank, of which one reads for both, on a data plane that fails. */
+/** Two threads receive from one rank, and one of them reads for both, on a data plane that fails. */
 @Timeout(120)
 class InboxTest {
     private static final Duration PATIENT = Duration.ofMinutes(10);
     private static final Duration HASTY = Duration.ofSeconds(1);
 
-    /** The stream of one sender; what does nothing is not called. */
+    /** The stream of one sender. The other methods are not called. */
     private abstract static class Stream implements Backend {
         final AtomicInteger reads = new AtomicInteger();
         final CountDownLatch isRead = new CountDownLatch(1);

@@ -14,7 +14,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 
-/** What the ranks of {@link MpiWorldIT} run; what is wrong ends them with an exception. */
+/** The programs of {@link MpiWorldIT}. A wrong result ends a program with an exception. */
 public final class MpiPrograms {
     private MpiPrograms() {}
 

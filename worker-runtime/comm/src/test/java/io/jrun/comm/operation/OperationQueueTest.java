@@ -11,14 +11,14 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Whoever sleeps in a queue is woken by what it sleeps for, and by nothing less. */
+/** A thread that sleeps in a queue wakes for its own event only. */
 @Timeout(60)
 class OperationQueueTest {
     private static final String NAME = "a queue of the test";
 
     private final OperationQueue queue = new OperationQueue(NAME);
 
-    /** An operation that tells which thread has run it. */
+    /** An operation that records its thread. */
     private static final class Told implements OperationQueue.Task {
         private final CompletableFuture<Thread> runner = new CompletableFuture<>();
 

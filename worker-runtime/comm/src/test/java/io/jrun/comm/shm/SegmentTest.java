@@ -25,7 +25,7 @@ class SegmentTest {
         assertThat(FILE).doesNotExist();
     }
 
-    /** Where there is NUMA, pages lie near the rank that made them, since nobody else can touch them before. */
+    /** On NUMA machines, pages are near the rank that made them, because no other rank can touch them before. */
     @Test
     void theCreatorHasAllPagesBeforeAnybodyCanOpenIt() throws Exception {
         long bytes = 1 << 20;

@@ -8,8 +8,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * What a sleeper and its waker rely on. The waker writes a word, then looks for sleepers. The sleeper counts itself, then looks
- * at the word. Where neither sees the other, a wake-up is lost.
+ * The memory order between a sleeper and its waker. The waker writes a word, then checks for sleepers. The sleeper
+ * counts itself, then reads the word. If neither saw the other, a wake-up would be lost.
  */
 @Timeout(60)
 class SharedWordsTest {

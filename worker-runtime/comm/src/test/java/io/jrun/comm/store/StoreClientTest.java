@@ -16,7 +16,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a program sees of the store. */
+/** The store from the view of a program. */
 @Timeout(60)
 class StoreClientTest {
     private static final Duration SOON = Duration.ofSeconds(30);

@@ -139,7 +139,7 @@ class StoreTableTest {
         assertThat(replies).hasSize(5);
     }
 
-    /** Where each key or tick looked at all who wait, this would take many minutes. */
+    /** If each key or tick checked all waiting commands, this test would take many minutes. */
     @Test
     @Timeout(60)
     void manyRanksMeetByKeys() {

@@ -77,7 +77,7 @@ class AlgorithmMatrixTest {
         }
     }
 
-    /** What each rank runs: all operations in one order, on one backend, checking every result. */
+    /** The program of each rank: all operations in one order, on one backend, with a check of every result. */
     private static final class Script {
         private final Rank rank;
         private final int size;

@@ -84,12 +84,12 @@ public final class ConnectionCutter implements AutoCloseable {
             long _ = from.getInputStream().transferTo(to.getOutputStream());
             to.shutdownOutput();
         } catch (IOException _) {
-            // As between two hosts: what breaks one side breaks the other.
+            // As between two hosts: the end of one side ends the other side.
             line.end();
         }
     }
 
-    /** What goes on until a socket is closed. */
+    /** A transfer that runs until a socket is closed. */
     private interface Body {
         void run() throws IOException;
     }

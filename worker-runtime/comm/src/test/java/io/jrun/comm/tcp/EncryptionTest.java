@@ -26,7 +26,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What connections inside TLS keep from whom. */
+/** The protection of connections inside TLS. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class EncryptionTest {
     private static final int COUNT = 300_000;

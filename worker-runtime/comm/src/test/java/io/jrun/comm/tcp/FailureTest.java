@@ -21,7 +21,7 @@ import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What the survivors hear, and that they hear it, when a rank is lost, slow, wrong, or told to stop. */
+/** The errors of the survivors when a rank is lost, slow, wrong, or aborted. */
 class FailureTest {
     private static final int LARGE = 4 << 20;
 
@@ -70,7 +70,10 @@ class FailureTest {
         }
     }
 
-    /** As one that is stopped: its kernel accepts, and nobody reads. Twenty waits in a row would take twice as long. */
+    /**
+     * A rank like a stopped process: its kernel accepts, and no thread reads. Twenty waits in a row would take twice as
+     * long.
+     */
     @Test
     void aRankThatDoesNotAnswerHoldsUpTheFirstOfManyFailingCallsOnly() throws Exception {
         try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
@@ -169,7 +172,10 @@ class FailureTest {
         }
     }
 
-    /** Rank 2 waits for the root only, which waits for rank 1, which waits for rank 2: nobody reads what tells them apart. */
+    /**
+     * Rank 2 waits for the root only, the root waits for rank 1, and rank 1 waits for rank 2. No rank reads the
+     * differing frame.
+     */
     @Test
     void aMismatchIsReportedIfRanksWaitForEachOtherInACircle() throws Exception {
         try (TcpRanks world = TcpRanks.start(3)) {

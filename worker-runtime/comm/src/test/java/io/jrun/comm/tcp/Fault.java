@@ -4,10 +4,10 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * What a {@link FaultyProxy} does to one direction of one connection.
+ * A fault of a {@link FaultyProxy} in one direction of one connection.
  *
- * @param at how many bytes pass before it strikes, or how many frames; where it goes on rather than strikes, how many it concerns
- * @param seed of what it draws while it is at work
+ * @param at number of bytes or frames before the fault; for a lasting fault, the number of affected bytes or frames
+ * @param seed seed of the fault's random choices
  */
 public record Fault(Kind kind, long at, long seed) {
     /** Kinds of faults. */
@@ -19,13 +19,13 @@ public record Fault(Kind kind, long at, long seed) {
         TORN,
         /** The connection is reset. */
         RESET,
-        /** This direction ends, the other goes on. */
+        /** This direction ends. The other direction continues. */
         HALF_CLOSED,
         /** Nothing comes any more, nothing ends. */
         SILENT,
         /** One bit is wrong. */
         FLIPPED,
-        /** Bytes that nobody has sent. */
+        /** Bytes that no rank has sent. */
         GARBAGE,
         /** A length is far too large. */
         OVERSIZED,
@@ -72,7 +72,7 @@ public record Fault(Kind kind, long at, long seed) {
     private static final int MAX_FRAMES = 8;
     private static final int LENGTH_IN_HEADER = 48;
 
-    /** Draws a fault; what may corrupt bytes strikes before the payload, which carries no checksum. */
+    /** Draws a fault. A fault that may corrupt bytes occurs before the payload, because the payload has no checksum. */
     static Fault draw(SplittableRandom random, Direction direction, boolean mayHarm) {
         List<Kind> kinds = mayHarm ? List.of(Kind.values()) : HARMLESS;
         Kind kind = kinds.get(random.nextInt(kinds.size()));

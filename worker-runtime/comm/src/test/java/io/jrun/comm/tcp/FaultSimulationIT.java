@@ -40,11 +40,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Ranks, over TCP alone or on several nodes, whose connections all pass through {@link FaultyProxy}s. Whatever those do, every call gives the exact result or fails
- * in time, naming the operation and a rank, and nothing is left afterwards; without harmful faults every call succeeds.
+ * Ranks, over TCP alone or on several nodes, whose connections all pass through {@link FaultyProxy}s. Under every
+ * fault, every call gives the exact result or fails in time with an error that names the operation and a rank, and all
+ * resources are released. Without harmful faults every call succeeds.
  *
- * <p>The faults of a rank's k-th incoming connection depend on the seed alone. {@code -Djrun.soak=true}: 1000 seeds;
- * {@code -Djrun.seed=N}: that one.
+ * <p>The faults of a rank's k-th incoming connection depend only on the seed. {@code -Djrun.soak=true} runs 1000 seeds,
+ * {@code -Djrun.seed=N} one seed.
  */
 @ExtendWith(StopAfterFailure.class)
 class FaultSimulationIT {
@@ -229,7 +230,7 @@ class FaultSimulationIT {
             }
         }
 
-        /** One rank tells another what no other knows: the latter learns its size and tag from the message. */
+        /** One rank sends a message whose size and tag the receiver does not know in advance. */
         private void message(int turn, int count, int source, int destination) {
             int self = rank.rank();
             if (self != source && self != destination) {

@@ -103,7 +103,7 @@ public final class FaultyProxy implements AutoCloseable {
             pass(caller, called, Direction.TO_CALLED, mine, bytes);
             pass(called, caller, Direction.TO_CALLER, mine, bytes);
         } catch (IOException e) {
-            // The rank has left: the caller finds nobody.
+            // The rank has left: the connection is refused.
             end(caller);
         }
     }
@@ -126,7 +126,7 @@ public final class FaultyProxy implements AutoCloseable {
                 }
                 new Stream(from, to, fault, bytes).run();
             } catch (IOException | InterruptedException _) {
-                // As between two hosts: what breaks one side breaks the other.
+                // As between two hosts: the end of one side ends the other side.
                 end(from);
                 end(to);
             }

@@ -7,8 +7,8 @@ import java.io.OutputStream;
 import java.nio.ByteBuffer;
 
 /**
- * One direction of a connection of which one frame goes wrong; what other frames carry is left alone, and so are connections
- * that carry none but a notice.
+ * One direction of a connection with one faulty frame. All other frames pass unchanged, and so do connections that
+ * carry only a notice.
  */
 final class FrameStream {
     private static final int LENGTH_AT = 48;

@@ -40,7 +40,7 @@ public final class IntCalls {
         };
     }
 
-    /** Runs a call in time and checks what it has given this rank. */
+    /** Runs a call before its deadline and checks the result of this rank. */
     public void run(int sequence, OpKind kind, int count, int root, boolean isUneven) {
         Blocks outgoing = blocks(self, sequence, kind, count, isUneven);
         int own = (int) (hasBlocks(kind) ? outgoing.count(self) : count);
@@ -101,7 +101,10 @@ public final class IntCalls {
         return (rank + 1) * 1_000_003 + sequence * 101 + i * 7;
     }
 
-    /** Equal ones, or 0, count, 2 count... elements; of an all-to-all, what comes in is divided as what goes out. */
+    /**
+     * Blocks of equal sizes, or of 0, count, 2 count... elements. For an all-to-all, incoming and outgoing blocks are
+     * equal.
+     */
     private Blocks blocks(int owner, int sequence, OpKind kind, int count, boolean isUneven) {
         int turn = kind == OpKind.ALL_TO_ALL ? owner : 0;
         return isUneven
@@ -111,7 +114,7 @@ public final class IntCalls {
                 : Blocks.equal(count, size);
     }
 
-    /** Element i of everybody's blocks. */
+    /** Element i of the blocks of all ranks. */
     private int gathered(int sequence, OpKind kind, int count, boolean isUneven, int i) {
         Blocks incoming = blocks(self, sequence, kind, count, isUneven);
         int owner = 0;

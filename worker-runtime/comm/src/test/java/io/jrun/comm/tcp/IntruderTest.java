@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Callers that are none of the job's ranks: they are turned away, reported once, and the job goes on unharmed. */
+/** Callers that are not ranks of the job: they are refused and reported once, and the job continues. */
 class IntruderTest {
     private static final int PATIENCE_MILLIS = 20_000;
     private static final int FLOOD = 600;
@@ -161,7 +161,7 @@ class IntruderTest {
         }
     }
 
-    /** Such as a connection that somebody has led to another rank than it was meant for. */
+    /** A connection that an attacker has redirected to another rank. */
     @ParameterizedTest(name = "from {0} to {1}")
     @CsvSource({"0, 0", "1, 1", "2, 1", "-1, 1"})
     void aCallerThatIsNoPeerOrMeansAnotherRankIsRefused(int from, int to) throws Exception {
@@ -291,7 +291,7 @@ class IntruderTest {
         }
     }
 
-    /** What a caller without the secret, or with a broken connection, may send instead of a handshake. */
+    /** The bytes of a caller without the secret, or with a broken connection, in place of a handshake. */
     private static byte[] brokenHandshake(Intruder intruder, Random random) throws IOException {
         byte[] request = intruder.request.encode();
         return switch (random.nextInt(6)) {

@@ -28,13 +28,16 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The thread that opens connections fails: who waits for one, or asks for one later, hears why, long before the deadline. */
+/**
+ * The thread that opens connections fails. Ranks that need a connection, now or later, get the reason long before the
+ * deadline.
+ */
 @Timeout(60)
 class SetupFailureTest {
     private static final Duration DEADLINE = Duration.ofMinutes(10);
     private static final int PATIENCE_MILLIS = 20_000;
 
-    /** Rank 1: it listens, and answers nobody. */
+    /** Rank 1 listens and answers no caller. */
     private ServerSocket silent;
 
     private Peer first;

@@ -141,7 +141,9 @@ class StripesTest {
         return all.asSlice(blocks.offset(block) * Float.BYTES, blocks.count(block) * Float.BYTES);
     }
 
-    /** On two nodes with two columns, counted between the sockets: the connections that have carried more than headers. */
+    /**
+     * On two nodes with two columns, counted between the sockets: the connections that have carried more than headers.
+     */
     @ParameterizedTest(name = "{0}: {1} connections")
     @CsvSource({"ALL_REDUCE, 4", "REDUCE_SCATTER, 4", "ALL_GATHER, 4", "REDUCE, 2", "BROADCAST, 2"})
     void everyPieceOfAColumnUsesAllItsConnections(OpKind kind, int used) throws Exception {
@@ -180,7 +182,7 @@ class StripesTest {
                         Duration timeout = Duration.ofSeconds(30);
                         IntCalls calls = new IntCalls(rank.rank(), rank.size(), timeout, rank.backend()::run);
                         calls.run(0, kind, 40_000, 1, false);
-                        calls.run(1, OpKind.BARRIER, 0, 0, false); // Who only sends finds out here.
+                        calls.run(1, OpKind.BARRIER, 0, 0, false); // A rank that only sends detects the failure here.
                     }))
                     .allSatisfy(outcome -> {
                         CommException failure = (CommException) outcome.orElseThrow();
@@ -201,7 +203,8 @@ class StripesTest {
                         Duration timeout = Duration.ofSeconds(30);
                         IntCalls calls = new IntCalls(rank.rank(), rank.size(), timeout, rank.backend()::run);
                         calls.run(0, kind, 40_000, 1, false);
-                        calls.run(1, OpKind.BARRIER, 0, 0, false); // Where the other node hears of it at the latest.
+                        // The other node gets the failure here at the latest.
+                        calls.run(1, OpKind.BARRIER, 0, 0, false);
                     }))
                     .allSatisfy(outcome -> {
                         CommException failure = (CommException) outcome.orElseThrow();
@@ -211,7 +214,7 @@ class StripesTest {
         }
     }
 
-    /** The first connection is held up, so that only the other one's end can tell. */
+    /** The first connection is delayed, so that only the end of the other connection can report the failure. */
     @Test
     void theEndOfOneConnectionFailsTheSliceOnTheOther() throws Exception {
         AtomicBoolean isFirstOpen = new AtomicBoolean();

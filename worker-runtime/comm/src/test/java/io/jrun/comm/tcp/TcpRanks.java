@@ -44,12 +44,12 @@ final class TcpRanks implements AutoCloseable {
     private static final long HANG_SECONDS = 25;
     private static final int BACKLOG = 4096;
 
-    /** What one rank does. */
+    /** The program of one rank. */
     interface Body {
         void run(Rank rank) throws Exception;
     }
 
-    /** What stands before a rank's listener. */
+    /** A proxy in front of a rank's listener. */
     interface Front {
         int portBefore(int rank, int listenerPort) throws IOException;
     }
@@ -78,14 +78,13 @@ final class TcpRanks implements AutoCloseable {
         return start(size, algorithm, deterministic, (_, port) -> port);
     }
 
-    /** Ranks of which the others know the ports that {@code front} has opened before theirs. */
+    /** Starts ranks that know the ports of {@code front} instead of each other's ports. */
     static TcpRanks start(int size, Front front) {
         return start(size, Optional.empty(), false, front);
     }
 
     /**
-     * Ranks whose connections are inside TLS, of which the others know the ports that {@code front} has opened before
-     * theirs.
+     * Starts ranks with TLS connections that know the ports of {@code front} instead of each other's ports.
      */
     static TcpRanks startEncrypted(int size, Front front) {
         return start(Collections.nCopies(size, TcpOptions.DEFAULT.withEncrypted(true)), false, front);
@@ -161,7 +160,7 @@ final class TcpRanks implements AutoCloseable {
         return peers.get(rank);
     }
 
-    /** Names what the ranks have in shared memory. */
+    /** Returns the names of the ranks' files in shared memory. */
     String runId() {
         return runId;
     }
@@ -198,7 +197,7 @@ final class TcpRanks implements AutoCloseable {
         }
     }
 
-    /** Runs {@code body} on every rank and waits; what each threw. */
+    /** Runs {@code body} on every rank and waits. Returns the exceptions. */
     List<Optional<Throwable>> outcomes(Body body) throws Exception {
         List<Future<?>> running = new ArrayList<>();
         for (Rank rank : ranks) {
@@ -211,7 +210,7 @@ final class TcpRanks implements AutoCloseable {
         return outcomes;
     }
 
-    /** What a submitted body threw; fails if it hangs. */
+    /** Returns the exception of a submitted body. Fails if the body hangs. */
     static Optional<Throwable> outcome(Future<?> running) throws InterruptedException, TimeoutException {
         try {
             running.get(HANG_SECONDS, TimeUnit.SECONDS);

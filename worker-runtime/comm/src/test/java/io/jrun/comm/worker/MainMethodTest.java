@@ -56,7 +56,7 @@ class MainMethodTest {
     static final class PrivateMain {
         private PrivateMain() {}
 
-        @SuppressWarnings({"unused", "IncorrectMainMethod"}) // What a user wrote by mistake.
+        @SuppressWarnings({"unused", "IncorrectMainMethod"}) // A likely mistake of a user.
         private static void main(String[] args) {
             CALLS.add("not me");
         }
