@@ -24,23 +24,24 @@ record BucketPlan(List<List<Integer>> buckets) {
 
     /**
      * Fills buckets in {@code order}. A bucket holds one element type and is full once it has reached its limit, so one
-     * parameter may carry it beyond; each type's first bucket has {@code firstBytes}, all others {@code laterBytes}.
-     * Buckets are ordered by their last parameter: that is when they become ready. Source: c10d reducer.cpp,
+     * parameter may carry it beyond. Each type's n-th bucket has the n-th limit; buckets beyond the list have the last
+     * one. Buckets are ordered by their last parameter: that is when they become ready. Source: c10d reducer.cpp,
      * {@code compute_bucket_assignment_by_size}.
      */
-    static BucketPlan of(List<Item> items, List<Integer> order, long firstBytes, long laterBytes) {
+    static BucketPlan of(List<Item> items, List<Integer> order, List<Long> limits) {
         Map<DataType, Filling> open = new EnumMap<>(DataType.class);
         List<Filling> full = new ArrayList<>();
-        Map<DataType, Long> limits = new EnumMap<>(DataType.class);
+        Map<DataType, Integer> filled = new EnumMap<>(DataType.class);
         for (int place = 0; place < order.size(); place++) {
             int parameter = order.get(place);
             Item item = items.get(parameter);
             Filling bucket = open.computeIfAbsent(item.type(), _ -> new Filling());
             bucket.add(parameter, item.bytes(), place);
-            if (bucket.bytes >= limits.getOrDefault(item.type(), firstBytes)) {
+            int number = filled.getOrDefault(item.type(), 0);
+            if (bucket.bytes >= limits.get(Math.min(number, limits.size() - 1))) {
                 full.add(bucket);
                 open.remove(item.type());
-                limits.put(item.type(), laterBytes);
+                filled.put(item.type(), number + 1);
             }
         }
         full.addAll(open.values());

@@ -1,16 +1,20 @@
 package io.jrun.train.ddp;
 
+import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Trains a module on all ranks of a group at once: after each backward pass every {@code .grad} is the mean over ranks,
@@ -31,6 +35,9 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private final Map<String, Tensor> buffers;
     private final TensorCollectives collectives;
     private final GradientReducer reducer;
+    private final ProcessGroup group;
+    private @Nullable Join join;
+    private boolean hasOwnHook;
 
     /** Wraps {@code module} with {@link DdpOptions#DEFAULT}. */
     public DistributedDataParallel(M module, ProcessGroup group) {
@@ -50,6 +57,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         Libtorch.load();
         this.module = module;
         this.options = options;
+        this.group = group;
         Map<String, Tensor> state = ModuleTensors.all(module);
         this.buffers = ModuleTensors.buffers(module);
         StateAgreement.verify(group, state);
@@ -88,8 +96,12 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     /** Opens a step: see {@link Step}. With {@link DdpOptions#syncBuffers()} all ranks take over rank 0's buffers. */
     public Step step() {
         reducer.requireIdle();
-        if (options.syncBuffers() && reducer.isSyncing()) {
-            collectives.broadcastAll(buffers.values(), 0);
+        if (reducer.isSyncing()) {
+            if (join != null) {
+                join.stepBegins();
+            } else if (options.syncBuffers()) {
+                collectives.broadcastAll(buffers.values(), 0);
+            }
         }
         return new Step(reducer);
     }
@@ -99,19 +111,116 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         return new NoSync(reducer);
     }
 
+    /**
+     * Runs training whose ranks have unequal numbers of inputs; collective. A rank on which {@code training} has returned takes
+     * part in the steps of the other ranks with gradients of zero, until they have returned too. So all ranks make the same
+     * updates and end with the same parameters, buffers and optimizer states.
+     *
+     * <p>Each step of {@code training} has exactly one synchronised backward pass and one update. A module whose forward
+     * pass communicates ({@link SyncBatchNorm}) needs {@link JoinOptions#throwOnEarlyTermination}.
+     *
+     * @param update what a step does after its backward pass, such as {@code optimizer::step}; runs on ranks without inputs
+     * @param training steps with the inputs of this rank, also none
+     * @throws DdpException with {@link JoinOptions#throwOnEarlyTermination}, on all ranks
+     */
+    public <E extends Exception> void join(JoinOptions joinOptions, Runnable update, Training<E> training) throws E {
+        if (join != null) {
+            throw new IllegalStateException("join() is called inside join()");
+        }
+        Join current = new Join(group, reducer, options.syncBuffers() ? buffers.values() : List.of(), joinOptions);
+        join = current;
+        try {
+            training.run();
+            current.shadow(update);
+        } finally {
+            join = null;
+        }
+    }
+
+    /** Steps that a rank runs inside {@link #join}. */
+    @FunctionalInterface
+    public interface Training<E extends Exception> {
+        /** Runs steps until this rank has no inputs left. */
+        void run() throws E;
+    }
+
+    /**
+     * Exchanges gradients in another way from now on; on all ranks alike, before the first backward pass.
+     *
+     * @throws IllegalStateException if a gradient was reduced before, or if a hook was registered before
+     */
+    public void registerHook(CommunicationHook hook) {
+        if (hasOwnHook || reducer.reductions() > 0) {
+            throw new IllegalStateException("registerHook must be called once, before the first backward pass; "
+                    + (hasOwnHook
+                            ? "the hook " + reducer.hook().name() + " is registered"
+                            : reducer.reductions() + " passes were reduced"));
+        }
+        reducer.setHook(hook);
+        hasOwnHook = true;
+    }
+
+    /**
+     * The memory of all gradients, in which each begins on a cache line and is padded with zeros to a whole one. A flat
+     * optimizer reads the gradients there, without a copy. It stays in place until the group is closed.
+     *
+     * @throws DdpException if the gradients are not in host memory
+     */
+    public List<MemorySegment> gradientMemory() {
+        Device device = TensorMemory.device(reducer.parameters().getFirst().tensor());
+        if (!device.isCpu()) {
+            throw new DdpException("the gradients are on the device " + device + "; only host memory can be shared with"
+                    + " a flat optimizer");
+        }
+        return List.of(reducer.memory());
+    }
+
     /** What happened when in the last reduction. */
     public ReductionTimeline lastReduction() {
-        return reducer.timeline();
+        return reducer.clock().last();
     }
 
     /** Time that steps have stood still for communication since construction. */
     public Duration exposedCommunication() {
-        return Duration.ofNanos(reducer.exposedNanos());
+        return Duration.ofNanos(reducer.clock().exposedNanos());
     }
 
     /** Parameter names per bucket, in the order in which buckets are reduced. */
     public List<List<String>> buckets() {
-        return reducer.bucketNames();
+        return reducer.buckets().stream()
+                .map(bucket -> bucket.parameters().stream()
+                        .map(parameter -> reducer.parameters().get(parameter).name())
+                        .toList())
+                .toList();
+    }
+
+    /** What was reduced so far, how, and where the time went. */
+    public DdpReport report() {
+        Map<DataType, Long> bytes = new EnumMap<>(DataType.class);
+        reducer.parameters().forEach(parameter -> bytes.merge(parameter.type(), parameter.bytes(), Long::sum));
+        return new DdpReport(
+                group.worldRank(group.groupRank()),
+                group.size(),
+                module.getClass().getName(),
+                reducer.reductions(),
+                options,
+                reducer.hook().name(),
+                reducer.parameters().size(),
+                bytes,
+                reducer.isRebuilt(),
+                buckets(),
+                unusedParameters(),
+                reducer.uses().isConstant(),
+                reducer.clock().last(),
+                reducer.clock().mean());
+    }
+
+    private List<String> unusedParameters() {
+        return reducer.reductions() == 0
+                ? List.of()
+                : reducer.uses().unused().stream()
+                        .mapToObj(parameter -> reducer.parameters().get(parameter).name())
+                        .toList();
     }
 
     /** Removes the hooks; the module and its gradients stay usable on their own. */

@@ -70,6 +70,26 @@ final class GradientMemory {
         return buckets;
     }
 
+    /** All bytes, on the device of the gradients. */
+    MemorySegment all() {
+        return memory;
+    }
+
+    /** A bucket as hooks see it. */
+    GradientBucket view(int index, int divisor) {
+        Bucket bucket = buckets.get(index);
+        List<Parameter> members = bucket.parameters().stream().map(parameters::get).toList();
+        return new GradientBucket(
+                index,
+                index == buckets.size() - 1,
+                bucket.buffer(),
+                bucket.flat(),
+                members.stream().map(Parameter::name).toList(),
+                members.stream().map(Parameter::tensor).toList(),
+                bucket.parameters().stream().map(parameter -> homes[parameter]).toList(),
+                divisor);
+    }
+
     /** Whether this parameter's gradient exists, here or elsewhere. */
     boolean hasGradient(int parameter) {
         return parameters.get(parameter).tensor().mutable_grad().defined();
@@ -96,6 +116,11 @@ final class GradientMemory {
         parameters.get(parameter).tensor().mutable_grad().put(homes[parameter]);
     }
 
+    /** Leaves the parameter without a gradient. */
+    void drop(int parameter) {
+        parameters.get(parameter).tensor().mutable_grad().reset();
+    }
+
     /** Zeroes a slice, so that this rank contributes nothing to the mean. */
     void clear(int parameter) {
         try (NoGradGuard _ = new NoGradGuard()) {
@@ -113,6 +138,7 @@ final class GradientMemory {
                 }
                 homes[i].releaseReference();
             }
+            buckets.forEach(bucket -> bucket.flat().releaseReference());
             storage.zero_();
             cut(plan);
             saved.forEach((parameter, values) -> {
@@ -135,6 +161,7 @@ final class GradientMemory {
                 homes[i].releaseReference();
             }
         }
+        buckets.forEach(bucket -> bucket.flat().releaseReference());
         storage.releaseReference();
     }
 
@@ -162,7 +189,10 @@ final class GradientMemory {
             }
             DataType type = parameters.get(members.getFirst()).type();
             long elements = (at - begin) / type.sizeBytes();
-            cut.add(new Bucket(members, new Buffer(memory.asSlice(begin, at - begin), type, elements, device)));
+            MemorySegment slice = memory.asSlice(begin, at - begin);
+            Tensor flat = TensorMemory.tensor(slice, device, TensorTypes.scalarType(type), elements);
+            flat.retainReference();
+            cut.add(new Bucket(members, new Buffer(slice, type, elements, device), flat));
         }
         buckets = List.copyOf(cut);
     }

@@ -2,23 +2,21 @@ package io.jrun.train.ddp;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
-import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
-import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Averages gradients over the ranks while the backward pass runs. A hook per parameter marks it ready; when all of a
- * bucket are ready its all-reduce is launched, strictly in bucket order, which is the same on all ranks although
+ * bucket are ready its reduction is launched, strictly in bucket order, which is the same on all ranks although
  * gradients may appear in another order on each. The hook of the last gradient waits for all buckets, so that
  * {@code backward()} returns with means in every {@code .grad}.
  *
@@ -27,42 +25,34 @@ import org.jspecify.annotations.Nullable;
  * <p>Confined to the rank's training thread (hooks run on it). Source: c10d reducer.cpp.
  */
 class GradientReducer implements AutoCloseable {
-    private static final int NAMES_SHOWN = 8;
-
     private final List<Parameter> parameters;
     private final ProcessGroup group;
     private final DdpOptions options;
     private final GradientMemory memory;
     private final LeafHooks watch;
-    /** One I32 per parameter: whether a rank used it. Only where unused parameters are allowed. */
-    private final MemorySegment usedCounts;
-
-    private final BitSet ready = new BitSet();
-    /** Parameters that got a gradient since the last reduction, passes under noSync included. */
-    private final BitSet used = new BitSet();
-
-    private final List<Work> works = new ArrayList<>();
-    private final List<Long> launched = new ArrayList<>();
-    private final List<Integer> readyOrder = new ArrayList<>();
-    private int[] bucketOf = new int[0];
-    private int[] missing = new int[0];
+    private final ParameterUses uses;
+    private final ReadyBuckets ready;
+    private final ReductionClock clock = new ReductionClock();
+    private final List<BucketReduction> running = new ArrayList<>();
+    private CommunicationHook hook = new AllReduceHook();
     private boolean isSyncing = true;
+    private boolean isInPass;
     private boolean isRebuilt;
     private long reductions;
-    private long exposedNanos;
-    private ReductionTimeline timeline = ReductionTimeline.NONE;
+    private int root;
+    private int divisor;
     private @Nullable RuntimeException failure;
 
     GradientReducer(List<Parameter> parameters, ProcessGroup group, DdpOptions options) {
         this.parameters = List.copyOf(parameters);
         this.group = group;
         this.options = options;
+        this.divisor = group.size();
         this.memory =
                 new GradientMemory(this.parameters, group, plan(BucketPlan.reverseRegistration(parameters.size())));
-        this.usedCounts = options.findUnusedParameters()
-                ? group.allocate((long) parameters.size() * Integer.BYTES)
-                : MemorySegment.NULL;
-        indexBuckets();
+        this.uses = new ParameterUses(parameters.size(), options, group);
+        this.ready = new ReadyBuckets(parameters.size());
+        ready.reset(memory.buckets());
         this.watch = AutogradBridge.instance()
                 .watch(this.parameters.stream().map(Parameter::tensor).toList(), this::accumulated);
     }
@@ -81,21 +71,53 @@ class GradientReducer implements AutoCloseable {
         return reductions;
     }
 
-    ReductionTimeline timeline() {
-        return timeline;
+    ReductionClock clock() {
+        return clock;
     }
 
-    /** Sum over all reductions. */
-    long exposedNanos() {
-        return exposedNanos;
+    ParameterUses uses() {
+        return uses;
     }
 
-    List<List<String>> bucketNames() {
-        return memory.buckets().stream()
-                .map(bucket -> bucket.parameters().stream()
-                        .map(parameter -> parameters.get(parameter).name())
-                        .toList())
-                .toList();
+    List<Parameter> parameters() {
+        return parameters;
+    }
+
+    CommunicationHook hook() {
+        return hook;
+    }
+
+    void setHook(CommunicationHook newHook) {
+        hook = newHook;
+    }
+
+    boolean isRebuilt() {
+        return isRebuilt;
+    }
+
+    /** All gradients, padding included. */
+    MemorySegment memory() {
+        return memory.all();
+    }
+
+    List<Bucket> buckets() {
+        return memory.buckets();
+    }
+
+    /**
+     * Sets who takes part in the next reductions.
+     *
+     * @param newRoot the rank whose order of gradients counts
+     * @param newDivisor what sums are divided by
+     */
+    void setMembers(int newRoot, int newDivisor) {
+        root = newRoot;
+        divisor = newDivisor;
+    }
+
+    /** The rank whose order of gradients counts, and whose buffers. */
+    int root() {
+        return root;
     }
 
     /** Runs a backward pass and makes sure that it has reduced every gradient. */
@@ -103,19 +125,41 @@ class GradientReducer implements AutoCloseable {
         requireIdle();
         long before = reductions;
         try {
-            if (isSyncing && options.findUnusedParameters()) {
-                markUnused(watch.reachableFrom(loss));
+            if (isSyncing) {
+                beginPass();
+                if (options.searchesUnused()) {
+                    markUnused(watch.reachableFrom(loss));
+                }
             }
             AutogradBridge.instance().backward(List.of(loss), List.of());
             if (isSyncing && reductions == before) {
-                if (!options.findUnusedParameters()) {
-                    throw unused();
-                }
-                // Reachable, but the engine had no gradient to give them.
-                markUnused((BitSet) ready.clone());
+                endPass();
             }
         } catch (RuntimeException e) {
             throw failed(e);
+        }
+    }
+
+    private void beginPass() {
+        if (!isInPass) {
+            isInPass = true;
+            clock.backwardBegins();
+            if (!uses.isRecording()) {
+                markUnused(uses.expectedSet());
+            }
+        }
+    }
+
+    /** The engine has finished, but not every gradient is there. */
+    private void endPass() {
+        if (uses.isRecording()) {
+            uses.endRecording().forEach(this::gradientIsReady);
+        } else if (!options.searchesUnused()) {
+            throw unfinished();
+        }
+        if (isInPass) {
+            // Reachable, but the engine had no gradient to give them.
+            markUnused(ready.parameters());
         }
     }
 
@@ -137,29 +181,40 @@ class GradientReducer implements AutoCloseable {
         if (failure != null) {
             throw failure;
         }
-        if (!ready.isEmpty()) {
-            throw unused();
+        if (isInPass) {
+            throw unfinished();
         }
     }
 
     /** Hook: the backward pass has added to this parameter's gradient. */
     private void accumulated(int parameter) {
-        used.set(parameter);
         if (!isSyncing) {
+            uses.add(parameter, false);
             return;
         }
         try {
             if (failure != null) {
                 throw failure;
             }
-            if (ready.get(parameter)) {
-                throw unused();
+            beginPass();
+            uses.add(parameter, true);
+            if (uses.isRecording()) {
+                return;
             }
-            bringHome(parameter);
-            markReady(parameter);
+            if (ready.contains(parameter)) {
+                throw unfinished();
+            }
+            if (uses.isComplete(parameter)) {
+                gradientIsReady(parameter);
+            }
         } catch (RuntimeException e) {
             throw failed(e);
         }
+    }
+
+    private void gradientIsReady(int parameter) {
+        bringHome(parameter);
+        markReady(parameter);
     }
 
     /** Makes the gradient live in the bucket. */
@@ -167,98 +222,91 @@ class GradientReducer implements AutoCloseable {
         memory.bringHome(parameter);
     }
 
-    /**
-     * Reduces one bucket to the mean over ranks: behind the backward pass, but the last one on this thread, which has
-     * nothing left to do and the gradients in its core's cache.
-     */
-    void reduce(Bucket bucket, boolean isLast) {
-        if (isLast) {
-            group.allReduce(bucket.buffer(), ReduceOp.AVG);
-        } else {
-            works.add(group.allReduceAsync(bucket.buffer(), ReduceOp.AVG));
-        }
-    }
-
     /** Marks all parameters but these ready, with what they have: an earlier sum, or zeros. */
     private void markUnused(BitSet others) {
         for (int i = others.nextClearBit(0); i < parameters.size(); i = others.nextClearBit(i + 1)) {
-            bringHome(i);
-            markReady(i);
+            gradientIsReady(i);
         }
     }
 
     private void markReady(int parameter) {
-        ready.set(parameter);
-        readyOrder.add(parameter);
-        missing[bucketOf[parameter]]--;
-        while (launched.size() < missing.length && missing[launched.size()] == 0) {
-            Bucket bucket = memory.buckets().get(launched.size());
-            launched.add(System.nanoTime());
-            reduce(bucket, launched.size() == missing.length);
+        ready.add(parameter);
+        while (ready.launchNext()) {
+            launch(ready.launchedCount() - 1);
         }
-        if (readyOrder.size() == parameters.size()) {
+        if (ready.areAllLaunched()) {
             finish();
         }
     }
 
+    private void launch(int index) {
+        GradientBucket bucket = memory.view(index, divisor);
+        clock.launched(bucket.buffer().memory().byteSize());
+        running.add(hook.reduce(bucket, group));
+    }
+
     private void finish() {
-        if (options.findUnusedParameters()) {
-            works.add(launchUsedCounts());
+        Work exchange = uses.needsExchange() ? uses.exchange(group) : null;
+        for (BucketReduction reduction : running) {
+            reduction.finish();
+            clock.finished(reduction);
         }
-        works.forEach(Work::await);
-        // The last gradient completed the last bucket.
-        timeline = new ReductionTimeline(launched, launched.getLast(), System.nanoTime());
-        exposedNanos += timeline.exposedNanos();
-        if (options.findUnusedParameters()) {
+        if (exchange != null) {
+            exchange.await();
+            uses.exchanged();
+        }
+        clock.reductionEnds();
+        if (uses.mayBeUnused()) {
             adoptMeansOfOthers();
-        } else if (!isRebuilt) {
+        }
+        uses.reductionEnds(reductions == 0);
+        if (!isRebuilt && !options.searchesUnused()) {
             rebuild();
         }
         reductions++;
-        clearProgress();
-    }
-
-    private Work launchUsedCounts() {
-        for (int i = 0; i < parameters.size(); i++) {
-            usedCounts.setAtIndex(ValueLayout.JAVA_INT, i, used.get(i) ? 1 : 0);
-        }
-        return group.allReduceAsync(usedCounts, DataType.I32, parameters.size(), ReduceOp.SUM);
+        isInPass = false;
+        running.clear();
+        ready.reset(memory.buckets());
     }
 
     /** A parameter unused here but used elsewhere has a mean; one that nobody used keeps what it had, also nothing. */
     private void adoptMeansOfOthers() {
         for (int i = 0; i < parameters.size(); i++) {
-            if (usedCounts.getAtIndex(ValueLayout.JAVA_INT, i) > 0 && !memory.hasGradient(i)) {
+            if (uses.isUsedAnywhere(i) && !memory.hasGradient(i)) {
                 memory.install(i);
             }
         }
     }
 
     private void rebuild() {
-        int[] order = readyOrder.stream().mapToInt(Integer::intValue).toArray();
-        group.broadcast(MemorySegment.ofArray(order), DataType.I32, order.length, 0);
+        int[] order = ready.order().stream().mapToInt(Integer::intValue).toArray();
+        group.broadcast(MemorySegment.ofArray(order), DataType.I32, order.length, root);
         memory.recut(plan(Arrays.stream(order).boxed().toList()));
         isRebuilt = true;
     }
 
-    private void clearProgress() {
-        ready.clear();
-        used.clear();
-        works.clear();
-        launched.clear();
-        readyOrder.clear();
-        indexBuckets();
-    }
-
-    private void indexBuckets() {
-        List<Bucket> buckets = memory.buckets();
-        bucketOf = new int[parameters.size()];
-        missing = new int[buckets.size()];
-        for (int b = 0; b < buckets.size(); b++) {
-            missing[b] = buckets.get(b).parameters().size();
-            for (int parameter : buckets.get(b).parameters()) {
-                bucketOf[parameter] = b;
-            }
+    /**
+     * Takes part in a reduction of the other ranks without a pass of its own. Afterwards this rank has the gradients that
+     * the other ranks have.
+     */
+    void shadow() {
+        requireIdle();
+        try {
+            isInPass = true;
+            clock.stepBegins();
+            clock.backwardBegins();
+            List<Integer> all =
+                    buckets().stream().flatMap(b -> b.parameters().stream()).toList();
+            all.forEach(parameter -> {
+                memory.clear(parameter);
+                memory.install(parameter);
+            });
+            all.forEach(this::markReady);
+            IntStream.range(0, parameters.size())
+                    .filter(parameter -> !uses.isUsedAnywhere(parameter))
+                    .forEach(memory::drop);
+        } catch (RuntimeException e) {
+            throw failed(e);
         }
     }
 
@@ -266,29 +314,18 @@ class GradientReducer implements AutoCloseable {
         List<BucketPlan.Item> items = parameters.stream()
                 .map(p -> new BucketPlan.Item(p.type(), p.bytes()))
                 .toList();
-        return BucketPlan.of(items, order, options.firstBucketBytes(), options.bucketBytes());
+        return BucketPlan.of(items, order, options.bucketBytes());
     }
 
     /** Tells this rank by the exception and the others through the group, which would wait for the rest for ever. */
-    private RuntimeException unused() {
-        List<String> names = new ArrayList<>();
-        for (int i = 0; i < parameters.size(); i++) {
-            if (!ready.get(i)) {
-                names.add(parameters.get(i).name());
-            }
-        }
-        String shown = names.stream().limit(NAMES_SHOWN).collect(Collectors.joining(", "));
-        String more = names.size() > NAMES_SHOWN ? " and " + (names.size() - NAMES_SHOWN) + " more" : "";
-        String advice = options.findUnusedParameters()
-                ? "Run step.backward(loss) instead of loss.backward(): findUnusedParameters has to see the graph."
-                : "Leave no parameter out of the loss, freeze those (requires_grad false), or build"
-                        + " DistributedDataParallel with findUnusedParameters and run step.backward(loss). Two backward"
-                        + " passes over one parameter in one reduction need noSync() around all but the last.";
-        String what = who() + ": " + names.size() + " of " + parameters.size()
-                + " parameters got no gradient in a synchronised backward pass: " + shown + more + ". " + advice;
-        DdpException error = new DdpException(what);
+    private RuntimeException unfinished() {
+        List<String> missing = IntStream.range(0, parameters.size())
+                .filter(parameter -> !ready.contains(parameter))
+                .mapToObj(parameter -> parameters.get(parameter).name())
+                .toList();
+        DdpException error = UnfinishedReduction.error(who(), missing, parameters.size(), options);
         failure = error;
-        group.abort(what);
+        group.abort(String.valueOf(error.getMessage()));
         return error;
     }
 

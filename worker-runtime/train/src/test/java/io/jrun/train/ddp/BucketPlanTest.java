@@ -38,11 +38,20 @@ class BucketPlanTest {
     @Test
     void followsTheGivenOrder() {
         List<Item> items = List.of(f32(10), f32(10), f32(10));
-        assertThat(BucketPlan.of(items, BucketPlan.reverseRegistration(3), 40, 80)
+        assertThat(BucketPlan.of(items, BucketPlan.reverseRegistration(3), List.of(40L, 80L))
                         .buckets())
                 .isEqualTo(List.of(List.of(2), List.of(1, 0)));
-        assertThat(BucketPlan.of(items, List.of(1, 2, 0), 80, 80).buckets())
+        assertThat(BucketPlan.of(items, List.of(1, 2, 0), List.of(80L)).buckets())
                 .isEqualTo(List.of(List.of(1, 2), List.of(0)));
+    }
+
+    /** The n-th bucket of each type has the n-th limit, all further ones the last; worked out by hand. */
+    @Test
+    void aListOfLimits() {
+        List<Item> items = List.of(f32(10), f32(10), f32(10), f32(10), f64(5), f32(10), f32(10), f32(10), f32(10));
+        List<Integer> order = IntStream.range(0, items.size()).boxed().toList();
+        assertThat(BucketPlan.of(items, order, List.of(40L, 80L, 120L)).buckets())
+                .isEqualTo(List.of(List.of(0), List.of(1, 2), List.of(4), List.of(3, 5, 6), List.of(7, 8)));
     }
 
     /** Worked out by hand: 3 blocks of 4 MiB, a head of 1 MiB, an embedding of 30 MiB; last registered first. */
@@ -53,7 +62,6 @@ class BucketPlanTest {
         assertThat(BucketPlan.of(
                                 items,
                                 BucketPlan.reverseRegistration(5),
-                                DdpOptions.DEFAULT.firstBucketBytes(),
                                 DdpOptions.DEFAULT.bucketBytes())
                         .buckets())
                 .isEqualTo(List.of(List.of(4), List.of(3, 2, 1), List.of(0)));
@@ -71,7 +79,7 @@ class BucketPlanTest {
 
     private static List<List<Integer>> plan(List<Item> items, long first, long later) {
         List<Integer> order = IntStream.range(0, items.size()).boxed().toList();
-        return BucketPlan.of(items, order, first, later).buckets();
+        return BucketPlan.of(items, order, List.of(first, later)).buckets();
     }
 
     private static Item f32(long elements) {

@@ -76,22 +76,22 @@ class DdpEqualityTest {
 
     @Test
     void aMissingAllReduceIsNoticed() {
-        assertThat(error(2, (parameters, group, options) -> new GradientReducer(parameters, group, options) {
-                    @Override
-                    void reduce(Bucket bucket, boolean isLast) {}
-                }))
-                .isGreaterThan(1e-4f);
+        assertThat(errorWithHook((_, _) -> () -> {})).isGreaterThan(1e-4f);
     }
 
     @Test
     void aSumInsteadOfAMeanIsNoticed() {
-        assertThat(error(2, (parameters, group, options) -> new GradientReducer(parameters, group, options) {
-                    @Override
-                    void reduce(Bucket bucket, boolean isLast) {
-                        group.allReduce(bucket.buffer(), ReduceOp.SUM);
-                    }
-                }))
+        assertThat(errorWithHook((bucket, group) ->
+                        BucketReduction.of(group.allReduceAsync(bucket.buffer(), ReduceOp.SUM))))
                 .isGreaterThan(1e-4f);
+    }
+
+    private static float errorWithHook(CommunicationHook hook) {
+        return error(2, (parameters, group, options) -> {
+            GradientReducer reducer = new GradientReducer(parameters, group, options);
+            reducer.setHook(hook);
+            return reducer;
+        });
     }
 
     @Test

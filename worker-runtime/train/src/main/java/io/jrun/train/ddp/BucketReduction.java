@@ -1,0 +1,18 @@
+package io.jrun.train.ddp;
+
+import io.jrun.comm.Work;
+
+/** A reduction of one bucket that has begun. Confined to the training thread. */
+@FunctionalInterface
+public interface BucketReduction {
+    /**
+     * Returns when the bucket holds its result. DDP calls it once, when all buckets of the pass have begun, in the order of
+     * the buckets. It may run further collectives: all ranks run them in the same order.
+     */
+    void finish();
+
+    /** The reduction that ends with {@code work}. */
+    static BucketReduction of(Work work) {
+        return new WorkReduction(work);
+    }
+}

@@ -1,0 +1,137 @@
+package io.jrun.train.ddp;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Work;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * Which parameters this rank uses, and which ones any rank uses. With a static graph also how often a pass adds to each
+ * gradient, as the first pass has shown. Confined to the training thread.
+ */
+final class ParameterUses {
+    private final int parameterCount;
+    private final boolean isStatic;
+    private final boolean isSearching;
+    /** One I32 per parameter: how many ranks used it. */
+    private final MemorySegment counts;
+    /** Parameters that got a gradient since the last reduction, passes under noSync included. */
+    private final BitSet usedHere = new BitSet();
+    /** How often the current pass has added to each gradient. */
+    private final int[] uses;
+    /** Parameters of the first pass, each at its last use. */
+    private final List<Integer> lastUses = new ArrayList<>();
+
+    private final int[] expected;
+    private boolean isRecorded;
+    private BitSet usedAnywhere = new BitSet();
+    private boolean isAgreed;
+    private BitSet usedBefore = new BitSet();
+    private boolean hasChanged;
+
+    ParameterUses(int parameterCount, DdpOptions options, ProcessGroup group) {
+        this.parameterCount = parameterCount;
+        this.isStatic = options.staticGraph();
+        this.isSearching = options.searchesUnused();
+        this.counts = isStatic || isSearching
+                ? group.allocate((long) parameterCount * Integer.BYTES)
+                : MemorySegment.NULL;
+        this.uses = new int[parameterCount];
+        this.expected = new int[parameterCount];
+    }
+
+    void add(int parameter, boolean isSynchronised) {
+        usedHere.set(parameter);
+        if (isSynchronised) {
+            uses[parameter]++;
+            if (isRecording()) {
+                lastUses.remove((Integer) parameter);
+                lastUses.add(parameter);
+            }
+        }
+    }
+
+    /** Whether this is the pass that shows what a static graph uses. */
+    boolean isRecording() {
+        return isStatic && !isRecorded;
+    }
+
+    /** Ends the recording; the parameters used, in the order of their last use. */
+    List<Integer> endRecording() {
+        System.arraycopy(uses, 0, expected, 0, parameterCount);
+        isRecorded = true;
+        return List.copyOf(lastUses);
+    }
+
+    /** Whether this pass will not add to the gradient again. */
+    boolean isComplete(int parameter) {
+        return !isStatic || uses[parameter] == expected[parameter];
+    }
+
+    /** What passes of a static graph use; all parameters in any other case. */
+    BitSet expectedSet() {
+        BitSet set = new BitSet();
+        for (int i = 0; i < parameterCount; i++) {
+            set.set(i, !isStatic || expected[i] > 0);
+        }
+        return set;
+    }
+
+    /** Whether the ranks must tell each other in this reduction what they used. All ranks decide alike. */
+    boolean needsExchange() {
+        return isSearching || (isStatic && !isAgreed);
+    }
+
+    Work exchange(ProcessGroup group) {
+        for (int i = 0; i < parameterCount; i++) {
+            counts.setAtIndex(ValueLayout.JAVA_INT, i, usedHere.get(i) ? 1 : 0);
+        }
+        return group.allReduceAsync(counts, DataType.I32, parameterCount, ReduceOp.SUM);
+    }
+
+    /** Reads what {@link #exchange} has brought. */
+    void exchanged() {
+        usedAnywhere = new BitSet();
+        for (int i = 0; i < parameterCount; i++) {
+            usedAnywhere.set(i, counts.getAtIndex(ValueLayout.JAVA_INT, i) > 0);
+        }
+        isAgreed = true;
+    }
+
+    /** Whether a parameter may be left out by all ranks. */
+    boolean mayBeUnused() {
+        return isStatic || isSearching;
+    }
+
+    /** Whether any rank has used the parameter. */
+    boolean isUsedAnywhere(int parameter) {
+        return !mayBeUnused() || usedAnywhere.get(parameter);
+    }
+
+    /** Whether all reductions so far used the same parameters on this rank. */
+    boolean isConstant() {
+        return !hasChanged;
+    }
+
+    /** Parameters that this rank left out of its last reduction. */
+    BitSet unused() {
+        BitSet unused = new BitSet();
+        unused.set(0, parameterCount);
+        unused.andNot(usedBefore);
+        return unused;
+    }
+
+    /** Forgets the current pass. */
+    void reductionEnds(boolean isFirst) {
+        hasChanged |= !isFirst && !usedBefore.equals(usedHere);
+        usedBefore = (BitSet) usedHere.clone();
+        usedHere.clear();
+        Arrays.fill(uses, 0);
+    }
+}

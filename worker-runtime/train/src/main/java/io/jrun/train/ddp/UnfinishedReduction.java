@@ -1,0 +1,37 @@
+package io.jrun.train.ddp;
+
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** The error of a backward pass that did not give every parameter its gradient, or gave one too often. */
+final class UnfinishedReduction {
+    private static final int NAMES_SHOWN = 8;
+
+    private UnfinishedReduction() {}
+
+    /** {@code missing} are the names of the parameters without a gradient. */
+    static DdpException error(String who, List<String> missing, int parameterCount, DdpOptions options) {
+        if (missing.isEmpty()) {
+            return new DdpException(who + ": a backward pass added to a gradient that was already reduced. "
+                    + advice(options));
+        }
+        String shown = missing.stream().limit(NAMES_SHOWN).collect(Collectors.joining(", "));
+        String more = missing.size() > NAMES_SHOWN ? " and " + (missing.size() - NAMES_SHOWN) + " more" : "";
+        return new DdpException(who + ": " + missing.size() + " of " + parameterCount
+                + " parameters got no gradient in a synchronised backward pass: " + shown + more + ". "
+                + advice(options));
+    }
+
+    private static String advice(DdpOptions options) {
+        if (options.staticGraph()) {
+            return "staticGraph promises that every pass uses the same parameters equally often: run the first pass by"
+                    + " step.backward(loss), which sees its end, or build DistributedDataParallel without staticGraph.";
+        }
+        if (options.findUnusedParameters()) {
+            return "Run step.backward(loss) instead of loss.backward(): findUnusedParameters has to see the graph.";
+        }
+        return "Leave no parameter out of the loss, freeze those (requires_grad false), or build"
+                + " DistributedDataParallel with findUnusedParameters and run step.backward(loss). Two backward"
+                + " passes over one parameter in one reduction need noSync() around all but the last, or staticGraph.";
+    }
+}

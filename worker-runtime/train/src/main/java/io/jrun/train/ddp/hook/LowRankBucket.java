@@ -1,0 +1,174 @@
+package io.jrun.train.ddp.hook;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Work;
+import io.jrun.train.ddp.BucketReduction;
+import io.jrun.train.ddp.GradientBucket;
+import io.jrun.train.tensor.TensorCollectives;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Generator;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/** The factors and the error of one bucket of {@link PowerSgdHook}. The factors of all matrices lie in one memory each. */
+final class LowRankBucket {
+    /** The part of a bucket that is one parameter; {@code rank} 0 if the parameter travels as it is. */
+    private record Matrix(int index, long rows, long columns, int rank) {}
+
+    private final PowerSgdOptions options;
+    private final List<Matrix> low = new ArrayList<>();
+    private final List<Matrix> plain = new ArrayList<>();
+    /** All P, then all uncompressed gradients; one all-reduce. */
+    private final Tensor left;
+    /** All Q. */
+    private final Tensor right;
+
+    private final @Nullable Tensor error;
+    private final Generator generator;
+    private boolean isStarted;
+
+    LowRankBucket(GradientBucket bucket, PowerSgdOptions options) {
+        this.options = options;
+        long leftElements = 0;
+        long rightElements = 0;
+        for (int i = 0; i < bucket.gradients().size(); i++) {
+            Matrix matrix = matrix(i, bucket.gradients().get(i));
+            (matrix.rank() > 0 ? low : plain).add(matrix);
+            leftElements += matrix.rows() * (matrix.rank() > 0 ? matrix.rank() : matrix.columns());
+            rightElements += matrix.columns() * matrix.rank();
+        }
+        try (PointerScope _ = new PointerScope()) {
+            left = zeros(leftElements, bucket.flat());
+            right = zeros(rightElements, bucket.flat());
+            error = options.errorFeedback() ? zeros(bucket.flat().numel(), bucket.flat()) : null;
+            generator = torch.createCPUGenerator(options.seed() + bucket.index());
+            generator.retainReference();
+        }
+    }
+
+    private Matrix matrix(int index, Tensor gradient) {
+        long rows = gradient.dim() > 1 ? gradient.size(0) : gradient.numel();
+        long columns = rows == 0 ? 0 : gradient.numel() / rows;
+        int rank = (int) Math.min(options.rank(), Math.min(rows, columns));
+        boolean pays = gradient.dim() > 1 && (rows + columns) * rank * options.minimumRate() < rows * columns;
+        return new Matrix(index, rows, columns, pays ? rank : 0);
+    }
+
+    private static Tensor zeros(long elements, Tensor like) {
+        try (TensorOptions options = TensorMemory.options(
+                TensorMemory.device(like), like.scalar_type().intern())) {
+            return TensorMemory.own(torch.zeros(new long[] {elements}, options));
+        }
+    }
+
+    BucketReduction reduce(GradientBucket bucket, ProcessGroup group) {
+        TensorCollectives collectives = new TensorCollectives(group);
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            if (error != null) {
+                bucket.flat().add_(error);
+                error.copy_(bucket.flat());
+            }
+            prepareRight();
+            List<Tensor> lefts = lefts();
+            List<Tensor> rights = rights();
+            for (int i = 0; i < low.size(); i++) {
+                lefts.get(i).copy_(torch.mm(value(bucket, low.get(i)), rights.get(i)));
+            }
+            for (int i = 0; i < plain.size(); i++) {
+                lefts.get(low.size() + i).copy_(value(bucket, plain.get(i)));
+            }
+            Work work = collectives.allReduceAsync(left, ReduceOp.SUM);
+            return () -> finish(bucket, collectives, work);
+        }
+    }
+
+    private void finish(GradientBucket bucket, TensorCollectives collectives, Work work) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            work.await();
+            List<Tensor> lefts = lefts();
+            List<Tensor> rights = rights();
+            for (int i = 0; i < low.size(); i++) {
+                orthogonalize(lefts.get(i));
+                rights.get(i).copy_(torch.mm(value(bucket, low.get(i)).t(), lefts.get(i)));
+            }
+            collectives.allReduce(right, ReduceOp.SUM);
+            Scalar divisor = new Scalar((double) bucket.divisor());
+            right.div_(divisor);
+            for (int i = 0; i < low.size(); i++) {
+                value(bucket, low.get(i))
+                        .copy_(torch.mm(lefts.get(i), rights.get(i).t()));
+            }
+            for (int i = 0; i < plain.size(); i++) {
+                value(bucket, plain.get(i)).copy_(lefts.get(low.size() + i).div_(divisor));
+            }
+            if (error != null) {
+                keepError(bucket);
+            }
+        }
+    }
+
+    /** The error of this rank: its gradients with the earlier error, less what all ranks go on with. */
+    private void keepError(GradientBucket bucket) {
+        Tensor lost = Objects.requireNonNull(error);
+        lost.sub_(bucket.flat());
+        for (Matrix matrix : plain) {
+            long offset = TensorMemory.address(bucket.gradients().get(matrix.index()))
+                    - TensorMemory.address(bucket.flat());
+            lost.narrow(0, offset / lost.element_size(), matrix.rows() * matrix.columns())
+                    .zero_();
+        }
+    }
+
+    /** Makes the columns of all Q orthonormal: of the last pass, or random ones. Equal on all ranks. */
+    private void prepareRight() {
+        if (!isStarted || !options.warmStart()) {
+            right.normal_(0, 1, new GeneratorOptional(generator));
+            isStarted = true;
+        }
+        rights().forEach(LowRankBucket::orthogonalize);
+    }
+
+    private static void orthogonalize(Tensor matrix) {
+        matrix.copy_(torch.linalg_qr(matrix).get0());
+    }
+
+    private static Tensor value(GradientBucket bucket, Matrix matrix) {
+        return bucket.gradients().get(matrix.index()).view(matrix.rows(), matrix.columns());
+    }
+
+    private List<Tensor> lefts() {
+        List<Tensor> parts = new ArrayList<>();
+        long at = 0;
+        for (Matrix matrix : low) {
+            parts.add(left.narrow(0, at, matrix.rows() * matrix.rank()).view(matrix.rows(), matrix.rank()));
+            at += matrix.rows() * matrix.rank();
+        }
+        for (Matrix matrix : plain) {
+            parts.add(left.narrow(0, at, matrix.rows() * matrix.columns()).view(matrix.rows(), matrix.columns()));
+            at += matrix.rows() * matrix.columns();
+        }
+        return parts;
+    }
+
+    private List<Tensor> rights() {
+        List<Tensor> parts = new ArrayList<>();
+        long at = 0;
+        for (Matrix matrix : low) {
+            parts.add(right.narrow(0, at, matrix.columns() * matrix.rank()).view(matrix.columns(), matrix.rank()));
+            at += matrix.columns() * matrix.rank();
+        }
+        return parts;
+    }
+}

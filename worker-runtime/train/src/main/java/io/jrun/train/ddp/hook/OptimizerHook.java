@@ -1,0 +1,31 @@
+package io.jrun.train.ddp.hook;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.ddp.BucketReduction;
+import io.jrun.train.ddp.CommunicationHook;
+import io.jrun.train.ddp.GradientBucket;
+import java.util.function.Consumer;
+
+/**
+ * Updates the parameters of a bucket as soon as the bucket holds its mean, while later buckets still travel. Then the
+ * program does not call {@code optimizer.step()}: each synchronised backward pass updates all parameters. For models that
+ * use all parameters in each pass. torch's {@code _hook_then_optimizer}.
+ *
+ * @param inner exchanges the gradients
+ * @param update updates the parameters of the bucket, from {@link GradientBucket#gradients}
+ */
+public record OptimizerHook(CommunicationHook inner, Consumer<GradientBucket> update) implements CommunicationHook {
+    @Override
+    public BucketReduction reduce(GradientBucket bucket, ProcessGroup group) {
+        BucketReduction reduction = inner.reduce(bucket, group);
+        return () -> {
+            reduction.finish();
+            update.accept(bucket);
+        };
+    }
+
+    @Override
+    public String name() {
+        return "OptimizerHook(" + inner.name() + ")";
+    }
+}

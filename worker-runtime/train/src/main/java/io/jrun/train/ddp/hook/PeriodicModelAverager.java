@@ -1,0 +1,43 @@
+package io.jrun.train.ddp.hook;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.train.tensor.TensorCollectives;
+import java.util.Collection;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Replaces the parameters of all ranks by their mean every few steps. torch's {@code PeriodicModelAverager}. Confined to the
+ * training thread.
+ */
+public final class PeriodicModelAverager {
+    private final TensorCollectives collectives;
+    private final long period;
+    private final long warmupSteps;
+    private long steps;
+
+    /**
+     * An averager that has seen no step.
+     *
+     * @param group all ranks whose models are averaged
+     * @param period steps from one averaging to the next
+     * @param warmupSteps steps before the first averaging, 0 or more
+     */
+    public PeriodicModelAverager(ProcessGroup group, long period, long warmupSteps) {
+        if (period < 1 || warmupSteps < 0) {
+            throw new IllegalArgumentException("period must be at least 1 and warmupSteps 0 or more, were " + period
+                    + " and " + warmupSteps);
+        }
+        this.collectives = new TensorCollectives(group);
+        this.period = period;
+        this.warmupSteps = warmupSteps;
+    }
+
+    /** Call after each optimizer step, on all ranks; collective in the steps that average. */
+    public void stepDone(Collection<Tensor> parameters) {
+        if (steps >= warmupSteps && (steps - warmupSteps) % period == 0) {
+            parameters.forEach(parameter -> collectives.allReduce(parameter, ReduceOp.AVG));
+        }
+        steps++;
+    }
+}

@@ -1,0 +1,44 @@
+package io.jrun.train.ddp.hook;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.ddp.AllReduceHook;
+import io.jrun.train.ddp.BucketReduction;
+import io.jrun.train.ddp.CommunicationHook;
+import io.jrun.train.ddp.GradientBucket;
+
+/**
+ * Post-local SGD: the mean over all ranks for the first passes, then the mean over a smaller group only, such as the ranks of
+ * one node. {@link PeriodicModelAverager} keeps the models of the smaller groups together. Source: Lin, Stich, Patel and Jaggi,
+ * "Don't Use Large Mini-Batches, Use Local SGD", arXiv:1808.07217; torch's {@code post_localSGD_hook}.
+ */
+public final class PostLocalSgdHook implements CommunicationHook {
+    private final ProcessGroup subgroup;
+    private final long startPass;
+    private final CommunicationHook allReduce = new AllReduceHook();
+    private long passes;
+
+    /**
+     * A hook that has seen no pass.
+     *
+     * @param subgroup a group that contains this rank; each rank is in one subgroup
+     * @param startPass synchronised passes with the mean over all ranks, 0 or more
+     */
+    public PostLocalSgdHook(ProcessGroup subgroup, long startPass) {
+        if (startPass < 0) {
+            throw new IllegalArgumentException("startPass must be 0 or more, not " + startPass);
+        }
+        this.subgroup = subgroup;
+        this.startPass = startPass;
+    }
+
+    @Override
+    public BucketReduction reduce(GradientBucket bucket, ProcessGroup group) {
+        boolean isLocal = passes >= startPass;
+        if (bucket.isLast()) {
+            passes++;
+        }
+        return isLocal
+                ? BucketReduction.of(AllReduceHook.meanAsync(bucket.buffer(), subgroup.size(), subgroup))
+                : allReduce.reduce(bucket, group);
+    }
+}
