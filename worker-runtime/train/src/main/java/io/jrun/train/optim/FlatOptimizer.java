@@ -4,10 +4,12 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
@@ -98,12 +100,26 @@ public final class FlatOptimizer implements AutoCloseable {
 
     /** Updates every parameter that has a gradient. */
     public void step() {
+        update(parameters.keySet());
+        endStep();
+    }
+
+    /**
+     * Updates some parameters, those that have a gradient: a part of a step. A program that updates parameters as soon as
+     * their gradients are there calls this method for all of them, then {@link #endStep}.
+     */
+    public void update(Collection<String> names) {
+        Set<String> chosen = Set.copyOf(names);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             flatten();
             double learningRate = learningRate();
-            flats.forEach(flat -> flat.step(rule, groups, learningRate));
+            flats.forEach(flat -> flat.step(rule, groups, learningRate, member -> chosen.contains(member.name())));
         }
+    }
+
+    /** The updates since the last step are one step: the schedule goes on. */
+    public void endStep() {
         steps++;
     }
 

@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
@@ -110,9 +111,10 @@ final class FlatParameters implements AutoCloseable {
         return master;
     }
 
-    /** Makes one step of every parameter that has a gradient. */
-    void step(UpdateRule rule, List<ParameterGroup> groups, double learningRate) {
-        refreshRanges();
+    /** Makes one step of every chosen parameter that has a gradient. */
+    void step(
+            UpdateRule rule, List<ParameterGroup> groups, double learningRate, Predicate<FlatParameter> isChosen) {
+        refreshRanges(isChosen);
         ranges.forEach(FlatRange::widen);
         Map<List<Long>, List<FlatRange>> calls = new LinkedHashMap<>();
         for (FlatRange range : ranges) {
@@ -142,10 +144,10 @@ final class FlatParameters implements AutoCloseable {
         alike.forEach(FlatRange::stepDone);
     }
 
-    private void refreshRanges() {
+    private void refreshRanges(Predicate<FlatParameter> isChosen) {
         long[] key = new long[members.size()];
         for (int i = 0; i < key.length; i++) {
-            key[i] = homes.bringHome(members.get(i));
+            key[i] = isChosen.test(members.get(i)) ? homes.bringHome(members.get(i)) : 0;
         }
         if (!Arrays.equals(key, rangesKey) || ranges.stream().anyMatch(FlatParameters::hasSplit)) {
             ranges.forEach(FlatRange::close);

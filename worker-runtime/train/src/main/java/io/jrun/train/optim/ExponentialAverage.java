@@ -1,0 +1,107 @@
+package io.jrun.train.optim;
+
+import io.jrun.train.Libtorch;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * An exponential moving average of parameters: {@code average = decay * average + (1 - decay) * parameter} after each step. The
+ * first update copies the parameters. torch's {@code AveragedModel} with {@code get_ema_multi_avg_fn(decay)}; source: Polyak and
+ * Juditsky, 1992. Confined to the training thread.
+ */
+public final class ExponentialAverage implements AutoCloseable {
+    private final Map<String, Tensor> parameters;
+    private final double decay;
+    private final Map<String, Tensor> averages = new LinkedHashMap<>();
+    private long updates;
+
+    /**
+     * An average that has seen no update.
+     *
+     * @param parameters by name
+     * @param decay 0 to 1, such as 0.999
+     */
+    public ExponentialAverage(Map<String, Tensor> parameters, double decay) {
+        if (!(decay >= 0 && decay <= 1)) {
+            throw new IllegalArgumentException("decay must be between 0 and 1, not " + decay);
+        }
+        Libtorch.load();
+        this.parameters = new LinkedHashMap<>(parameters);
+        this.decay = decay;
+        try (NoGradGuard _ = new NoGradGuard();
+                PointerScope _ = new PointerScope()) {
+            parameters.forEach((name, tensor) ->
+                    averages.put(name, TensorMemory.own(tensor.detach().clone())));
+        }
+    }
+
+    /** Takes the current parameters into the average; call it after each optimizer step. */
+    public void update() {
+        try (NoGradGuard _ = new NoGradGuard();
+                PointerScope _ = new PointerScope()) {
+            Scalar weight = new Scalar(updates == 0 ? 1.0 : 1 - decay);
+            averages.forEach((name, average) -> average.lerp_(parameter(name), weight));
+        }
+        updates++;
+    }
+
+    /** The averages by name, for checkpoints; the tensors change with each update. */
+    public Map<String, Tensor> averages() {
+        return Collections.unmodifiableMap(averages);
+    }
+
+    /** Updates so far. */
+    public long updates() {
+        return updates;
+    }
+
+    /**
+     * Takes over saved averages.
+     *
+     * @throws IllegalArgumentException if one is missing or has another shape or type; nothing is changed then
+     */
+    public void load(Map<String, Tensor> saved, long updatesDone) {
+        averages.forEach((name, average) -> {
+            Tensor other = saved.get(name);
+            if (other == null || !TensorMemory.form(other).equals(TensorMemory.form(average))) {
+                throw new IllegalArgumentException("the saved average of '" + name + "' is "
+                        + (other == null ? "missing" : TensorMemory.form(other)) + "; it must be "
+                        + TensorMemory.form(average));
+            }
+        });
+        try (NoGradGuard _ = new NoGradGuard()) {
+            averages.forEach((name, average) -> average.copy_(Objects.requireNonNull(saved.get(name))));
+        }
+        updates = updatesDone;
+    }
+
+    /** Exchanges the values of parameters and averages, such as for an evaluation; a second call undoes it. */
+    public void swap() {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            averages.forEach((name, average) -> {
+                try (Tensor values = average.clone()) {
+                    average.copy_(parameter(name));
+                    parameter(name).copy_(values);
+                }
+            });
+        }
+    }
+
+    private Tensor parameter(String name) {
+        return Objects.requireNonNull(parameters.get(name));
+    }
+
+    /** Frees the averages. */
+    @Override
+    public void close() {
+        averages.values().forEach(Tensor::close);
+        averages.clear();
+    }
+}

@@ -1,0 +1,74 @@
+package io.jrun.train.optim;
+
+import io.jrun.train.Libtorch;
+import java.util.Collection;
+import java.util.List;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Bounds gradients by their global norm: the 2-norm of all gradients as one vector. With DDP all ranks have the same gradients
+ * after the synchronised backward pass, so all ranks compute the same norm without communication. Source: Pascanu, Mikolov and
+ * Bengio, arXiv:1211.5063; torch's {@code clip_grad_norm_}.
+ */
+public final class GradientClipping {
+    /** torch's constant, against division by zero. */
+    private static final double EPSILON = 1e-6;
+
+    private GradientClipping() {}
+
+    /** The global norm of the parameters' gradients; those without a gradient count as zero. May be infinite or not a number. */
+    public static double globalNorm(Collection<Tensor> parameters) {
+        Libtorch.load();
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            return norm(gradients(parameters));
+        }
+    }
+
+    /**
+     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Gradients that are not finite stay
+     * so; the caller decides by the returned norm.
+     *
+     * @param maximum the largest norm, more than 0
+     * @return the global norm before
+     */
+    public static double clipByGlobalNorm(Collection<Tensor> parameters, double maximum) {
+        if (!(maximum > 0)) {
+            throw new IllegalArgumentException("the largest norm must be more than 0, not " + maximum);
+        }
+        Libtorch.load();
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            List<Tensor> gradients = gradients(parameters);
+            double norm = norm(gradients);
+            double factor = maximum / (norm + EPSILON);
+            if (factor < 1) {
+                Scalar scalar = new Scalar(factor);
+                gradients.forEach(gradient -> gradient.mul_(scalar));
+            }
+            return norm;
+        }
+    }
+
+    private static List<Tensor> gradients(Collection<Tensor> parameters) {
+        return parameters.stream()
+                .map(Tensor::mutable_grad)
+                .filter(Tensor::defined)
+                .toList();
+    }
+
+    private static double norm(List<Tensor> gradients) {
+        if (gradients.isEmpty()) {
+            return 0;
+        }
+        Tensor[] norms = gradients.stream()
+                .map(gradient -> torch.linalg_vector_norm(gradient).to(torch.ScalarType.Double))
+                .toArray(Tensor[]::new);
+        return torch.linalg_vector_norm(torch.stack(new TensorVector(norms))).item_double();
+    }
+}
