@@ -1,10 +1,12 @@
 """The GPT of `jrun bench ddp` in PyTorch: DistributedDataParallel over Gloo, one thread a rank.
 
-Start with: python3 -m torch.distributed.run --nproc-per-node=2 ddp_gloo.py [steps]
-Prints one JSON object: medianMillis and minMillis of the slowest rank's steps.
+Start with: python3 -m torch.distributed.run --nproc-per-node=2 ddp_gloo.py [options]
+Prints one JSON object: medianMillis and minMillis of the slowest rank's steps. With --losses it prints the mean loss of
+all ranks in each step instead. worker-runtime/bench/src/test/resources/io/jrun/bench/ddp-losses.txt keeps such losses.
 """
+import argparse
 import json
-import sys
+import math
 import time
 
 import torch
@@ -13,6 +15,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 V, S, D, HEADS, FF, LAYERS, BATCH = 1000, 64, 256, 4, 1024, 4, 8
+PRIME, FIRST_TOKEN_STREAM = 2**31 - 1, 1000
 
 
 class Block(nn.Module):
@@ -44,28 +47,68 @@ class Gpt(nn.Module):
         return self.head(self.ln(x))
 
 
+def fractions(stream, count):
+    """BenchData.fractions: float64 numbers from 0 to 1 by a formula of integers."""
+    i = torch.arange(count)
+    mixed = ((i * i) % PRIME * 48271 + i * 16807 + (stream + 1) * 69621) % PRIME
+    return mixed.double() / PRIME
+
+
+def fill(model):
+    with torch.no_grad():
+        for stream, (name, p) in enumerate(model.named_parameters()):
+            centred = (fractions(stream, p.numel()) - 0.5).float().view_as(p)
+            if p.dim() == 2:
+                p.copy_(centred * (2 / math.sqrt(p.shape[1])))
+            else:
+                p.copy_(centred * 0.02 + (1 if name.endswith("weight") else 0))
+
+
+def batch(step, rank, ranks):
+    x = (fractions(FIRST_TOKEN_STREAM + step * ranks + rank, BATCH * S) * V).long().view(BATCH, S)
+    return x, (x * 31 + 7) % V
+
+
 def main():
-    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--optimizer", choices=["sgd", "adamw", "fused"], default="sgd")
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--losses", action="store_true", help="print losses instead of times")
+    args = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    torch.manual_seed(1)
-    model = nn.parallel.DistributedDataParallel(Gpt(), gradient_as_bucket_view=True)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    torch.manual_seed(100 + dist.get_rank())
-    x, y = torch.randint(V, (BATCH, S)), torch.randint(V, (BATCH, S))
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    module = Gpt()
+    fill(module)
+    model = nn.parallel.DistributedDataParallel(module, gradient_as_bucket_view=True)
+    if args.optimizer == "sgd":
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    else:
+        optimizer = torch.optim.AdamW(
+            model.parameters(), lr=1e-3, weight_decay=0.01, fused=args.optimizer == "fused")
+    x, y = batch(0, rank, ranks)
     times = []
-    for step in range(steps + 5):
+    for step in range(args.steps if args.losses else args.steps + 5):
+        if args.losses:
+            x, y = batch(step, rank, ranks)
         dist.barrier()
         start = time.perf_counter()
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(x).view(-1, V), y.view(-1))
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = F.cross_entropy(model(x).view(-1, V), y.view(-1))
         loss.backward()
         optimizer.step()
         if step >= 5:
             times.append((time.perf_counter() - start) * 1e3)
+        if args.losses:
+            mean = loss.detach().double()
+            dist.all_reduce(mean)
+            if rank == 0:
+                print(step + 1, repr(mean.item() / ranks), flush=True)
     slowest = torch.tensor(times, dtype=torch.float64)
     dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-    if dist.get_rank() == 0:
+    if rank == 0 and not args.losses:
         slowest = slowest.sort().values
         print(json.dumps({
             "mode": "torch-" + torch.__version__,

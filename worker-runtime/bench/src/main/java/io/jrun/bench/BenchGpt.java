@@ -1,8 +1,8 @@
 package io.jrun.bench;
 
+import io.jrun.train.precision.ScaledAttention;
 import java.util.ArrayList;
 import java.util.List;
-import org.bytedeco.pytorch.DoubleOptional;
 import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.LayerNormImpl;
 import org.bytedeco.pytorch.LayerNormOptions;
@@ -11,7 +11,6 @@ import org.bytedeco.pytorch.LongVector;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
@@ -69,15 +68,8 @@ final class BenchGpt extends Module {
             Tensor qkv_3BHSd = qkv.forward(norm1.forward(x_BSD))
                     .view(batch, S, 3, HEADS, D / HEADS)
                     .permute(2, 0, 3, 1, 4);
-            Tensor attended_BHSd = torch.scaled_dot_product_attention(
-                    qkv_3BHSd.select(0, 0),
-                    qkv_3BHSd.select(0, 1),
-                    qkv_3BHSd.select(0, 2),
-                    new TensorOptional(),
-                    0.0,
-                    true,
-                    new DoubleOptional(),
-                    false);
+            Tensor attended_BHSd = ScaledAttention.apply(
+                    qkv_3BHSd.select(0, 0), qkv_3BHSd.select(0, 1), qkv_3BHSd.select(0, 2), 0, true);
             Tensor residual_BSD =
                     x_BSD.add(projection.forward(attended_BHSd.transpose(1, 2).reshape(batch, S, D)));
             return residual_BSD.add(down.forward(torch.gelu(up.forward(norm2.forward(residual_BSD)))));

@@ -11,9 +11,6 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
-import org.bytedeco.pytorch.global.torch;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -21,7 +18,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * Measures a training step of a 3.7M-parameter GPT, batch 8 per rank, SGD, one thread per rank: without communication,
+ * Measures a training step of a 3.7M-parameter GPT, batch 8 per rank, one thread per rank: without communication,
  * with jrun's DDP, and with libtorch's own Reducer over Gloo. The modes run in turn within one run. The time of a step
  * is the time of its slowest rank, also without communication, so differences between ranks count for every mode.
  */
@@ -34,7 +31,6 @@ import picocli.CommandLine.Spec;
         description =
                 "Times a training step of a 3.7M-parameter GPT: no communication, jrun's DDP, libtorch's over Gloo.")
 final class DdpBench implements Benchmark {
-    private static final int BATCH_PER_RANK = 8;
     private static final int STEPS_PER_TURN = 5;
 
     /** The first steps of a mode, which fill caches, rebuild buckets and warm up the JIT. */
@@ -50,6 +46,20 @@ final class DdpBench implements Benchmark {
             defaultValue = "none,ddp,gloo",
             description = "which to run: none, ddp, gloo")
     private List<Mode> modes = List.of();
+
+    @Option(
+            names = "--optimizer",
+            paramLabel = "NAME",
+            defaultValue = "sgd",
+            description = "sgd, adamw (of libtorch), or fused (AdamW over flat memory)")
+    private BenchOptimizer optimizer = BenchOptimizer.sgd;
+
+    @Option(
+            names = "--precision",
+            paramLabel = "TYPE",
+            defaultValue = "f32",
+            description = "f32, or bf16 (autocast, attention in float32)")
+    private BenchPrecision precision = BenchPrecision.f32;
 
     @Option(names = "--steps", paramLabel = "N", defaultValue = "30", description = "measured steps of each mode")
     private int steps = 30;
@@ -75,21 +85,11 @@ final class DdpBench implements Benchmark {
         check();
         try (World world = Distributed.init()) {
             Libtorch.setThreads(1);
-            torch.manual_seed(100L + world.rank());
-            TensorOptions ids = new TensorOptions(torch.ScalarType.Long);
-            Tensor x_BS = torch.randint(BenchGpt.V, new long[] {BATCH_PER_RANK, BenchGpt.S}, ids);
-            Tensor y_BS = torch.randint(BenchGpt.V, new long[] {BATCH_PER_RANK, BenchGpt.S}, ids);
-            List<TrainingLoop> loops = new ArrayList<>();
-            for (Mode mode : modes) {
-                torch.manual_seed(1);
-                loops.add(
-                        switch (mode) {
-                            case none -> new LocalLoop(new BenchGpt());
-                            case ddp -> new DdpLoop(new BenchGpt(), world.group());
-                            case gloo -> new ReducerLoop(new BenchGpt(), world);
-                        });
-            }
-            List<double[]> nanos = measure(world, loops, x_BS, y_BS);
+            BenchData.Batch batch = BenchData.batch(0, world.rank(), world.size());
+            List<TrainingLoop> loops = modes.stream()
+                    .map(mode -> loop(mode, new BenchGpt(), world))
+                    .toList();
+            List<double[][]> nanos = measure(world, loops, batch);
             if (world.rank() == 0) {
                 print(nanos, world.size());
             }
@@ -98,44 +98,90 @@ final class DdpBench implements Benchmark {
         }
     }
 
-    private List<double[]> measure(World world, List<TrainingLoop> loops, Tensor x_BS, Tensor y_BS) {
+    private TrainingLoop loop(Mode mode, BenchGpt model, World world) {
+        BenchData.fill(model);
+        return switch (mode) {
+            case none -> new LocalLoop(model, optimizer, precision);
+            case ddp -> new DdpLoop(model, world.group(), optimizer, precision);
+            case gloo -> new ReducerLoop(model, world, optimizer, precision);
+        };
+    }
+
+    /** For each loop the durations of all steps: of the whole step, then of each phase. */
+    private List<double[][]> measure(World world, List<TrainingLoop> loops, BenchData.Batch batch) {
         for (TrainingLoop loop : loops) {
             for (int step = 0; step < WARMUP_STEPS; step++) {
-                loop.step(x_BS, y_BS);
+                loop.step(batch);
             }
         }
-        List<double[]> nanos = new ArrayList<>();
-        loops.forEach(_ -> nanos.add(new double[steps]));
+        List<double[][]> nanos = new ArrayList<>();
+        loops.forEach(_ -> nanos.add(new double[1 + StepResult.PHASES.length][steps]));
         for (int from = 0; from < steps; from += STEPS_PER_TURN) {
             for (int l = 0; l < loops.size(); l++) {
                 for (int step = from; step < Math.min(steps, from + STEPS_PER_TURN); step++) {
                     world.group().barrier();
                     long start = System.nanoTime();
-                    loops.get(l).step(x_BS, y_BS);
-                    nanos.get(l)[step] = System.nanoTime() - start;
+                    long[] phases = loops.get(l).step(batch).phases();
+                    nanos.get(l)[0][step] = System.nanoTime() - start;
+                    for (int phase = 0; phase < phases.length; phase++) {
+                        nanos.get(l)[1 + phase][step] = phases[phase];
+                    }
                 }
             }
         }
-        nanos.forEach(
-                mine -> world.group().allReduce(MemorySegment.ofArray(mine), DataType.F64, mine.length, ReduceOp.MAX));
+        for (double[][] loop : nanos) {
+            for (double[] mine : loop) {
+                world.group().allReduce(MemorySegment.ofArray(mine), DataType.F64, mine.length, ReduceOp.MAX);
+            }
+        }
         return nanos;
     }
 
-    private void print(List<double[]> nanos, int ranks) {
+    private void print(List<double[][]> nanos, int ranks) {
         if (!json) {
-            System.out.printf("# %d ranks, 3.7M-parameter GPT, batch %d per rank%n", ranks, BATCH_PER_RANK);
-            System.out.printf("%-6s %12s %12s%n", "mode", "median ms", "min ms");
+            System.out.printf(
+                    "# %d ranks, 3.7M-parameter GPT, batch %d per rank, %s, %s; phases are medians of the slowest rank%n",
+                    ranks, BenchData.BATCH, optimizer, precision);
+            System.out.printf("%-6s %12s %12s", "mode", "median ms", "min ms");
+            for (String phase : StepResult.PHASES) {
+                System.out.printf(" %12s", phase + " ms");
+            }
+            System.out.println();
         }
         for (int m = 0; m < modes.size(); m++) {
-            Samples samples = new Samples(nanos.get(m));
-            System.out.printf(
-                    Locale.ROOT,
-                    json
-                            ? "{\"mode\":\"%s\",\"medianMillis\":%.3f,\"minMillis\":%.3f,\"ranks\":" + ranks + "}%n"
-                            : "%-6s %12.2f %12.2f%n",
-                    modes.get(m),
-                    samples.medianNanos() / 1e6,
-                    samples.minNanos() / 1e6);
+            System.out.println(json ? object(modes.get(m), nanos.get(m), ranks) : row(modes.get(m), nanos.get(m)));
         }
+    }
+
+    private static String row(Mode mode, double[][] nanos) {
+        Samples step = new Samples(nanos[0]);
+        StringBuilder row = new StringBuilder(String.format(
+                Locale.ROOT, "%-6s %12.2f %12.2f", mode, step.medianNanos() / 1e6, step.minNanos() / 1e6));
+        for (int phase = 1; phase < nanos.length; phase++) {
+            row.append(String.format(Locale.ROOT, " %12.2f", new Samples(nanos[phase]).medianNanos() / 1e6));
+        }
+        return row.toString();
+    }
+
+    private String object(Mode mode, double[][] nanos, int ranks) {
+        Samples step = new Samples(nanos[0]);
+        StringBuilder object = new StringBuilder(String.format(
+                Locale.ROOT,
+                "{\"mode\":\"%s\",\"medianMillis\":%.3f,\"minMillis\":%.3f,\"ranks\":%d,\"optimizer\":\"%s\","
+                        + "\"precision\":\"%s\"",
+                mode,
+                step.medianNanos() / 1e6,
+                step.minNanos() / 1e6,
+                ranks,
+                optimizer,
+                precision));
+        for (int phase = 1; phase < nanos.length; phase++) {
+            object.append(String.format(
+                    Locale.ROOT,
+                    ",\"%sMillis\":%.3f",
+                    StepResult.PHASES[phase - 1],
+                    new Samples(nanos[phase]).medianNanos() / 1e6));
+        }
+        return object.append('}').toString();
     }
 }

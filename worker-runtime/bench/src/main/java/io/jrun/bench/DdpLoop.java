@@ -2,32 +2,38 @@ package io.jrun.bench;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.ddp.DistributedDataParallel;
-import org.bytedeco.pytorch.SGD;
-import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
 
 /** Trains with jrun's DDP, as in the README. */
 final class DdpLoop implements TrainingLoop {
     private final DistributedDataParallel<BenchGpt> model;
-    private final SGD optimizer;
+    private final BenchPrecision precision;
+    private final BenchOptimizer.Running optimizer;
 
-    DdpLoop(BenchGpt module, ProcessGroup group) {
-        model = new DistributedDataParallel<>(module, group);
-        optimizer = new SGD(module.parameters(), new SGDOptions(LEARNING_RATE));
+    DdpLoop(BenchGpt module, ProcessGroup group, BenchOptimizer optimizer, BenchPrecision precision) {
+        this.model = new DistributedDataParallel<>(module, group);
+        this.precision = precision;
+        this.optimizer = optimizer.start(module, model.gradientMemory());
     }
 
     @Override
-    public void step(Tensor x_BS, Tensor y_BS) {
+    public StepResult step(BenchData.Batch batch) {
         try (var step = model.step()) {
-            optimizer.zero_grad();
-            step.backward(TrainingLoop.loss(model.module(), x_BS, y_BS));
+            long begin = System.nanoTime();
+            model.module().zero_grad(true);
+            Tensor loss = precision.loss(model.module(), batch.x_BS(), batch.y_BS());
+            long forwardEnd = System.nanoTime();
+            step.backward(loss);
+            long backwardEnd = System.nanoTime();
             optimizer.step();
+            long exposed = model.lastReduction().exposedNanos();
+            return StepResult.of(loss.item_float(), begin, forwardEnd, backwardEnd, exposed);
         }
     }
 
     @Override
     public void close() {
-        model.close();
         optimizer.close();
+        model.close();
     }
 }

@@ -1,26 +1,32 @@
 package io.jrun.bench;
 
+import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.SGD;
-import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
 
 /** Trains each rank alone, without communication. */
 final class LocalLoop implements TrainingLoop {
     private final BenchGpt model;
-    private final SGD optimizer;
+    private final BenchPrecision precision;
+    private final BenchOptimizer.Running optimizer;
 
-    LocalLoop(BenchGpt model) {
+    LocalLoop(BenchGpt model, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = model;
-        this.optimizer = new SGD(model.parameters(), new SGDOptions(LEARNING_RATE));
+        this.precision = precision;
+        this.optimizer = optimizer.start(model, List.of());
     }
 
     @Override
-    public void step(Tensor x_BS, Tensor y_BS) {
+    public StepResult step(BenchData.Batch batch) {
         try (PointerScope _ = new PointerScope()) {
-            optimizer.zero_grad();
-            TrainingLoop.loss(model, x_BS, y_BS).backward();
+            long begin = System.nanoTime();
+            model.zero_grad(true);
+            Tensor loss = precision.loss(model, batch.x_BS(), batch.y_BS());
+            long forwardEnd = System.nanoTime();
+            loss.backward();
+            long backwardEnd = System.nanoTime();
             optimizer.step();
+            return StepResult.of(loss.item_float(), begin, forwardEnd, backwardEnd, 0);
         }
     }
 

@@ -15,8 +15,6 @@ import org.bytedeco.pytorch.LongVector;
 import org.bytedeco.pytorch.PrefixStore;
 import org.bytedeco.pytorch.ProcessGroup;
 import org.bytedeco.pytorch.Reducer;
-import org.bytedeco.pytorch.SGD;
-import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.SizeTStringMap;
 import org.bytedeco.pytorch.SizeTVector;
 import org.bytedeco.pytorch.SizeTVectorVector;
@@ -34,17 +32,19 @@ final class ReducerLoop implements TrainingLoop {
     private static final long BUCKET_BYTES = 25 << 20;
 
     private final BenchGpt model;
-    private final SGD optimizer;
+    private final BenchPrecision precision;
+    private final BenchOptimizer.Running optimizer;
     private final Reducer reducer;
     private final List<Tensor> parameters;
 
-    ReducerLoop(BenchGpt model, World world) {
+    ReducerLoop(BenchGpt model, World world, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = model;
+        this.precision = precision;
+        this.optimizer = optimizer.start(model, List.of());
         TensorVector vector = GlooRendezvous.kept(model.parameters());
         parameters = LongStream.range(0, vector.size())
                 .mapToObj(i -> new Tensor(vector.get(i)))
                 .toList();
-        optimizer = new SGD(vector, new SGDOptions(LEARNING_RATE));
         GlooRendezvous gloo = meet(world);
         ProcessGroup group = GlooRendezvous.kept(new ProcessGroup(
                 GlooRendezvous.kept(new PrefixStore("reducer", gloo.store())), world.rank(), world.size()));
@@ -93,16 +93,20 @@ final class ReducerLoop implements TrainingLoop {
     }
 
     @Override
-    public void step(Tensor x_BS, Tensor y_BS) {
+    public StepResult step(BenchData.Batch batch) {
         try (PointerScope _ = new PointerScope()) {
+            long begin = System.nanoTime();
             for (Tensor parameter : parameters) {
                 parameter.mutable_grad().reset(); // C++ zero_grad() cannot detach a view of a bucket
             }
             reducer.prepare_for_forward();
-            Tensor loss = TrainingLoop.loss(model, x_BS, y_BS);
+            Tensor loss = precision.loss(model, batch.x_BS(), batch.y_BS());
             reducer.prepare_for_backward(new TensorVector(0L));
+            long forwardEnd = System.nanoTime();
             loss.backward();
+            long backwardEnd = System.nanoTime();
             optimizer.step();
+            return StepResult.of(loss.item_float(), begin, forwardEnd, backwardEnd, 0);
         }
     }
 

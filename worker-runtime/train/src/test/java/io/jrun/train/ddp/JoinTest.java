@@ -100,6 +100,29 @@ class JoinTest {
         }
     }
 
+    /** Rank 0 has no pass of its own to observe. */
+    @Test
+    void bucketsAreRebuiltInTheOrderOfARankWithInputs() {
+        AtomicReferenceArray<List<List<String>>> buckets = new AtomicReferenceArray<>(2);
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            DdpOptions options = DdpOptions.DEFAULT.withBuckets(1, 1);
+            try (var model = new DistributedDataParallel<>(module, world.group(), options)) {
+                List<List<String>> before = model.buckets();
+                model.join(JoinOptions.DEFAULT, () -> {}, () -> {
+                    if (world.rank() == 1) {
+                        try (Step step = model.step()) {
+                            step.backward(Training.loss(module, 0, 1));
+                        }
+                    }
+                });
+                assertThat(model.buckets()).isNotEqualTo(before).containsExactlyInAnyOrderElementsOf(before);
+                buckets.set(world.rank(), model.buckets());
+            }
+        });
+        assertThat(buckets.get(0)).isEqualTo(buckets.get(1));
+    }
+
     @Test
     void earlyTerminationIsThrownOnAllRanks() {
         AtomicReferenceArray<String> messages = new AtomicReferenceArray<>(2);

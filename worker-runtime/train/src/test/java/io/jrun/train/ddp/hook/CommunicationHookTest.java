@@ -27,6 +27,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Function;
 import org.assertj.core.data.Offset;
+import org.assertj.core.data.Percentage;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.Module;
@@ -71,7 +72,7 @@ class CommunicationHookTest {
 
     /** The gradients of the matrix after each of {@code passes} passes with the same gradient; alike on all ranks. */
     private static List<Tensor> reduced(
-            Function<ProcessGroup, CommunicationHook> hooks, Function<Integer, Tensor> gradients, int passes) {
+            Function<ProcessGroup, CommunicationHook> hooks, Function<Integer, Tensor> gradients, int passes, double tolerance) {
         AtomicReferenceArray<List<Tensor>> results = new AtomicReferenceArray<>(RANKS);
         LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
             Linear module = new Linear();
@@ -81,9 +82,11 @@ class CommunicationHookTest {
                 for (int pass = 0; pass < passes; pass++) {
                     module.zero_grad(true);
                     try (Step step = model.step()) {
-                        step.backward(module.loss(gradients.apply(world.rank()), 1.0 + world.rank()));
+                        step.backward(module.loss(gradients.apply(world.rank()), 1 + 1000.1 * world.rank()));
                     }
-                    assertThat(module.vector.grad().data_ptr_float().get(0)).isEqualTo(1.5f);
+                    // Travels uncompressed in PowerSGD, so nothing may pile up in many passes.
+                    assertThat(module.vector.grad().data_ptr_float().get(0))
+                            .isCloseTo(501.05f, Percentage.withPercentage(tolerance * 100));
                     seen.add(TensorMemory.own(module.matrix.grad().clone()));
                 }
             }
@@ -108,7 +111,7 @@ class CommunicationHookTest {
         Tensor magnitudes = mean(rank -> random(rank, ROWS, COLUMNS).abs());
         Map<DataType, Double> units = Map.of(DataType.BF16, 0x1p-8, DataType.F16, 0x1p-11);
         units.forEach((type, unit) -> {
-            Tensor result = reduced(_ -> CompressionHook.to(type), gradients, 1).getFirst();
+            Tensor result = reduced(_ -> CompressionHook.to(type), gradients, 1, unit * 2).getFirst();
             double bound = Math.pow(1 + unit, 3) * Math.pow(1 + 0x1p-24, 2) - 1;
             Tensor excess = result.sub(exact).abs().sub(magnitudes.mul(new Scalar(bound)));
             assertThat(excess.max().item_double()).as("%s", type).isLessThanOrEqualTo(0x1p-25);
@@ -125,7 +128,7 @@ class CommunicationHookTest {
     void powerSgdIsExactForMatricesOfItsRank() {
         Tensor left = random(1, ROWS, 2);
         Function<Integer, Tensor> gradients = rank -> torch.mm(left, random(2L + rank, 2, COLUMNS));
-        List<Tensor> seen = reduced(powerSgd(PowerSgdOptions.DEFAULT.withRank(2)), gradients, 3);
+        List<Tensor> seen = reduced(powerSgd(PowerSgdOptions.DEFAULT.withRank(2)), gradients, 3, 1e-6);
         for (Tensor result : seen) {
             assertThat(largestDifference(result, mean(gradients))).isLessThan(1e-5);
         }
@@ -143,7 +146,7 @@ class CommunicationHookTest {
 
     private static double errorOfMean(PowerSgdOptions options, Function<Integer, Tensor> gradients) {
         int passes = 100;
-        List<Tensor> seen = reduced(powerSgd(options), gradients, passes + 1);
+        List<Tensor> seen = reduced(powerSgd(options), gradients, passes + 1, 1e-6);
         Tensor sum = torch.zeros(ROWS, COLUMNS);
         seen.subList(1, passes + 1).forEach(sum::add_);
         return largestDifference(sum.div(new Scalar(passes)), mean(gradients));
@@ -159,9 +162,9 @@ class CommunicationHookTest {
         Tensor best = torch.mm(
                 svd.get0().narrow(1, 0, 2).mul(svd.get1().narrow(0, 0, 2)),
                 svd.get2().narrow(1, 0, 2).t());
-        Tensor warm = reduced(powerSgd(options), gradients, 120).getLast();
+        Tensor warm = reduced(powerSgd(options), gradients, 120, 1e-6).getLast();
         assertThat(largestDifference(warm, best)).isLessThan(0.02);
-        Tensor cold = reduced(powerSgd(options.withWarmStart(false)), gradients, 120)
+        Tensor cold = reduced(powerSgd(options.withWarmStart(false)), gradients, 120, 1e-6)
                 .getLast();
         assertThat(largestDifference(cold, best)).isGreaterThan(0.2);
     }

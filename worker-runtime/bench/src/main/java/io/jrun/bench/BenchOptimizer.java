@@ -1,0 +1,83 @@
+package io.jrun.bench;
+
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.tensor.ModuleTensors;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.bytedeco.pytorch.AdamW;
+import org.bytedeco.pytorch.AdamWOptions;
+import org.bytedeco.pytorch.Optimizer;
+import org.bytedeco.pytorch.SGD;
+import org.bytedeco.pytorch.SGDOptions;
+
+/** How parameters follow from gradients. The names are the words of {@code --optimizer}. */
+enum BenchOptimizer {
+    /** libtorch's SGD without momentum. */
+    sgd,
+    /** libtorch's AdamW. */
+    adamw,
+    /** jrun's AdamW over flat memory, by libtorch's fused kernel. */
+    fused;
+
+    private static final double SGD_RATE = 0.05;
+    private static final double ADAMW_RATE = 1e-3;
+    private static final double WEIGHT_DECAY = 0.01;
+
+    /** An optimizer at work. */
+    interface Running extends AutoCloseable {
+        void step();
+
+        @Override
+        void close();
+    }
+
+    /** {@code gradientMemory} is where gradients lie already; empty if they lie anywhere. */
+    Running start(BenchGpt model, List<MemorySegment> gradientMemory) {
+        return switch (this) {
+            case sgd -> libtorch(new SGD(model.parameters(), new SGDOptions(SGD_RATE)));
+            case adamw -> {
+                AdamWOptions options = new AdamWOptions(ADAMW_RATE);
+                options.weight_decay().put(WEIGHT_DECAY);
+                yield libtorch(new AdamW(model.parameters(), options));
+            }
+            case fused ->
+                flat(new FlatOptimizer(
+                        ModuleTensors.parameters(model),
+                        FusedAdamW.DEFAULT,
+                        ParameterGroup.all(WEIGHT_DECAY),
+                        LearningRateSchedule.constant(ADAMW_RATE),
+                        gradientMemory));
+        };
+    }
+
+    private static Running libtorch(Optimizer optimizer) {
+        return new Running() {
+            @Override
+            public void step() {
+                optimizer.step();
+            }
+
+            @Override
+            public void close() {
+                optimizer.close();
+            }
+        };
+    }
+
+    private static Running flat(FlatOptimizer optimizer) {
+        return new Running() {
+            @Override
+            public void step() {
+                optimizer.step();
+            }
+
+            @Override
+            public void close() {
+                optimizer.close();
+            }
+        };
+    }
+}

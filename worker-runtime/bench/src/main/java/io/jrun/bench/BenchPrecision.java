@@ -1,0 +1,26 @@
+package io.jrun.bench;
+
+import io.jrun.train.precision.Autocast;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/** In which type the forward pass computes. The names are the words of {@code --precision}. */
+enum BenchPrecision {
+    f32,
+    /** Autocast; attention in float32. */
+    bf16;
+
+    /** The mean cross entropy of the model's predictions of y from x, both [B, S]. */
+    Tensor loss(BenchGpt model, Tensor x_BS, Tensor y_BS) {
+        if (this == f32) {
+            return loss(model.forward(x_BS), y_BS);
+        }
+        try (Autocast _ = Autocast.cpuBfloat16()) {
+            return loss(model.forward(x_BS), y_BS);
+        }
+    }
+
+    private static Tensor loss(Tensor logits_BSV, Tensor y_BS) {
+        return torch.cross_entropy_loss(logits_BSV.view(-1, BenchGpt.V), y_BS.view(-1));
+    }
+}

@@ -1,0 +1,25 @@
+package io.jrun.bench;
+
+/**
+ * One step of a {@link TrainingLoop} on this rank.
+ *
+ * @param loss of this rank's batch, before the update
+ * @param backwardNanos the backward pass without the communication that it waited for
+ * @param exposedNanos communication that the step waited for; 0 where the loop cannot tell it from the backward pass
+ */
+record StepResult(float loss, long forwardNanos, long backwardNanos, long exposedNanos, long optimizerNanos) {
+    /** Names of the phases, in the order of {@link #phases}. */
+    static final String[] PHASES = {"forward", "backward", "exposed", "optimizer"};
+
+    /** The result of a step whose parts began and ended at these times. */
+    static StepResult of(float loss, long begin, long forwardEnd, long backwardEnd, long exposed) {
+        long end = System.nanoTime();
+        return new StepResult(
+                loss, forwardEnd - begin, backwardEnd - forwardEnd - exposed, exposed, end - backwardEnd);
+    }
+
+    /** The durations of all phases, in nanoseconds. */
+    long[] phases() {
+        return new long[] {forwardNanos, backwardNanos, exposedNanos, optimizerNanos};
+    }
+}
