@@ -219,7 +219,8 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         return reducer.reductions() == 0
                 ? List.of()
                 : reducer.uses().unused().stream()
-                        .mapToObj(parameter -> reducer.parameters().get(parameter).name())
+                        .mapToObj(
+                                parameter -> reducer.parameters().get(parameter).name())
                         .toList();
     }
 

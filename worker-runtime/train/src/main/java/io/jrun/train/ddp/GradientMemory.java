@@ -78,7 +78,8 @@ final class GradientMemory {
     /** A bucket as hooks see it. */
     GradientBucket view(int index, int divisor) {
         Bucket bucket = buckets.get(index);
-        List<Parameter> members = bucket.parameters().stream().map(parameters::get).toList();
+        List<Parameter> members =
+                bucket.parameters().stream().map(parameters::get).toList();
         return new GradientBucket(
                 index,
                 index == buckets.size() - 1,

@@ -6,10 +6,11 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * Which parameters this rank uses, and which ones any rank uses. With a static graph also how often a pass adds to each
@@ -26,7 +27,7 @@ final class ParameterUses {
     /** How often the current pass has added to each gradient. */
     private final int[] uses;
     /** Parameters of the first pass, each at its last use. */
-    private final List<Integer> lastUses = new ArrayList<>();
+    private final Set<Integer> lastUses = new LinkedHashSet<>();
 
     private final int[] expected;
     private boolean isRecorded;
@@ -39,9 +40,8 @@ final class ParameterUses {
         this.parameterCount = parameterCount;
         this.isStatic = options.staticGraph();
         this.isSearching = options.searchesUnused();
-        this.counts = isStatic || isSearching
-                ? group.allocate((long) parameterCount * Integer.BYTES)
-                : MemorySegment.NULL;
+        this.counts =
+                isStatic || isSearching ? group.allocate((long) parameterCount * Integer.BYTES) : MemorySegment.NULL;
         this.uses = new int[parameterCount];
         this.expected = new int[parameterCount];
     }
@@ -51,7 +51,7 @@ final class ParameterUses {
         if (isSynchronised) {
             uses[parameter]++;
             if (isRecording()) {
-                lastUses.remove((Integer) parameter);
+                lastUses.remove(parameter);
                 lastUses.add(parameter);
             }
         }

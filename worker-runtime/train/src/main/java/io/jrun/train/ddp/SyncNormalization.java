@@ -49,8 +49,9 @@ final class SyncNormalization implements AutogradFunction {
         Tensor total = counts.sum();
         Tensor globalMean = means.mul(counts).sum(0).div(total);
         Tensor between = means.sub(globalMean);
-        Tensor globalSquares =
-                all.narrow(1, channels, channels).add(between.mul(between).mul(counts)).sum(0);
+        Tensor globalSquares = all.narrow(1, channels, channels)
+                .add(between.mul(between).mul(counts))
+                .sum(0);
         Tensor scale = globalSquares.div(total).add(new Scalar(epsilon)).rsqrt();
         Tensor unbiased = globalSquares.div(total.sub(new Scalar(1)).clamp_min(new Scalar(1)));
 

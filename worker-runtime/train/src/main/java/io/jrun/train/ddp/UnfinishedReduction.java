@@ -12,8 +12,8 @@ final class UnfinishedReduction {
     /** {@code missing} are the names of the parameters without a gradient. */
     static DdpException error(String who, List<String> missing, int parameterCount, DdpOptions options) {
         if (missing.isEmpty()) {
-            return new DdpException(who + ": a backward pass added to a gradient that was already reduced. "
-                    + advice(options));
+            return new DdpException(
+                    who + ": a backward pass added to a gradient that was already reduced. " + advice(options));
         }
         String shown = missing.stream().limit(NAMES_SHOWN).collect(Collectors.joining(", "));
         String more = missing.size() > NAMES_SHOWN ? " and " + (missing.size() - NAMES_SHOWN) + " more" : "";

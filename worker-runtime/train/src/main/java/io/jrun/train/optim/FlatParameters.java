@@ -112,8 +112,7 @@ final class FlatParameters implements AutoCloseable {
     }
 
     /** Makes one step of every chosen parameter that has a gradient. */
-    void step(
-            UpdateRule rule, List<ParameterGroup> groups, double learningRate, Predicate<FlatParameter> isChosen) {
+    void step(UpdateRule rule, List<ParameterGroup> groups, double learningRate, Predicate<FlatParameter> isChosen) {
         refreshRanges(isChosen);
         ranges.forEach(FlatRange::widen);
         Map<List<Long>, List<FlatRange>> calls = new LinkedHashMap<>();

@@ -59,10 +59,7 @@ class BucketPlanTest {
     void aSmallModelUnderTheDefaultLimits() {
         long mib = 1L << 20;
         List<Item> items = List.of(bytes(30 * mib), bytes(12 * mib), bytes(12 * mib), bytes(12 * mib), bytes(mib));
-        assertThat(BucketPlan.of(
-                                items,
-                                BucketPlan.reverseRegistration(5),
-                                DdpOptions.DEFAULT.bucketBytes())
+        assertThat(BucketPlan.of(items, BucketPlan.reverseRegistration(5), DdpOptions.DEFAULT.bucketBytes())
                         .buckets())
                 .isEqualTo(List.of(List.of(4), List.of(3, 2, 1), List.of(0)));
     }

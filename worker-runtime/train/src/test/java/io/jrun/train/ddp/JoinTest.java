@@ -88,8 +88,8 @@ class JoinTest {
     void equalsSerialAccumulationOverTheInputsThereAre(int[] inputs, DdpOptions options) {
         for (boolean divideByInitialSize : new boolean[] {true, false}) {
             List<float[]> serial = serial(inputs, divideByInitialSize);
-            List<List<float[]>> perRank = parallel(
-                    inputs, options, JoinOptions.DEFAULT.withDivideByInitialSize(divideByInitialSize));
+            List<List<float[]>> perRank =
+                    parallel(inputs, options, JoinOptions.DEFAULT.withDivideByInitialSize(divideByInitialSize));
             for (List<float[]> rank : perRank) {
                 assertThat(Training.largestDifference(rank, serial)).isLessThanOrEqualTo(1e-6f);
                 assertThat(rank)
@@ -129,8 +129,8 @@ class JoinTest {
         LocalWorld.run(2, world -> {
             TinyGpt module = Training.model(1);
             try (var model = new DistributedDataParallel<>(module, world.group())) {
-                assertThatThrownBy(() -> model.join(
-                                JoinOptions.DEFAULT.withThrowOnEarlyTermination(true), () -> {}, () -> {
+                assertThatThrownBy(() ->
+                                model.join(JoinOptions.DEFAULT.withThrowOnEarlyTermination(true), () -> {}, () -> {
                                     for (int current = 0; current < 2 + world.rank(); current++) {
                                         try (Step step = model.step()) {
                                             step.backward(Training.loss(module, current, world.rank()));
@@ -138,12 +138,13 @@ class JoinTest {
                                     }
                                 }))
                         .isInstanceOfSatisfying(
-                                DdpException.class,
-                                e -> messages.set(world.rank(), String.valueOf(e.getMessage())));
+                                DdpException.class, e -> messages.set(world.rank(), String.valueOf(e.getMessage())));
                 assertThat(model.report().reductions()).isEqualTo(2);
             }
         });
-        assertThat(messages.get(0)).contains("rank 0 has no inputs left, but rank 1 has").isEqualTo(messages.get(1));
+        assertThat(messages.get(0))
+                .contains("rank 0 has no inputs left, but rank 1 has")
+                .isEqualTo(messages.get(1));
     }
 
     /** Equally many inputs end without an error; a failure of the training is not followed by steps of the others. */

@@ -96,8 +96,7 @@ class StaticGraphTest {
             Tensor x = context.saved(0).detach().requires_grad_(true);
             try (AutoGradMode _ = new AutoGradMode(true)) {
                 Tensor y = x.mul(a);
-                AutogradBridge.instance()
-                        .backward(List.of(y), List.of(Objects.requireNonNull(gradients.getFirst())));
+                AutogradBridge.instance().backward(List.of(y), List.of(Objects.requireNonNull(gradients.getFirst())));
             }
             return Arrays.asList(x.grad());
         }
@@ -135,8 +134,8 @@ class StaticGraphTest {
     void withoutStaticGraphSeveralGradientsAreAnError() {
         assertThatThrownBy(() -> LocalWorld.run(1, world -> {
                     Weights module = new Weights();
-                    var model = new DistributedDataParallel<>(
-                            module, world.group(), DdpOptions.DEFAULT.withBuckets(1, 1));
+                    var model =
+                            new DistributedDataParallel<>(module, world.group(), DdpOptions.DEFAULT.withBuckets(1, 1));
                     try (Step step = model.step()) {
                         step.backward(checkpointedLoss(module, 0));
                     }

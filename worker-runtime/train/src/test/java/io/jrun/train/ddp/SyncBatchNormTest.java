@@ -39,8 +39,7 @@ class SyncBatchNormTest {
 
     private static Tensor random(long seed, long... sizes) {
         try (Generator generator = torch.createCPUGenerator(seed)) {
-            return torch.randn(
-                    sizes, new GeneratorOptional(generator), new TensorOptions(torch.ScalarType.Float));
+            return torch.randn(sizes, new GeneratorOptional(generator), new TensorOptions(torch.ScalarType.Float));
         }
     }
 
@@ -92,8 +91,7 @@ class SyncBatchNormTest {
                 new TensorCollectives(world.group()).allReduce(sum, ReduceOp.SUM);
                 assertClose(
                         sum,
-                        Objects.requireNonNull(
-                                        ModuleTensors.parameters(serial).get(name))
+                        Objects.requireNonNull(ModuleTensors.parameters(serial).get(name))
                                 .grad());
             });
             ModuleTensors.buffers(serial)

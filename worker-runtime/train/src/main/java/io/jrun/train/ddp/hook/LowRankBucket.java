@@ -124,8 +124,8 @@ final class LowRankBucket {
         Tensor lost = Objects.requireNonNull(error);
         lost.sub_(bucket.flat());
         for (Matrix matrix : plain) {
-            long offset = TensorMemory.address(bucket.gradients().get(matrix.index()))
-                    - TensorMemory.address(bucket.flat());
+            long offset =
+                    TensorMemory.address(bucket.gradients().get(matrix.index())) - TensorMemory.address(bucket.flat());
             lost.narrow(0, offset / lost.element_size(), matrix.rows() * matrix.columns())
                     .zero_();
         }

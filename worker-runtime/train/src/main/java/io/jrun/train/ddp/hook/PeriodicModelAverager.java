@@ -25,8 +25,8 @@ public final class PeriodicModelAverager {
      */
     public PeriodicModelAverager(ProcessGroup group, long period, long warmupSteps) {
         if (period < 1 || warmupSteps < 0) {
-            throw new IllegalArgumentException("period must be at least 1 and warmupSteps 0 or more, were " + period
-                    + " and " + warmupSteps);
+            throw new IllegalArgumentException(
+                    "period must be at least 1 and warmupSteps 0 or more, were " + period + " and " + warmupSteps);
         }
         this.collectives = new TensorCollectives(group);
         this.period = period;

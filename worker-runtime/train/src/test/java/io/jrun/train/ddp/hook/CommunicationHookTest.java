@@ -61,8 +61,7 @@ class CommunicationHookTest {
 
     private static Tensor random(long seed, long... sizes) {
         try (Generator generator = torch.createCPUGenerator(seed)) {
-            return torch.randn(
-                    sizes, new GeneratorOptional(generator), new TensorOptions(torch.ScalarType.Float));
+            return torch.randn(sizes, new GeneratorOptional(generator), new TensorOptions(torch.ScalarType.Float));
         }
     }
 
@@ -72,7 +71,10 @@ class CommunicationHookTest {
 
     /** The gradients of the matrix after each of {@code passes} passes with the same gradient; alike on all ranks. */
     private static List<Tensor> reduced(
-            Function<ProcessGroup, CommunicationHook> hooks, Function<Integer, Tensor> gradients, int passes, double tolerance) {
+            Function<ProcessGroup, CommunicationHook> hooks,
+            Function<Integer, Tensor> gradients,
+            int passes,
+            double tolerance) {
         AtomicReferenceArray<List<Tensor>> results = new AtomicReferenceArray<>(RANKS);
         LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
             Linear module = new Linear();
@@ -111,11 +113,14 @@ class CommunicationHookTest {
         Tensor magnitudes = mean(rank -> random(rank, ROWS, COLUMNS).abs());
         Map<DataType, Double> units = Map.of(DataType.BF16, 0x1p-8, DataType.F16, 0x1p-11);
         units.forEach((type, unit) -> {
-            Tensor result = reduced(_ -> CompressionHook.to(type), gradients, 1, unit * 2).getFirst();
+            Tensor result = reduced(_ -> CompressionHook.to(type), gradients, 1, unit * 2)
+                    .getFirst();
             double bound = Math.pow(1 + unit, 3) * Math.pow(1 + 0x1p-24, 2) - 1;
             Tensor excess = result.sub(exact).abs().sub(magnitudes.mul(new Scalar(bound)));
             assertThat(excess.max().item_double()).as("%s", type).isLessThanOrEqualTo(0x1p-25);
-            assertThat(largestDifference(result, exact)).as("%s is rounded", type).isGreaterThan(unit / 16);
+            assertThat(largestDifference(result, exact))
+                    .as("%s is rounded", type)
+                    .isGreaterThan(unit / 16);
         });
         assertThatThrownBy(() -> CompressionHook.to(DataType.F64)).hasMessageContaining("BF16 or F16");
     }
@@ -138,8 +143,7 @@ class CommunicationHookTest {
     @Test
     void powerSgdGivesBackWhatItLost() {
         Function<Integer, Tensor> gradients = rank -> random(10L + rank, ROWS, COLUMNS);
-        assertThat(errorOfMean(PowerSgdOptions.DEFAULT.withRank(2), gradients))
-                .isLessThan(0.15);
+        assertThat(errorOfMean(PowerSgdOptions.DEFAULT.withRank(2), gradients)).isLessThan(0.15);
         assertThat(errorOfMean(PowerSgdOptions.DEFAULT.withRank(2).withErrorFeedback(false), gradients))
                 .isGreaterThan(0.5);
     }
@@ -251,8 +255,10 @@ class CommunicationHookTest {
                 }
                 assertThat(optimizer.steps()).isEqualTo(6);
                 List<float[]> values = new ArrayList<>();
-                parameters.values().forEach(tensor -> values.add(
-                        TensorMemory.segment(tensor).toArray(ValueLayout.JAVA_FLOAT)));
+                parameters
+                        .values()
+                        .forEach(tensor ->
+                                values.add(TensorMemory.segment(tensor).toArray(ValueLayout.JAVA_FLOAT)));
                 results.set(world.rank(), values);
             }
         });

@@ -1,0 +1,27 @@
+package io.jrun.train.mesh;
+
+/**
+ * The part of a dimension that one rank holds. The rule is that of {@code torch.chunk}: all parts have
+ * {@code ceil(size / ranks)} elements, but the last ones, which have what is left: fewer, or none.
+ *
+ * @param offset index of the first element in the whole dimension
+ * @param length number of elements
+ */
+public record ShardRange(long offset, long length) {
+    /**
+     * The part of one rank.
+     *
+     * @param size of the whole dimension, 0 or more
+     * @param ranks on the axis
+     * @param coordinate number of the rank on the axis
+     */
+    public static ShardRange of(long size, int ranks, int coordinate) {
+        if (size < 0 || ranks < 1 || coordinate < 0 || coordinate >= ranks) {
+            throw new IllegalArgumentException(
+                    "no part " + coordinate + " of " + size + " elements in " + ranks + " parts");
+        }
+        long part = Math.ceilDiv(size, ranks);
+        long offset = Math.min(size, part * coordinate);
+        return new ShardRange(offset, Math.min(part, size - offset));
+    }
+}

@@ -1,0 +1,42 @@
+package io.jrun.train.mesh;
+
+import java.nio.charset.StandardCharsets;
+import java.util.zip.CRC32C;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Generator;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * First values that do not depend on the mesh. Each tensor has a generator of its own, seeded by the job's seed and the name of
+ * the tensor. A rank draws the values of the whole tensor and keeps its part; for this time it has memory for the whole tensor
+ * in float32. As Megatron's {@code _initialize_affine_weight_cpu}.
+ */
+public final class ShardedInitialization {
+    private ShardedInitialization() {}
+
+    /** Fills the local part with values of a normal distribution. */
+    public static void normal(ShardedTensor tensor, MeshAxis axis, long seed, double mean, double deviation) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            long[] shape =
+                    tensor.globalShape().stream().mapToLong(Long::longValue).toArray();
+            Tensor part = torch.zeros(shape, new TensorOptions(torch.ScalarType.Float))
+                    .normal_(mean, deviation, new GeneratorOptional(generator(seed, tensor.name())));
+            if (tensor.placement(axis.name()) instanceof Shard(int dim)) {
+                part = part.narrow(
+                        dim, tensor.offsets(axis)[dim], tensor.local().size(dim));
+            }
+            tensor.local().copy_(part);
+        }
+    }
+
+    private static Generator generator(long seed, String name) {
+        CRC32C hash = new CRC32C();
+        hash.update(name.getBytes(StandardCharsets.UTF_8));
+        return torch.createCPUGenerator(seed * 0x9E3779B97F4A7C15L + hash.getValue());
+    }
+}

@@ -1,0 +1,106 @@
+package io.jrun.train.mesh;
+
+import io.jrun.comm.ReduceOp;
+import io.jrun.train.tensor.TensorCollectives;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * One rank's part of a tensor that is spread over a mesh. Replicated along all axes that {@code placements} does not name.
+ * Dimensions and coordinates count from 0.
+ *
+ * @param name of the parameter, unique in the model
+ * @param globalShape the shape of the whole tensor
+ * @param placements by the name of the axis; today at most one axis
+ * @param local the part that this rank holds: of the global shape, but shorter along a sharded dimension
+ */
+public record ShardedTensor(String name, List<Long> globalShape, Map<String, TensorPlacement> placements, Tensor local) {
+    public ShardedTensor {
+        globalShape = List.copyOf(globalShape);
+        placements = Map.copyOf(placements);
+        if (placements.size() > 1) {
+            throw new IllegalArgumentException("tensor '" + name + "' has placements on the axes " + placements.keySet()
+                    + "; one axis is supported");
+        }
+        for (TensorPlacement placement : placements.values()) {
+            if (placement instanceof Shard shard && shard.dim() >= globalShape.size()) {
+                throw new IllegalArgumentException("tensor '" + name + "' of shape " + globalShape
+                        + " cannot be sharded along dimension " + shard.dim());
+            }
+        }
+    }
+
+    /** A copy of this rank's part of a tensor that every rank has in full. A partial tensor keeps the whole as it is. */
+    public static ShardedTensor distribute(String name, Tensor whole, TensorPlacement placement, MeshAxis axis) {
+        List<Long> shape = Arrays.stream(TensorMemory.sizes(whole)).boxed().toList();
+        try (NoGradGuard _ = new NoGradGuard()) {
+            Tensor part = whole.detach();
+            if (placement instanceof Shard shard) {
+                ShardRange range = ShardRange.of(whole.size(shard.dim()), axis.size(), axis.coordinate());
+                part = part.narrow(shard.dim(), range.offset(), range.length());
+            }
+            return new ShardedTensor(
+                    name,
+                    shape,
+                    Map.of(axis.name(), placement),
+                    TensorMemory.own(part.contiguous().clone()));
+        }
+    }
+
+    /** The placement along an axis. */
+    public TensorPlacement placement(String axis) {
+        return placements.getOrDefault(axis, new Replicate());
+    }
+
+    /** The indices of the first local element in the whole tensor, for each dimension. */
+    public long[] offsets(MeshAxis axis) {
+        long[] offsets = new long[globalShape.size()];
+        if (placement(axis.name()) instanceof Shard(int dim)) {
+            offsets[dim] = ShardRange.of(globalShape.get(dim), axis.size(), axis.coordinate())
+                    .offset();
+        }
+        return offsets;
+    }
+
+    /** A copy of the whole tensor. Collective on the axis. */
+    public Tensor whole(MeshAxis axis) {
+        TensorCollectives collectives = new TensorCollectives(axis.group());
+        try (NoGradGuard _ = new NoGradGuard()) {
+            return switch (placement(axis.name())) {
+                case Replicate() -> local.detach().clone();
+                case Partial(ReduceOp op) -> {
+                    Tensor reduced = local.detach().clone();
+                    collectives.allReduce(reduced, op);
+                    yield reduced;
+                }
+                case Shard(int dim) -> gather(dim, axis, collectives);
+            };
+        }
+    }
+
+    /** Parts along another dimension than the first are exchanged with this dimension in front. */
+    private Tensor gather(int dim, MeshAxis axis, TensorCollectives collectives) {
+        long[] front = shapeWithFront(dim);
+        long rowElements = Arrays.stream(front, 1, front.length).reduce(1, (a, b) -> a * b);
+        long[] counts = new long[axis.size()];
+        for (int rank = 0; rank < counts.length; rank++) {
+            counts[rank] = ShardRange.of(front[0], counts.length, rank).length() * rowElements;
+        }
+        Tensor whole = torch.zeros(front, local.options());
+        collectives.allGatherV(local.detach().transpose(0, dim).contiguous(), whole, counts);
+        return whole.transpose(0, dim).contiguous();
+    }
+
+    private long[] shapeWithFront(int dim) {
+        long[] shape = globalShape.stream().mapToLong(Long::longValue).toArray();
+        long first = shape[0];
+        shape[0] = shape[dim];
+        shape[dim] = first;
+        return shape;
+    }
+}
