@@ -19,7 +19,8 @@ final class GradientHomes {
     private final torch.ScalarType type;
     private final long elements;
     private final Map<FlatParameter, Tensor> homes = new HashMap<>();
-    private @Nullable MemorySegment memory;
+    /** All homes; the collector frees a tensor that no field holds. */
+    private @Nullable Tensor storage;
 
     /**
      * Homes for gradients.
@@ -57,11 +58,12 @@ final class GradientHomes {
 
     /** Not a view of a larger tensor: {@code zero_grad()} may detach the home, which torch forbids for views. */
     private Tensor newHome(FlatParameter member) {
-        if (memory == null) {
+        if (storage == null) {
             try (TensorOptions options = new TensorOptions(type)) {
-                memory = TensorMemory.segment(TensorMemory.own(torch.zeros(new long[] {elements}, options)));
+                storage = TensorMemory.own(torch.zeros(new long[] {elements}, options));
             }
         }
+        MemorySegment memory = TensorMemory.segment(storage);
         long width = member.tensor().element_size();
         return TensorMemory.own(TensorMemory.tensor(
                 memory.asSlice(member.offset() * width, member.tensor().numel() * width),

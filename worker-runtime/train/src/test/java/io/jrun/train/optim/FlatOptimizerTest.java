@@ -9,10 +9,13 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
@@ -161,6 +164,37 @@ class FlatOptimizerTest {
             float[] values = new float[5];
             parameter.data_ptr_float().get(values);
             return values;
+        }
+    }
+
+    /** The collector frees tensors that only native memory refers to; the memory of gradients must not be one of them. */
+    @Test
+    void theMemoryOfGradientsOutlivesTheCollector() {
+        long elements = 1 << 14;
+        Tensor parameter = leaf(torch.zeros(elements));
+        try (FlatOptimizer optimizer = optimizer(Map.of("p", parameter), FusedSgd.PLAIN, List.of())) {
+            parameter.mutable_grad().put(torch.ones(elements));
+            optimizer.step();
+            collect();
+            collect();
+            List<Tensor> others = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                others.add(torch.full(new long[] {elements}, new Scalar(7.0)));
+            }
+            assertThat(parameter.mutable_grad().sum().item_double()).isEqualTo(elements);
+            others.forEach(Tensor::close);
+        }
+    }
+
+    /** Returns when the collector has freed a tensor that is garbage now. */
+    private static void collect() {
+        long before = Pointer.totalCount();
+        for (int i = 0; i < 10; i++) {
+            var _ = torch.zeros(8);
+        }
+        for (int round = 0; Pointer.totalCount() >= before + 10; round++) {
+            assertThat(round).isLessThan(1000);
+            System.gc();
         }
     }
 
