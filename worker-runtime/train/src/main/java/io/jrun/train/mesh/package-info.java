@@ -1,6 +1,6 @@
 /**
- * Tensors that are spread over the ranks of a mesh: how ({@code TensorPlacement}), and which part a rank holds
- * ({@code ShardedTensor}). What checkpoints, norms and initialisation need to know of a parallel model.
+ * The ranks of a job as a mesh with named axes, the groups along its axes, and tensors that are split along them. Begin with
+ * {@link io.jrun.train.mesh.DeviceMesh}.
  */
 @NullMarked
 package io.jrun.train.mesh;
