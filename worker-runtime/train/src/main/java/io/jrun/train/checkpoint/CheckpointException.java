@@ -12,7 +12,7 @@ public final class CheckpointException extends RuntimeException {
         super(message);
     }
 
-    CheckpointException(String message, @Nullable Throwable cause) {
+    public CheckpointException(String message, @Nullable Throwable cause) {
         super(message, cause);
     }
 }

@@ -3,16 +3,13 @@ package io.jrun.train.checkpoint;
 import io.jrun.train.Libtorch;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileChannel.MapMode;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -20,11 +17,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * Reads and writes safetensors files: named tensors plus text metadata. Files are byte-equal to the reference writer's
@@ -75,71 +69,75 @@ public final class Safetensors {
     }
 
     /**
-     * Reads a whole file.
+     * Opens a file for reading.
      *
      * @throws CheckpointException if it cannot be read or breaks a rule of the format; the message says which
      */
+    public static TensorFile open(Path file) {
+        return TensorFile.open(file, "safetensors", Safetensors::describe);
+    }
+
+    /**
+     * Reads a whole file.
+     *
+     * @throws CheckpointException as {@link #open}
+     */
     public static Content read(Path file) {
-        Libtorch.load();
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ);
-                Arena arena = Arena.ofConfined()) {
-            SafetensorsHeader header = readHeader(file, channel);
-            long dataStart = channel.size() - header.dataBytes();
-            MemorySegment data = header.dataBytes() == 0
-                    ? MemorySegment.NULL
-                    : channel.map(MapMode.READ_ONLY, dataStart, header.dataBytes(), arena);
+        try (TensorFile source = open(file)) {
             Map<String, Tensor> tensors = new LinkedHashMap<>();
-            for (TensorEntry entry : header.entries()) {
-                tensors.put(entry.name(), copy(entry, data));
-            }
-            return new Content(tensors, header.metadata());
-        } catch (IOException e) {
-            throw new CheckpointException("cannot read " + file + ": " + e, e);
+            source.names().forEach(name -> tensors.put(name, source.load(name)));
+            return new Content(tensors, source.metadata());
         }
     }
 
     /**
      * Reads what a file says about itself in text, and checks its header, but reads no tensor.
      *
-     * @throws CheckpointException as {@link #read}
+     * @throws CheckpointException as {@link #open}
      */
     public static Map<String, String> readMetadata(Path file) {
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            return readHeader(file, channel).metadata();
-        } catch (IOException e) {
-            throw new CheckpointException("cannot read " + file + ": " + e, e);
+        try (TensorFile source = open(file)) {
+            return source.metadata();
         }
     }
 
-    private static SafetensorsHeader readHeader(Path file, FileChannel channel) throws IOException {
+    private static TensorFile.Content describe(FileChannel channel) throws IOException {
         long fileBytes = channel.size();
         if (fileBytes < SafetensorsHeader.LENGTH_BYTES) {
-            throw malformed(file, "it has " + fileBytes + " bytes, but the header length alone takes 8");
+            throw new IllegalArgumentException("it has " + fileBytes + " bytes, but the header length alone takes 8");
         }
-        ByteBuffer length =
-                readFully(channel, 0, SafetensorsHeader.LENGTH_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer length = read(channel, 0, SafetensorsHeader.LENGTH_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         long headerBytes = length.getLong(0);
         if (headerBytes < 0 || headerBytes > SafetensorsHeader.MAX_BYTES) {
-            throw malformed(
-                    file,
-                    "it claims a header of " + Long.toUnsignedString(headerBytes) + " bytes, the format allows "
-                            + SafetensorsHeader.MAX_BYTES);
+            throw new IllegalArgumentException("it claims a header of " + Long.toUnsignedString(headerBytes)
+                    + " bytes, the format allows " + SafetensorsHeader.MAX_BYTES);
         }
-        if (headerBytes > fileBytes - SafetensorsHeader.LENGTH_BYTES) {
-            throw malformed(
-                    file,
-                    "it claims a header of " + headerBytes + " bytes, but has " + fileBytes
-                            + " bytes in all; it is truncated or of another format");
+        long dataStart = SafetensorsHeader.LENGTH_BYTES + headerBytes;
+        if (dataStart > fileBytes) {
+            throw new IllegalArgumentException("it claims a header of " + headerBytes + " bytes, but has " + fileBytes
+                    + " bytes in all; it is truncated or of another format");
         }
-        ByteBuffer header = readFully(channel, SafetensorsHeader.LENGTH_BYTES, Math.toIntExact(headerBytes));
+        ByteBuffer header = read(channel, SafetensorsHeader.LENGTH_BYTES, Math.toIntExact(headerBytes));
+        SafetensorsHeader decoded = SafetensorsHeader.decode(text(header), fileBytes - dataStart);
+        List<StoredTensor> stored = decoded.entries().stream()
+                .map(entry -> StoredTensor.rowMajor(
+                        entry.name(), entry.type(), entry.shape(), dataStart + entry.beginBytes()))
+                .toList();
+        return new TensorFile.Content(stored, decoded.metadata(), ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private static String text(ByteBuffer header) {
         try {
-            String json = StandardCharsets.UTF_8.newDecoder().decode(header).toString();
-            return SafetensorsHeader.decode(json, fileBytes - SafetensorsHeader.LENGTH_BYTES - headerBytes);
+            return StandardCharsets.UTF_8.newDecoder().decode(header).toString();
         } catch (CharacterCodingException e) {
-            throw malformed(file, "its header is not UTF-8");
-        } catch (IllegalArgumentException e) {
-            throw malformed(file, String.valueOf(e.getMessage()));
+            throw new IllegalArgumentException("its header is not UTF-8", e);
         }
+    }
+
+    private static ByteBuffer read(FileChannel channel, long position, int count) throws IOException {
+        ByteBuffer bytes = ByteBuffer.allocate(count);
+        TensorFile.readFully(channel, position, bytes);
+        return bytes.flip();
     }
 
     private static List<TensorEntry> layOut(Map<String, Tensor> tensors) {
@@ -178,31 +176,9 @@ public final class Safetensors {
         }
     }
 
-    /** The file aligns nothing beyond its header, so the elements move to memory of torch's own. */
-    private static Tensor copy(TensorEntry entry, MemorySegment data) {
-        Tensor tensor =
-                torch.empty(entry.sizes(), new TensorOptions(entry.type().torch()), new MemoryFormatOptional());
-        MemorySegment.copy(data, entry.beginBytes(), TensorMemory.segment(tensor), 0, entry.sizeBytes());
-        return tensor;
-    }
-
     private static void writeAll(FileChannel channel, ByteBuffer bytes) throws IOException {
         while (bytes.hasRemaining()) {
             int _ = channel.write(bytes);
         }
-    }
-
-    private static ByteBuffer readFully(FileChannel channel, long position, int count) throws IOException {
-        ByteBuffer bytes = ByteBuffer.allocate(count);
-        while (bytes.hasRemaining()) {
-            if (channel.read(bytes, position + bytes.position()) < 0) {
-                throw new IOException("the file became shorter while it was read");
-            }
-        }
-        return bytes.flip();
-    }
-
-    private static CheckpointException malformed(Path file, String why) {
-        return new CheckpointException(file + " is not a valid safetensors file: " + why + ".");
     }
 }

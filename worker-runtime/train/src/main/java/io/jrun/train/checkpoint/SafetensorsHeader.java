@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint;
 
+import io.jrun.train.json.JsonReader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -80,7 +81,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
         return new SafetensorsHeader(metadata, entries);
     }
 
-    private static TensorEntry entry(String name, Map<String, Object> fields) {
+    private static TensorEntry entry(String name, Map<String, @Nullable Object> fields) {
         if (!fields.keySet().equals(FIELDS)) {
             throw new IllegalArgumentException(
                     "tensor '" + name + "' must have dtype, shape and data_offsets, but has " + fields.keySet());
@@ -135,8 +136,8 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
         }
     }
 
-    private static Map<String, Object> object(String name, Object value) {
-        Map<String, Object> object = new LinkedHashMap<>();
+    private static Map<String, @Nullable Object> object(String name, @Nullable Object value) {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
         Map<?, ?> fields = typed(name, value, Map.class);
         fields.forEach((key, field) -> object.put((String) key, field));
         return object;
@@ -144,8 +145,12 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
 
     private static List<Long> longs(String name, @Nullable Object value) {
         List<Long> longs = new ArrayList<>();
-        for (Object element : typed(name, value, List.class)) {
-            longs.add(typed(name, element, Long.class));
+        for (@Nullable Object element : typed(name, value, List.class)) {
+            long size = typed(name, element, Long.class);
+            if (size < 0) {
+                throw new IllegalArgumentException("'" + name + "' holds " + size + ", expected at least 0");
+            }
+            longs.add(size);
         }
         return longs;
     }
@@ -158,7 +163,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
         return type.cast(value);
     }
 
-    private static String quote(String text) {
+    static String quote(String text) {
         StringBuilder out = new StringBuilder("\"");
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);

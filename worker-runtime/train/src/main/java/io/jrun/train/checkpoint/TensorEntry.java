@@ -17,8 +17,4 @@ record TensorEntry(String name, ElementType type, List<Long> shape, long beginBy
     long sizeBytes() {
         return endBytes - beginBytes;
     }
-
-    long[] sizes() {
-        return shape.stream().mapToLong(Long::longValue).toArray();
-    }
 }

@@ -19,7 +19,8 @@ import org.bytedeco.pytorch.global.torch;
  * @param placements by the name of the axis; today at most one axis
  * @param local the part that this rank holds: of the global shape, but shorter along a sharded dimension
  */
-public record ShardedTensor(String name, List<Long> globalShape, Map<String, TensorPlacement> placements, Tensor local) {
+public record ShardedTensor(
+        String name, List<Long> globalShape, Map<String, TensorPlacement> placements, Tensor local) {
     public ShardedTensor {
         globalShape = List.copyOf(globalShape);
         placements = Map.copyOf(placements);

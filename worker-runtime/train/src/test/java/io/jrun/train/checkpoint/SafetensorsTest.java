@@ -8,9 +8,11 @@ import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -88,6 +90,53 @@ class SafetensorsTest {
     }
 
     @Test
+    void aMappedTensorIsTheFileItself() throws IOException {
+        Path file = folder.resolve("mapped.safetensors");
+        Safetensors.write(file, Map.of("x", torch.arange(new Scalar(1 << 20)).to(torch.ScalarType.Float)), Map.of());
+        try (TensorFile mapped = Safetensors.open(file)) {
+            Tensor x = mapped.map("x");
+            assertThat(x.select(0, 12345).item_float()).isEqualTo(12345);
+            assertThat(mapped.bytesRead()).isZero();
+            // The tensor shows a change of the file: the tensor has no memory of its own.
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                long position = mapped.stored("x").position();
+                channel.write(
+                        ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putFloat(0, -1), position);
+            }
+            assertThat(x.select(0, 0).item_float()).isEqualTo(-1);
+        }
+    }
+
+    @Test
+    void aMisalignedTensorIsCopied() throws IOException {
+        // The header has 63 bytes: the data begin at byte 71.
+        String header = "{\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}";
+        byte[] bytes = file(header + " ".repeat(63 - header.length()), 8);
+        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putFloat(71, 3).putFloat(75, 4);
+        try (TensorFile mapped = Safetensors.open(Files.write(folder.resolve("odd.safetensors"), bytes))) {
+            assertThat(mapped.map("x").equal(Tensor.create(new float[] {3, 4}, 2)))
+                    .isTrue();
+            assertThat(mapped.bytesRead()).isEqualTo(8);
+        }
+    }
+
+    @Test
+    void readsIntoATensorOfAnotherTypeAndLayout() {
+        Path file = folder.resolve("read.safetensors");
+        Tensor ramp = torch.arange(new Scalar(6)).to(torch.ScalarType.Float).view(2, 3);
+        Safetensors.write(file, Map.of("x", ramp.to(torch.ScalarType.BFloat16)), Map.of());
+        try (TensorFile source = Safetensors.open(file)) {
+            Tensor transposed = torch.zeros(3, 2).t().requires_grad_(true);
+            source.read("x", transposed);
+            assertThat(transposed.equal(ramp)).isTrue();
+            assertThatThrownBy(() -> source.read("x", torch.zeros(3, 2)))
+                    .hasMessageContaining("tensor 'x' is BF16[2, 3] in ")
+                    .hasMessageContaining("but Float[3, 2] in the program");
+            assertThatThrownBy(() -> source.read("y", torch.zeros(1))).hasMessageContaining("lacks tensor 'y'");
+        }
+    }
+
+    @Test
     void leavesNothingBesideTheFile() throws IOException {
         Safetensors.write(folder.resolve("a.safetensors"), Map.of("x", torch.ones(3)), Map.of());
         Safetensors.write(folder.resolve("a.safetensors"), Map.of("y", torch.ones(4)), Map.of());
@@ -116,7 +165,11 @@ class SafetensorsTest {
                 Arguments.of(
                         "negative offset",
                         file("{" + tensor.replace("[0,", "[-1,") + "}", 8),
-                        "expected an object, a list"),
+                        "'x' holds -1, expected at least 0"),
+                Arguments.of(
+                        "two negative sizes",
+                        file("{" + tensor.replace("[2]", "[-1,-2]") + "}", 8),
+                        "'x' holds -1, expected at least 0"),
                 Arguments.of("end before begin", file("{" + tensor.replace("[0,8]", "[8,0]") + "}", 8), "begin <= end"),
                 Arguments.of("data cut off", file("{" + tensor + "}", 7), "it is truncated"),
                 Arguments.of("data nobody owns", file("{" + tensor + "}", 9), "the file has 9"),
@@ -140,7 +193,9 @@ class SafetensorsTest {
                 Arguments.of(
                         "metadata that is no text", file("{\"__metadata__\":{\"a\":1}}", 0), "where a String belongs"),
                 Arguments.of(
-                        "deep nesting", file("{\"x\":" + "[".repeat(50) + "]".repeat(50) + "}", 0), "at most 8 levels"),
+                        "deep nesting",
+                        file("{\"x\":" + "[".repeat(50) + "]".repeat(50) + "}", 0),
+                        "at most 16 levels"),
                 Arguments.of("invalid UTF-8", invalidUtf8(), "not UTF-8"));
     }
 

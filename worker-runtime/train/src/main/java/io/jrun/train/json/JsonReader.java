@@ -1,18 +1,20 @@
-package io.jrun.train.checkpoint;
+package io.jrun.train.json;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A strict reader for the JSON of a safetensors header: objects, arrays, strings and non-negative integers, which is all
- * that the format allows. A worker's class path holds no JSON library, so that a user's own version of one meets no
- * other. Values come back as Map, List, String or Long. Source: RFC 8259.
+ * A strict reader of JSON (RFC 8259) for the headers, indexes and configurations of model files. A key that comes twice is an
+ * error, since readers would disagree on its value. Values are Map, List, String, Long, Double, Boolean or null. A whole
+ * number without fraction and exponent is a Long. The class path of a worker has no JSON library: jrun's version would come
+ * before the version of the program. Stateless.
  */
-final class JsonReader {
-    /** The format needs three levels; the limit keeps a hostile file from exhausting the stack. */
-    private static final int MAX_DEPTH = 8;
+public final class JsonReader {
+    /** Configurations of models need about five levels. The limit keeps a hostile file from exhausting the stack. */
+    private static final int MAX_DEPTH = 16;
 
     private final String text;
     private int at;
@@ -21,10 +23,14 @@ final class JsonReader {
         this.text = text;
     }
 
-    /** @throws IllegalArgumentException saying what was expected at which position, or which key came twice */
-    static Map<String, Object> readObject(String text) {
+    /**
+     * Reads a text that is one object.
+     *
+     * @throws IllegalArgumentException saying what was expected at which position, or which key came twice
+     */
+    public static Map<String, @Nullable Object> readObject(String text) {
         JsonReader reader = new JsonReader(text);
-        Map<String, Object> object = reader.object(0);
+        Map<String, @Nullable Object> object = reader.object(0);
         reader.skipSpace();
         if (reader.at != text.length()) {
             throw reader.expected("the end");
@@ -32,7 +38,7 @@ final class JsonReader {
         return object;
     }
 
-    private Object value(int depth) {
+    private @Nullable Object value(int depth) {
         if (depth > MAX_DEPTH) {
             throw expected("at most " + MAX_DEPTH + " levels");
         }
@@ -47,14 +53,14 @@ final class JsonReader {
         if (next == '"') {
             return string();
         }
-        if (next >= '0' && next <= '9') {
-            return integer();
+        if (next == '-' || isDigit(next)) {
+            return number();
         }
-        throw expected("an object, a list, a string or a whole number");
+        return literal();
     }
 
-    private Map<String, Object> object(int depth) {
-        Map<String, Object> object = new LinkedHashMap<>();
+    private Map<String, @Nullable Object> object(int depth) {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
         expect('{');
         skipSpace();
         if (accept('}')) {
@@ -65,17 +71,18 @@ final class JsonReader {
             String key = string();
             skipSpace();
             expect(':');
-            if (object.put(key, value(depth + 1)) != null) {
+            if (object.containsKey(key)) {
                 throw new IllegalArgumentException("key '" + key + "' comes twice");
             }
+            object.put(key, value(depth + 1));
             skipSpace();
         } while (accept(','));
         expect('}');
         return object;
     }
 
-    private List<Object> array(int depth) {
-        List<Object> array = new ArrayList<>();
+    private List<@Nullable Object> array(int depth) {
+        List<@Nullable Object> array = new ArrayList<>();
         expect('[');
         skipSpace();
         if (accept(']')) {
@@ -89,20 +96,53 @@ final class JsonReader {
         return array;
     }
 
-    private Long integer() {
-        int start = at;
-        while (at < text.length() && text.charAt(at) >= '0' && text.charAt(at) <= '9') {
-            at++;
+    private @Nullable Object literal() {
+        for (String word : List.of("true", "false", "null")) {
+            if (text.startsWith(word, at)) {
+                at += word.length();
+                return word.equals("null") ? null : Boolean.valueOf(word);
+            }
         }
-        String digits = text.substring(start, at);
-        if (digits.length() > 1 && digits.startsWith("0")) {
+        throw expected("a value");
+    }
+
+    private Number number() {
+        int start = at;
+        boolean _ = accept('-');
+        int first = at;
+        digits();
+        if (text.charAt(first) == '0' && at - first > 1) {
             throw expected("a number without leading zeros");
         }
-        try {
-            return Long.valueOf(digits);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException("number " + digits + " is beyond 64 bits", e);
+        boolean isWhole = true;
+        if (accept('.')) {
+            isWhole = false;
+            digits();
         }
+        if (accept('e') || accept('E')) {
+            isWhole = false;
+            boolean _ = accept('+') || accept('-');
+            digits();
+        }
+        String number = text.substring(start, at);
+        try {
+            return isWhole ? (Number) Long.valueOf(number) : (Number) Double.valueOf(number);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("number " + number + " is beyond 64 bits", e);
+        }
+    }
+
+    private void digits() {
+        if (!isDigit(peek())) {
+            throw expected("a digit");
+        }
+        while (at < text.length() && isDigit(text.charAt(at))) {
+            at++;
+        }
+    }
+
+    private static boolean isDigit(char c) {
+        return c >= '0' && c <= '9';
     }
 
     private String string() {

@@ -1,0 +1,117 @@
+package io.jrun.train.checkpoint;
+
+import io.jrun.train.json.JsonObject;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * A model as one safetensors file, or as several with an index: {@code model-00001-of-00003.safetensors} and
+ * {@code model.safetensors.index.json}. Source of the names and of the index: torch's {@code
+ * distributed/checkpoint/_hf_utils.py}.
+ */
+public final class SafetensorsFolder {
+    /** The file of a model that fits into one file. */
+    public static final String SINGLE_FILE = "model.safetensors";
+
+    /** The index of a model in several files. */
+    public static final String INDEX_FILE = SINGLE_FILE + ".index.json";
+
+    /** Hugging Face's default size of one file. */
+    public static final long DEFAULT_SHARD_BYTES = 5_000_000_000L;
+
+    private SafetensorsFolder() {}
+
+    /**
+     * Writes a model. The index, or the single file, is renamed into its place last: a folder that a killed writer leaves has
+     * the earlier model, or none.
+     *
+     * @param shardBytes a file gets no further tensor when its tensors would exceed this many bytes
+     * @throws CheckpointException as {@link Safetensors#write}
+     */
+    public static void write(Path folder, Map<String, Tensor> tensors, Map<String, String> metadata, long shardBytes) {
+        List<Map<String, Tensor>> shards = split(tensors, shardBytes);
+        try {
+            if (shards.size() == 1) {
+                Safetensors.write(folder.resolve(SINGLE_FILE), tensors, metadata);
+                Files.deleteIfExists(folder.resolve(INDEX_FILE));
+                return;
+            }
+            Map<String, String> weightMap = new TreeMap<>();
+            for (int i = 0; i < shards.size(); i++) {
+                String name = String.format(Locale.ROOT, "model-%05d-of-%05d.safetensors", i + 1, shards.size());
+                Safetensors.write(folder.resolve(name), shards.get(i), metadata);
+                shards.get(i).keySet().forEach(tensor -> weightMap.put(tensor, name));
+            }
+            long totalBytes =
+                    tensors.values().stream().mapToLong(Tensor::nbytes).sum();
+            byte[] index = index(totalBytes, weightMap).getBytes(StandardCharsets.UTF_8);
+            AtomicFile.write(folder.resolve(INDEX_FILE), channel -> {
+                ByteBuffer bytes = ByteBuffer.wrap(index);
+                while (bytes.hasRemaining()) {
+                    int _ = channel.write(bytes);
+                }
+            });
+            Files.deleteIfExists(folder.resolve(SINGLE_FILE));
+        } catch (IOException e) {
+            throw new CheckpointException("cannot write " + folder + ": " + e, e);
+        }
+    }
+
+    /**
+     * Reads an index, of safetensors files or of {@code torch.save}'s files: which file has which tensor.
+     *
+     * @throws CheckpointException if the index cannot be read, is malformed, or names a file outside its folder
+     */
+    public static Map<String, String> readIndex(Path index) {
+        try {
+            Map<String, String> weightMap =
+                    JsonObject.read(index).object("weight_map").strings();
+            weightMap.forEach((tensor, file) -> {
+                if (file.isEmpty() || file.contains("/") || file.contains("\0") || file.startsWith(".")) {
+                    throw new IllegalArgumentException(index + ": tensor '" + tensor + "' is in '" + file
+                            + "', expected the name of a file beside");
+                }
+            });
+            return weightMap;
+        } catch (IOException e) {
+            throw new CheckpointException("cannot read " + index + ": " + e, e);
+        } catch (IllegalArgumentException e) {
+            throw new CheckpointException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    private static List<Map<String, Tensor>> split(Map<String, Tensor> tensors, long shardBytes) {
+        List<Map<String, Tensor>> shards = new ArrayList<>();
+        shards.add(new LinkedHashMap<>());
+        long used = 0;
+        for (Map.Entry<String, Tensor> entry : tensors.entrySet()) {
+            long bytes = entry.getValue().nbytes();
+            if (used + bytes > shardBytes && !shards.getLast().isEmpty()) {
+                shards.add(new LinkedHashMap<>());
+                used = 0;
+            }
+            shards.getLast().put(entry.getKey(), entry.getValue());
+            used += bytes;
+        }
+        return shards;
+    }
+
+    private static String index(long totalBytes, Map<String, String> weightMap) {
+        List<String> members = weightMap.entrySet().stream()
+                .map(entry -> "    " + SafetensorsHeader.quote(entry.getKey()) + ": "
+                        + SafetensorsHeader.quote(entry.getValue()))
+                .toList();
+        return "{\n  \"metadata\": {\n    \"total_size\": " + totalBytes + "\n  },\n  \"weight_map\": {\n"
+                + String.join(",\n", members) + "\n  }\n}\n";
+    }
+}

@@ -1,0 +1,270 @@
+package io.jrun.train.checkpoint;
+
+import io.jrun.train.Libtorch;
+import io.jrun.train.tensor.TensorMemory;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import org.bytedeco.pytorch.LongOptional;
+import org.bytedeco.pytorch.MemoryFormatOptional;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A file with named tensors, open for reading: a safetensors file or a file of {@code torch.save}. {@link #map} gives a tensor
+ * over the mapped file without a copy. {@link #read} reads into a tensor of the program; each call reads each needed byte of
+ * the file once, and nothing else. Thread-safe.
+ */
+public final class TensorFile implements AutoCloseable {
+    /** Bytes of one read call: large enough for a network file system, small enough for the page cache. */
+    private static final long READ_BYTES = 8L << 20;
+
+    private final Path path;
+    private final FileChannel channel;
+    private final Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+    private final Map<String, String> metadata;
+    private final ByteOrder order;
+    private final Arena arena = Arena.ofShared();
+    private final AtomicLong bytesRead = new AtomicLong();
+    private @Nullable MemorySegment mapped;
+
+    private TensorFile(
+            Path path, FileChannel channel, List<StoredTensor> stored, Map<String, String> metadata, ByteOrder order) {
+        this.path = path;
+        this.channel = channel;
+        stored.forEach(tensor -> tensors.put(tensor.name(), tensor));
+        this.metadata = Map.copyOf(metadata);
+        this.order = order;
+    }
+
+    /** What a reader of one format has found in a file. Names of tensors are unique. */
+    public record Content(List<StoredTensor> tensors, Map<String, String> metadata, ByteOrder order) {}
+
+    /** Reads what a file says about its tensors. */
+    @FunctionalInterface
+    public interface Format {
+        /**
+         * Reads and checks the description of the tensors, not the tensors.
+         *
+         * @throws IOException if the file cannot be read
+         * @throws IllegalArgumentException if the file breaks a rule of the format; the message says which
+         */
+        Content describe(FileChannel channel) throws IOException;
+    }
+
+    /**
+     * Opens a file of a format.
+     *
+     * @param kind the format in errors, for example {@code safetensors}
+     * @throws CheckpointException if the file cannot be read or breaks a rule of the format; the message is one line
+     */
+    public static TensorFile open(Path path, String kind, Format format) {
+        Libtorch.load();
+        FileChannel channel = null;
+        try {
+            channel = FileChannel.open(path, StandardOpenOption.READ);
+            Content content = format.describe(channel);
+            long fileBytes = channel.size();
+            content.tensors().forEach(tensor -> checkInside(tensor, fileBytes));
+            TensorFile file = new TensorFile(path, channel, content.tensors(), content.metadata(), content.order());
+            channel = null;
+            return file;
+        } catch (IOException e) {
+            throw new CheckpointException("cannot read " + path + ": " + e, e);
+        } catch (IllegalArgumentException e) {
+            throw new CheckpointException(path + " is not a valid " + kind + " file: " + e.getMessage() + ".", e);
+        } finally {
+            close(channel);
+        }
+    }
+
+    private static void checkInside(StoredTensor tensor, long fileBytes) {
+        if (tensor.sizeBytes() > fileBytes || tensor.spanBytes() > fileBytes - tensor.position()) {
+            throw new IllegalArgumentException("tensor '" + tensor.name() + "' needs " + tensor.sizeBytes()
+                    + " bytes at byte " + tensor.position() + ", but the file has " + fileBytes);
+        }
+    }
+
+    /** The file. */
+    public Path path() {
+        return path;
+    }
+
+    /** The names of the tensors in the order of the file. */
+    public Set<String> names() {
+        return tensors.keySet();
+    }
+
+    /** What else the file says, as text. */
+    public Map<String, String> metadata() {
+        return metadata;
+    }
+
+    /** Bytes that {@link #read} and {@link #load} have read so far. */
+    public long bytesRead() {
+        return bytesRead.get();
+    }
+
+    /** Where a tensor lies. Throws {@link CheckpointException} if the file lacks the tensor. */
+    public StoredTensor stored(String name) {
+        StoredTensor tensor = tensors.get(name);
+        if (tensor == null) {
+            throw new CheckpointException(path + " lacks tensor '" + name + "'");
+        }
+        return tensor;
+    }
+
+    /**
+     * A tensor over the mapped file, without a copy. It is valid until this file is closed. The memory is read-only: an
+     * operation that changes the tensor in place ends the process. A tensor whose position is not a multiple of its element
+     * size, or whose bytes are in the other order, is a copy instead.
+     */
+    public Tensor map(String name) {
+        StoredTensor stored = stored(name);
+        if (stored.sizeBytes() == 0
+                || isSwapped(stored)
+                || stored.position() % stored.type().sizeBytes() != 0) {
+            return load(name);
+        }
+        MemorySegment memory = memory().asSlice(stored.position(), stored.spanBytes());
+        try (Tensor flat = TensorMemory.tensor(
+                memory,
+                stored.type().torch(),
+                stored.spanBytes() / stored.type().sizeBytes())) {
+            return shaped(flat, stored);
+        }
+    }
+
+    /** A tensor with memory of its own, in the layout of the file. */
+    public Tensor load(String name) {
+        StoredTensor stored = stored(name);
+        long elements = stored.spanBytes() / stored.type().sizeBytes();
+        try (TensorOptions options = new TensorOptions(stored.type().torch());
+                MemoryFormatOptional layout = new MemoryFormatOptional();
+                Tensor flat = torch.empty(new long[] {elements}, options, layout)) {
+            fill(stored, TensorMemory.segment(flat));
+            return shaped(flat, stored);
+        }
+    }
+
+    /**
+     * Reads a tensor into a tensor of the same shape. Another element type or layout is converted.
+     *
+     * @throws CheckpointException if the file lacks the tensor, if the shapes differ, or if the file cannot be read
+     */
+    public void read(String name, Tensor destination) {
+        StoredTensor stored = stored(name);
+        if (!TensorMemory.shape(destination).equals(stored.shape().toString())) {
+            throw new CheckpointException("tensor '" + name + "' is " + stored.form() + " in " + path + " but "
+                    + TensorMemory.form(destination) + " in the program");
+        }
+        Optional<ElementType> type = ElementType.of(destination.scalar_type());
+        if (destination.is_cpu()
+                && destination.is_contiguous()
+                && stored.isRowMajor()
+                && type.equals(Optional.of(stored.type()))) {
+            fill(stored, TensorMemory.segment(destination));
+            return;
+        }
+        try (NoGradGuard _ = new NoGradGuard();
+                Tensor loaded = load(name)) {
+            destination.copy_(loaded);
+        }
+    }
+
+    private static Tensor shaped(Tensor flat, StoredTensor stored) {
+        return flat.as_strided(stored.sizes(), stored.steps(), new LongOptional(0));
+    }
+
+    private boolean isSwapped(StoredTensor stored) {
+        return order == ByteOrder.BIG_ENDIAN && stored.type().sizeBytes() > 1;
+    }
+
+    private synchronized MemorySegment memory() {
+        MemorySegment whole = mapped;
+        if (whole == null) {
+            try {
+                whole = channel.map(MapMode.READ_ONLY, 0, channel.size(), arena);
+            } catch (IOException e) {
+                throw new CheckpointException("cannot map " + path + ": " + e, e);
+            }
+            mapped = whole;
+        }
+        return whole;
+    }
+
+    private void fill(StoredTensor stored, MemorySegment destination) {
+        long size = stored.spanBytes();
+        try {
+            for (long at = 0; at < size; at += READ_BYTES) {
+                ByteBuffer part =
+                        destination.asSlice(at, Math.min(READ_BYTES, size - at)).asByteBuffer();
+                bytesRead.addAndGet(part.remaining());
+                readFully(channel, stored.position() + at, part);
+            }
+        } catch (IOException e) {
+            throw new CheckpointException("cannot read tensor '" + stored.name() + "' of " + path + ": " + e, e);
+        }
+        if (isSwapped(stored)) {
+            swap(
+                    destination,
+                    stored.type() == ElementType.C64 ? 4 : stored.type().sizeBytes());
+        }
+    }
+
+    private static void swap(MemorySegment memory, int elementBytes) {
+        ByteBuffer element = ByteBuffer.allocate(elementBytes);
+        for (long at = 0; at < memory.byteSize(); at += elementBytes) {
+            MemorySegment part = memory.asSlice(at, elementBytes);
+            for (int i = 0; i < elementBytes; i++) {
+                element.put(elementBytes - 1 - i, part.get(ValueLayout.JAVA_BYTE, i));
+            }
+            MemorySegment.copy(MemorySegment.ofArray(element.array()), 0, part, 0, elementBytes);
+        }
+    }
+
+    /** Fills a buffer from a position of a file; throws if the file ends before. */
+    public static void readFully(FileChannel channel, long position, ByteBuffer destination) throws IOException {
+        long at = position;
+        while (destination.hasRemaining()) {
+            int count = channel.read(destination, at);
+            if (count < 0) {
+                throw new IOException("the file ends at byte " + at + "; it became shorter while it was read");
+            }
+            at += count;
+        }
+    }
+
+    /** Ends the mapping. Tensors of {@link #map} must not be used afterwards. */
+    @Override
+    public void close() {
+        arena.close();
+        close(channel);
+    }
+
+    private static void close(@Nullable FileChannel channel) {
+        if (channel != null) {
+            try {
+                channel.close();
+            } catch (IOException e) {
+                throw new CheckpointException("cannot close a file that was read: " + e, e);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+package io.jrun.train.json;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A JSON object with a source, for example the file {@code config.json}. Errors name the source and the key. A key whose value
+ * is null counts as absent. Immutable.
+ */
+public final class JsonObject {
+    /** An index of a model of a million tensors has about 100 MB. */
+    private static final long MAX_FILE_BYTES = 256L << 20;
+
+    private final String source;
+    private final Map<String, @Nullable Object> members;
+
+    private JsonObject(String source, Map<String, @Nullable Object> members) {
+        this.source = source;
+        this.members = members;
+    }
+
+    /**
+     * Reads a file.
+     *
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if the file is no JSON object; the message names the file and the place
+     */
+    public static JsonObject read(Path file) throws IOException {
+        long bytes = Files.size(file);
+        if (bytes > MAX_FILE_BYTES) {
+            throw new IllegalArgumentException(
+                    file + " has " + bytes + " bytes; a JSON file of a model has at most " + MAX_FILE_BYTES);
+        }
+        try {
+            ByteBuffer content = ByteBuffer.wrap(Files.readAllBytes(file));
+            return parse(
+                    file.toString(),
+                    StandardCharsets.UTF_8.newDecoder().decode(content).toString());
+        } catch (CharacterCodingException e) {
+            throw new IllegalArgumentException(file + " is not UTF-8", e);
+        }
+    }
+
+    /**
+     * Reads a text.
+     *
+     * @param source the name of the text in errors
+     * @throws IllegalArgumentException as {@link #read}
+     */
+    public static JsonObject parse(String source, String text) {
+        try {
+            return new JsonObject(source, JsonReader.readObject(text));
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(source + " is no JSON object: " + e.getMessage(), e);
+        }
+    }
+
+    /** All keys in the order of the text. */
+    public Set<String> keys() {
+        return members.keySet();
+    }
+
+    /** Whether the key has a value other than null. */
+    public boolean has(String key) {
+        return members.get(key) != null;
+    }
+
+    /** The whole number of a key that must exist. */
+    public long integer(String key) {
+        return required(key, Long.class, "a whole number");
+    }
+
+    /** The whole number of a key, or {@code fallback}. */
+    public long integer(String key, long fallback) {
+        return has(key) ? integer(key) : fallback;
+    }
+
+    /** The number of a key, or {@code fallback}. */
+    public double number(String key, double fallback) {
+        return has(key) ? required(key, Number.class, "a number").doubleValue() : fallback;
+    }
+
+    /** The truth value of a key, or {@code fallback}. */
+    public boolean flag(String key, boolean fallback) {
+        return has(key) ? required(key, Boolean.class, "true or false") : fallback;
+    }
+
+    /** The text of a key. */
+    public Optional<String> text(String key) {
+        return has(key) ? Optional.of(required(key, String.class, "a string")) : Optional.empty();
+    }
+
+    /** The list of strings of a key; empty if the key is absent. */
+    public List<String> texts(String key) {
+        List<String> texts = new ArrayList<>();
+        for (Object element : has(key) ? required(key, List.class, "a list of strings") : List.of()) {
+            texts.add(typed(key, element, String.class, "a list of strings"));
+        }
+        return texts;
+    }
+
+    /** The object of a key that must exist. Its errors name this source and the key. */
+    public JsonObject object(String key) {
+        Map<String, @Nullable Object> inner = new LinkedHashMap<>();
+        Map<?, ?> map = required(key, Map.class, "an object");
+        map.forEach((name, value) -> inner.put((String) name, value));
+        return new JsonObject(source + ": " + key, inner);
+    }
+
+    /** All members, which must be strings. */
+    public Map<String, String> strings() {
+        Map<String, String> strings = new LinkedHashMap<>();
+        members.forEach((key, value) -> strings.put(key, typed(key, value, String.class, "a string")));
+        return strings;
+    }
+
+    private <T> T required(String key, Class<T> type, String what) {
+        Object value = members.get(key);
+        if (value == null) {
+            throw new IllegalArgumentException(source + " lacks '" + key + "'");
+        }
+        return typed(key, value, type, what);
+    }
+
+    private <T> T typed(String key, @Nullable Object value, Class<T> type, String what) {
+        if (!type.isInstance(value)) {
+            throw new IllegalArgumentException(source + ": '" + key + "' is " + value + ", expected " + what);
+        }
+        return type.cast(value);
+    }
+}

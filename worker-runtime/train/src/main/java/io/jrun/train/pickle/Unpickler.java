@@ -1,0 +1,263 @@
+package io.jrun.train.pickle;
+
+import io.jrun.train.pickle.AllowedGlobal.Function;
+import io.jrun.train.pickle.AllowedGlobal.StorageClass;
+import io.jrun.train.pickle.PickleValue.Dictionary;
+import io.jrun.train.pickle.PickleValue.Global;
+import io.jrun.train.pickle.PickleValue.Mark;
+import io.jrun.train.pickle.PickleValue.Scalar;
+import io.jrun.train.pickle.PickleValue.Sequence;
+import io.jrun.train.pickle.PickleValue.Storage;
+import io.jrun.train.pickle.PickleValue.Tuple;
+import java.math.BigInteger;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a pickle of protocol 2 to 5 that contains data only. Any name outside {@link AllowedGlobal} and any other operation is
+ * an error. The memory is proportional to the bytes of the pickle. Source: CPython's {@code pickletools.py}.
+ */
+final class Unpickler {
+    private final ByteBuffer bytes;
+    private final List<PickleValue> stack = new ArrayList<>();
+    private final Map<Integer, PickleValue> memo = new HashMap<>();
+
+    private Unpickler(byte[] pickle) {
+        this.bytes = ByteBuffer.wrap(pickle).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /** @throws IllegalArgumentException saying which rule the pickle breaks, at which byte */
+    static PickleValue read(byte[] pickle) {
+        Unpickler unpickler = new Unpickler(pickle);
+        try {
+            return unpickler.run();
+        } catch (BufferUnderflowException e) {
+            throw new IllegalArgumentException("its pickle ends early, at byte " + pickle.length, e);
+        }
+    }
+
+    private PickleValue run() {
+        while (true) {
+            int at = bytes.position();
+            int operation = next();
+            if (operation == '.') {
+                return pop(PickleValue.class);
+            }
+            if (!container(operation)) {
+                PickleValue value = simple(operation);
+                if (value == null) {
+                    throw new IllegalArgumentException(String.format(
+                            "its pickle has the operation 0x%02x at byte %d, which data does not need", operation, at));
+                }
+                stack.add(value);
+            }
+        }
+    }
+
+    /** The value that an operation pushes; null if the operation is not allowed. */
+    private @Nullable PickleValue simple(int operation) {
+        return switch (operation) {
+            case '(' -> Mark.MARK;
+            case 'N' -> Scalar.NONE;
+            case 0x88 -> new Scalar(true);
+            case 0x89 -> new Scalar(false);
+            case 'J' -> new Scalar((long) bytes.getInt());
+            case 'K' -> new Scalar((long) next());
+            case 'M' -> new Scalar((long) Short.toUnsignedInt(bytes.getShort()));
+            case 0x8a -> new Scalar(integer(next()));
+            case 'G' ->
+                new Scalar(ByteBuffer.allocate(8)
+                        .putLong(Long.reverseBytes(bytes.getLong()))
+                        .getDouble(0));
+            case 'X' -> new Scalar(text(bytes.getInt()));
+            case 0x8c -> new Scalar(text(next()));
+            case 'c' -> AllowedGlobal.find(line(), line());
+            case 0x93 -> {
+                String name = string();
+                yield AllowedGlobal.find(string(), name);
+            }
+            case 'h' -> recall(next());
+            case 'j' -> recall(bytes.getInt());
+            case ')' -> new Tuple(List.of());
+            case 0x85 -> new Tuple(popLast(1));
+            case 0x86 -> new Tuple(popLast(2));
+            case 0x87 -> new Tuple(popLast(3));
+            case 't' -> new Tuple(popToMark());
+            case ']' -> new Sequence();
+            case '}' -> new Dictionary();
+            case 'Q' -> storage(pop(Tuple.class).items());
+            case 'R' -> reduce();
+            default -> null;
+        };
+    }
+
+    /** Runs an operation that pushes nothing; false if the operation is another. */
+    private boolean container(int operation) {
+        switch (operation) {
+            case 0x80 -> {
+                int protocol = next();
+                require(protocol >= 2 && protocol <= 5, "protocol " + protocol + ", expected 2 to 5");
+            }
+            case 0x95 -> require(bytes.getLong() >= 0, "a frame of negative length");
+            case 'q' -> memo.put(next(), peek());
+            case 'r' -> memo.put(bytes.getInt(), peek());
+            case 0x94 -> memo.put(memo.size(), peek());
+            case 'a' -> {
+                PickleValue item = pop(PickleValue.class);
+                peek(Sequence.class).items.add(item);
+            }
+            case 'e' -> {
+                List<PickleValue> items = popToMark();
+                peek(Sequence.class).items.addAll(items);
+            }
+            case 's' -> put(popLast(2));
+            case 'u' -> put(popToMark());
+            // Attributes of an OrderedDict: torch keeps the versions of modules there.
+            case 'b' -> {
+                Dictionary _ = pop(Dictionary.class);
+                Dictionary _ = peek(Dictionary.class);
+            }
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void put(List<PickleValue> keysAndValues) {
+        require(keysAndValues.size() % 2 == 0, "a dict with a key without a value");
+        Dictionary target = peek(Dictionary.class);
+        for (int i = 0; i < keysAndValues.size(); i += 2) {
+            require(keysAndValues.get(i) instanceof Scalar, "a dict whose key is neither a string nor a number");
+            target.items.put(((Scalar) keysAndValues.get(i)).value(), keysAndValues.get(i + 1));
+        }
+    }
+
+    private PickleValue reduce() {
+        Tuple arguments = pop(Tuple.class);
+        Global callee = pop(Global.class);
+        if (callee.global() instanceof Function function) {
+            return AllowedGlobal.call(function, arguments.items());
+        }
+        throw new IllegalArgumentException("its pickle calls an element type");
+    }
+
+    /** torch's persistent ids: ('storage', class, key, device, elements). */
+    private static PickleValue storage(List<PickleValue> id) {
+        require(
+                id.size() == 5
+                        && id.get(0) instanceof Scalar(Object kind)
+                        && kind.equals("storage")
+                        && id.get(1) instanceof Global(AllowedGlobal named)
+                        && named instanceof StorageClass
+                        && id.get(2) instanceof Scalar,
+                "a persistent id that is no storage");
+        StorageClass type = (StorageClass) ((Global) id.get(1)).global();
+        return new Storage(String.valueOf(((Scalar) id.get(2)).value()), type.type());
+    }
+
+    private PickleValue recall(int index) {
+        PickleValue value = memo.get(index);
+        if (value == null) {
+            throw new IllegalArgumentException(
+                    "its pickle recalls the value " + index + ", which it has not memorised");
+        }
+        return value;
+    }
+
+    private List<PickleValue> popToMark() {
+        int begin = stack.lastIndexOf(Mark.MARK) + 1;
+        require(begin > 0, "no mark on the stack");
+        List<PickleValue> tail = stack.subList(begin, stack.size());
+        List<PickleValue> items = List.copyOf(tail);
+        tail.clear();
+        stack.removeLast();
+        return items;
+    }
+
+    private List<PickleValue> popLast(int count) {
+        require(stack.size() >= count, "too few values on the stack");
+        List<PickleValue> tail = stack.subList(stack.size() - count, stack.size());
+        List<PickleValue> items = List.copyOf(tail);
+        require(!items.contains(Mark.MARK), "a mark as a value");
+        tail.clear();
+        return items;
+    }
+
+    private <T extends PickleValue> T pop(Class<T> type) {
+        T value = peek(type);
+        stack.removeLast();
+        return value;
+    }
+
+    private PickleValue peek() {
+        return peek(PickleValue.class);
+    }
+
+    private <T extends PickleValue> T peek(Class<T> type) {
+        require(!stack.isEmpty() && stack.getLast() != Mark.MARK, "too few values on the stack");
+        require(type.isInstance(stack.getLast()), "a value where a " + type.getSimpleName() + " belongs");
+        return type.cast(stack.getLast());
+    }
+
+    private String string() {
+        Object value = pop(Scalar.class).value();
+        require(value instanceof String, "a name that is no string");
+        return (String) value;
+    }
+
+    private Object integer(int count) {
+        byte[] littleEndian = take(count);
+        byte[] bigEndian = new byte[count + 1];
+        bigEndian[0] = (byte) (count > 0 && littleEndian[count - 1] < 0 ? -1 : 0);
+        for (int i = 0; i < count; i++) {
+            bigEndian[count - i] = littleEndian[i];
+        }
+        BigInteger value = new BigInteger(bigEndian);
+        return value.bitLength() < Long.SIZE ? (Object) value.longValue() : value;
+    }
+
+    private String text(int count) {
+        try {
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(take(count)))
+                    .toString();
+        } catch (CharacterCodingException e) {
+            throw new IllegalArgumentException("its pickle has a string that is not UTF-8", e);
+        }
+    }
+
+    private String line() {
+        StringBuilder line = new StringBuilder();
+        for (int c = next(); c != '\n'; c = next()) {
+            line.append((char) c);
+        }
+        return line.toString();
+    }
+
+    private byte[] take(int count) {
+        require(count >= 0 && count <= bytes.remaining(), "a string of " + Integer.toUnsignedString(count) + " bytes");
+        byte[] taken = new byte[count];
+        bytes.get(taken);
+        return taken;
+    }
+
+    private int next() {
+        return Byte.toUnsignedInt(bytes.get());
+    }
+
+    private static void require(boolean holds, String otherwise) {
+        if (!holds) {
+            throw new IllegalArgumentException("its pickle has " + otherwise);
+        }
+    }
+}
