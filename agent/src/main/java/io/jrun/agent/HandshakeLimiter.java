@@ -63,7 +63,7 @@ final class HandshakeLimiter {
     void admit(InetSocketAddress caller, Runnable close) {
         Optional<Unproven> victim = take(caller, new Unproven(close));
         if (victim.isPresent()) {
-            log.refused("a connection: too many are open that have proved nothing");
+            log.refused("a connection: too many connections without authentication are open");
             victim.get().close.run();
         }
     }

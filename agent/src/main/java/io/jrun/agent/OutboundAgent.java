@@ -223,9 +223,8 @@ public final class OutboundAgent {
         jobs.ifPresent(JobService::close);
         Status status = await(current.over());
         current.complete();
-        String dropped = current.givenUp().isEmpty() ? fate.failure : current.givenUp();
-        if (current.exitCode().isEmpty() && !dropped.isEmpty()) {
-            return new End.Dropped(dropped);
+        if (current.exitCode().isEmpty() && !fate.failure.isEmpty()) {
+            return new End.Dropped(fate.failure);
         }
         boolean isLost = status.getCode() == Status.Code.UNAVAILABLE;
         return new End.Served(isLost ? words(status) : "", current.exitCode());
@@ -238,8 +237,17 @@ public final class OutboundAgent {
 
         @Override
         public void failed(String why) {
+            first("this node's agent failed: " + why);
+        }
+
+        @Override
+        public void released(String why) {
+            first("the launcher of the job has released this node: " + why);
+        }
+
+        private synchronized void first(String reason) {
             if (failure.isEmpty()) {
-                failure = "this node's agent failed: " + why;
+                failure = reason;
             }
         }
 

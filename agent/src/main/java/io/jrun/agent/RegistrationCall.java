@@ -18,7 +18,6 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
     private final CompletableFuture<Status> answer = new CompletableFuture<>();
     private final CompletableFuture<Status> over = new CompletableFuture<>();
     private @Nullable ServerCallStreamObserver<RegistrationRequest> toLauncher;
-    private volatile String givenUp = "";
     private volatile OptionalInt exitCode = OptionalInt.empty();
 
     RegistrationCall(AgentArrived who) {
@@ -40,11 +39,6 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
     /** Completes when the launcher ends this agent (OK), or is lost. */
     CompletableFuture<Status> over() {
         return over;
-    }
-
-    /** Why the launcher does without this node, a sentence; empty if it does not. */
-    String givenUp() {
-        return givenUp;
     }
 
     /** The exit code of the job, if the launcher has told it. */
@@ -73,9 +67,6 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
     public void onNext(RegistrationReply reply) {
         switch (reply.getMessageCase()) {
             case WELCOME -> answer.complete(Status.OK);
-            case GIVEN_UP ->
-                givenUp = "the jrun that hosts the job has given this node up: "
-                        + reply.getGivenUp().getWhy();
             case REFUSED -> end(refusal(reply.getRefused()));
             case JOB_EXIT -> exitCode = OptionalInt.of(reply.getJobExit().getExitCode());
             case MESSAGE_NOT_SET -> end(Status.FAILED_PRECONDITION.withDescription("jrun's versions differ"));

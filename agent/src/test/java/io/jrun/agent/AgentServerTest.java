@@ -81,7 +81,7 @@ class AgentServerTest {
     }
 
     @Test
-    void whoeverTrustsEverybodyIsStillRefusedWithoutTheKey() throws Exception {
+    void callerWithoutTheKeyIsRefusedAlsoIfItTrustsAllAgents() throws Exception {
         try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
             KeyManager stranger = PeerIdentity.of(new byte[32]).keyManager();
             for (KeyManager[] shown : new KeyManager[][] {{stranger}, {}}) {
@@ -128,7 +128,7 @@ class AgentServerTest {
     /** Any user of the launcher's host can open as many connections as it likes, and may send what looks like a handshake. */
     @ParameterizedTest
     @ValueSource(strings = {"", "\u0016\u0003\u0001"})
-    void callersWhoProveNothingDoNotKeepOutTheLauncherOfTheirHost(String sent) throws IOException {
+    void connectionsWithoutAuthenticationDoNotBlockTheLauncherOfTheirHost(String sent) throws IOException {
         List<Socket> unproven = new ArrayList<>();
         try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add)) {
             for (int i = 0; i < 100; i++) {
@@ -147,15 +147,16 @@ class AgentServerTest {
                 socket.close();
             }
         }
+        // The log of refusals is one for the process. Connections of an agent that an earlier test has closed may end
+        // later,
+        // so other lines may come before this line.
         assertThat(log)
-                .first()
-                .asString()
-                .startsWith("refused a connection: too many are open that have proved nothing");
+                .anyMatch(line -> line.startsWith("refused a connection: too many connections without authentication"));
     }
 
     /** Both sides wait 10 s. */
     @Test
-    void handshakeThatTakesTooLongIsToldAsSuch() throws IOException {
+    void slowHandshakeIsReportedAsSlow() throws IOException {
         try (AgentServer agent = AgentServer.listen(loopback(), SECRET, TestJob.options(), log::add);
                 Socket _ = new Socket(InetAddress.getLoopbackAddress(), agent.port());
                 ServerSocket stopped = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
@@ -220,7 +221,7 @@ class AgentServerTest {
     }
 
     @Test
-    void whoHasNotOpenedTheJobGetsNeitherItsOutputNorItsFiles() throws Exception {
+    void callerWithoutTheJobSecretGetsNeitherOutputNorFiles() throws Exception {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
             JobClaim claim = job.claim().toBuilder()
@@ -262,7 +263,7 @@ class AgentServerTest {
     }
 
     @Test
-    void jobOpenedTellsWhatTheNodeOffers() throws IOException {
+    void jobOpenedDescribesTheNode() throws IOException {
         try (TestJob job = TestJob.inProcess(folder)) {
             JobOpened opened = job.open(
                     job.openRequest().toBuilder().setReserveMasterPort(true).build());

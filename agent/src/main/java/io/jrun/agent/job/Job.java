@@ -203,12 +203,7 @@ final class Job {
                 throw Status.INVALID_ARGUMENT
                         .withDescription("a control stream carries one job; got a second " + message.getMessageCase())
                         .asRuntimeException();
-            case GIVEN_UP -> {
-                if (log != null) {
-                    log.write("the launcher has given this node up: "
-                            + message.getGivenUp().getWhy());
-                }
-            }
+            case NODE_RELEASED -> released(message.getNodeReleased().getWhy());
             case PEER_TABLE,
                     WORKER_FRAME,
                     RANKS_LEFT,
@@ -229,6 +224,14 @@ final class Job {
                 }
             }
         }
+    }
+
+    private void released(String why) {
+        if (log != null) {
+            log.write("the launcher has released this node: " + why);
+        }
+        options.listener().released(why);
+        beginEnd();
     }
 
     /** Starts a round once its files are on this node. */

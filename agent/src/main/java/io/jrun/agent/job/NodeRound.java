@@ -182,7 +182,7 @@ final class NodeRound {
             case ABORT_ROUND -> abort(message.getAbortRound());
             case LOCATE -> locate(message.getLocate());
             case REGROUP -> regroup(message.getRegroup());
-            case OPEN_JOB, LAUNCH, PING, GIVEN_UP, MESSAGE_NOT_SET ->
+            case OPEN_JOB, LAUNCH, PING, NODE_RELEASED, MESSAGE_NOT_SET ->
                 throw new IllegalArgumentException("not for a round: " + message.getMessageCase());
         }
     }

@@ -153,19 +153,31 @@ final class AgentConnection {
 
     /** Sends the reason and ends the control call; the agent then kills the workers of its node. */
     void breakOff(String why) {
-        boolean _ = isTaken(AgentMessages.givenUp(why));
-        ClientCallStreamObserver<ControlRequest> call = end();
+        boolean isSent = isTaken(AgentMessages.released(why));
+        end(why, isSent);
         broken(why, false);
-        if (call != null) {
-            call.cancel(why, null);
-        }
-        route.giveUp(why);
+        route.release();
     }
 
-    private synchronized @Nullable ClientCallStreamObserver<ControlRequest> end() {
-        closed = true;
-        beforeAgent.clear();
-        return control;
+    /** A cancelled call may lose the messages before the cancellation. A call that is completed does not. */
+    private synchronized void end(String why, boolean isSent) {
+        if (!closed) {
+            closed = true;
+            beforeAgent.clear();
+            if (control != null && isSent) {
+                complete(control);
+            } else if (control != null) {
+                control.cancel(why, null);
+            }
+        }
+    }
+
+    private static void complete(ClientCallStreamObserver<ControlRequest> call) {
+        try {
+            call.onCompleted();
+        } catch (IllegalStateException e) {
+            // the agent has ended the call first
+        }
     }
 
     /** Reports the first reason only. */
@@ -202,12 +214,8 @@ final class AgentConnection {
         if (!closed) {
             closed = true;
             beforeAgent.clear();
-            try {
-                if (control != null) {
-                    control.onCompleted();
-                }
-            } catch (IllegalStateException e) {
-                // the agent has ended the call first
+            if (control != null) {
+                complete(control);
             }
         }
     }

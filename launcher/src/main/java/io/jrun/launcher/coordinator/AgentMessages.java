@@ -12,11 +12,11 @@ import io.jrun.agent.proto.ControlRequest;
 import io.jrun.agent.proto.ExecutableSpec;
 import io.jrun.agent.proto.FileEntry;
 import io.jrun.agent.proto.FileTree;
-import io.jrun.agent.proto.GivenUp;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.LocateWorker;
+import io.jrun.agent.proto.NodeReleased;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.PeerNode;
 import io.jrun.agent.proto.Ping;
@@ -235,9 +235,9 @@ public final class AgentMessages {
                 .build();
     }
 
-    static ControlRequest givenUp(String why) {
+    static ControlRequest released(String why) {
         return ControlRequest.newBuilder()
-                .setGivenUp(GivenUp.newBuilder().setWhy(why))
+                .setNodeReleased(NodeReleased.newBuilder().setWhy(why))
                 .build();
     }
 

@@ -12,7 +12,7 @@ public interface AgentRoute {
     CompletableFuture<Channel> connect();
 
     /** The launcher releases this agent. A later {@link #connect} requests it again. */
-    void giveUp(String why);
+    void release();
 
     /**
      * Whether the agent has opened the connection. The launcher cannot open such a connection again. If the launcher

@@ -13,8 +13,8 @@ public record DirectRoute(ManagedChannel channel) implements AgentRoute {
     }
 
     @Override
-    public void giveUp(String why) {
-        // the control call has released the agent, and the standing agent continues to serve other jobs
+    public void release() {
+        // the control call has released the agent, and a standing agent continues to serve other jobs
     }
 
     @Override

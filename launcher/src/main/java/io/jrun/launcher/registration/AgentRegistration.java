@@ -84,17 +84,7 @@ public final class AgentRegistration implements AutoCloseable {
         onSignal.accept(signal);
     }
 
-    /** The job does without the agent, which hears why. */
-    void giveUp(String why) {
-        synchronized (this) {
-            if (agent != null && !closed) {
-                agent.giveUp(why);
-            }
-        }
-        leave();
-    }
-
-    /** The agent is gone. */
+    /** The agent was lost, or the coordinator has released it. */
     void leave() {
         synchronized (this) {
             lost |= !closed;

@@ -73,8 +73,8 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
     }
 
     @Override
-    public void giveUp(String why) {
-        arrival.giveUp(why);
+    public void release() {
+        arrival.leave();
     }
 
     @Override

@@ -7,7 +7,6 @@ import io.jrun.agent.AgentListener.DialedAgent;
 import io.jrun.agent.proto.AgentArrived;
 import io.jrun.agent.proto.AgentRefused;
 import io.jrun.agent.proto.AgentWelcome;
-import io.jrun.agent.proto.GivenUp;
 import io.jrun.agent.proto.JobExit;
 import io.jrun.agent.proto.RegistrationGrpc;
 import io.jrun.agent.proto.RegistrationReply;
@@ -96,13 +95,6 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
         if (!ended) {
             Objects.requireNonNull(toAgent).onNext(message);
         }
-    }
-
-    /** Tells the agent that the job does without it. */
-    void giveUp(String why) {
-        send(RegistrationReply.newBuilder()
-                .setGivenUp(GivenUp.newBuilder().setWhy(why))
-                .build());
     }
 
     /** Ends the agent, which hears the exit code of the job, if there is one. */

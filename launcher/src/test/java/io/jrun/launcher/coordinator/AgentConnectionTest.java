@@ -111,7 +111,7 @@ class AgentConnectionTest {
     }
 
     @Test
-    void agentThatDoesNotReadIsGivenUp() throws InterruptedException {
+    void agentThatDoesNotReadIsReleased() throws InterruptedException {
         AgentConnection link = AgentConnection.open(7, new DirectRoute(channel), mailbox);
         ControlRequest reply = ControlRequest.newBuilder()
                 .setWorkerFrame(WorkerFrame.newBuilder().setFrame(ByteString.copyFrom(new byte[1 << 20])))

@@ -83,7 +83,8 @@ class AttackIT extends RealJobs {
                 .satisfiesOnlyOnce(line -> assertThat(line).contains("(its TLS handshake failed)"))
                 .satisfiesOnlyOnce(line -> assertThat(line).contains("(a call without its token)"))
                 .satisfiesOnlyOnce(line -> assertThat(line).contains("refused a message: it is too large"))
-                .satisfiesOnlyOnce(line -> assertThat(line).contains("too many are open that have proved nothing"))
+                .satisfiesOnlyOnce(
+                        line -> assertThat(line).contains("too many connections without authentication are open"))
                 .hasSize(4);
     }
 

@@ -194,7 +194,7 @@ class HostsIT extends RealJobs {
     }
 
     @Test
-    void silentHostIsGivenUpByBothSides() {
+    void bothSidesEndTheConnectionToASilentHost() {
         Running job = startUp(STUBBORN);
         hosts.unplug("h2");
         try {

@@ -120,7 +120,7 @@ class RendezvousIT extends RealJobs {
     }
 
     @Test
-    void aNodeThatIsGivenUpHearsWhy() {
+    void aReleasedNodePrintsTheReason() {
         String[] options = {"--max-restarts=1", "--node-cooldown=1", "sh", "-c", WAITING};
         Running hosting = node("1:2", StandingAgent.join(new String[] {"--node-rank=0"}, options));
         Running stalled = node("1:2", StandingAgent.join(new String[] {"--node-rank=1"}, options));
@@ -130,7 +130,7 @@ class RendezvousIT extends RealJobs {
         Result result = stalled.await();
         assertThat(result.exitCode()).as(result.err()).isEqualTo(69);
         assertThat(result.err())
-                .contains("the jrun that hosts the job has given this node up: no answer to")
+                .contains("the launcher of the job has released this node: no answer to")
                 .doesNotContain("was lost");
         hosting.signal("TERM");
         assertThat(hosting.await().exitCode()).isEqualTo(143);
