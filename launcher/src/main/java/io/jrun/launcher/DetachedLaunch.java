@@ -35,11 +35,16 @@ final class DetachedLaunch {
         return System.getProperty(PROPERTY) != null;
     }
 
-    /** Starts the detached launcher. Returns 0, or the exit code of the job if the job has ended already. */
-    static int start(JobSpec job, int arguments, Terminal terminal) throws IOException, InterruptedException {
+    /**
+     * Starts the detached launcher. Returns 0, or the exit code of the job if the job has ended already.
+     *
+     * @param hasGeneratedId whether the command line has no --run-id, so that the detached launcher gets one
+     * @param arguments number of words of the command line
+     */
+    static int start(JobSpec job, boolean hasGeneratedId, int arguments, Terminal terminal) throws IOException, InterruptedException {
         Path said = Files.createTempFile("jrun-detach", ".txt");
         try {
-            Process launcher = new ProcessBuilder(command(job.runId(), arguments))
+            Process launcher = new ProcessBuilder(command(hasGeneratedId ? List.of("--run-id=" + job.runId()) : List.of(), arguments))
                     .redirectInput(Path.of("/dev/null").toFile())
                     .redirectErrorStream(true)
                     .redirectOutput(said.toFile())
@@ -63,8 +68,8 @@ final class DetachedLaunch {
         }
     }
 
-    /** Returns the command line of this process with the options of the detached launcher. */
-    private static List<String> command(String runId, int arguments) throws IOException {
+    /** Returns the command line of this process with further {@code options} and the properties of the detached launcher. */
+    private static List<String> command(List<String> options, int arguments) throws IOException {
         String own = Files.readString(Path.of("/proc/self/cmdline"));
         List<String> words = Arrays.asList(own.substring(0, own.length() - 1).split("\0", -1));
         int first = words.size() - arguments;
@@ -77,7 +82,7 @@ final class DetachedLaunch {
         command.addAll(java.subList(0, jar));
         command.addAll(List.of("-D" + PROPERTY + "=1", "-Djrun.tty="));
         command.addAll(java.subList(jar, first));
-        command.add("--run-id=" + runId); // also a generated run id
+        command.addAll(options);
         command.addAll(words.subList(first, words.size()));
         return command;
     }

@@ -105,7 +105,7 @@ public final class JRunCommand {
         }
         JobRequest request = JobRequest.of(line, commandContext);
         return request instanceof JobRequest.Detach(JobSpec job) && !DetachedLaunch.isDetachedLauncher()
-                ? DetachedLaunch.start(job, args.size(), terminal)
+                ? DetachedLaunch.start(job, !line.has(LaunchOption.RUN_ID), args.size(), terminal)
                 : run(request, line);
     }
 

@@ -7,19 +7,33 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * The folders of PATH, in which programs are looked for as a shell does.
+ * The folders in which a program is searched, in the order of a shell.
  *
- * @param text the folders with colons between them; an empty one is {@code directory}
- * @param directory the folder from which relative folders are seen
+ * @param text the folders with colons between them; an empty name means {@code directory}
+ * @param directory the folder against which relative folders are resolved
  */
 public record SearchPath(String text, Path directory) {
-    /** Where a shell looks without PATH. */
+    /** The folders that a shell searches without PATH. */
     public static final String STANDARD = "/usr/bin:/bin";
 
     /** The PATH of {@code environment}. */
     public static SearchPath of(Map<String, String> environment, Path directory) {
         String text = environment.getOrDefault("PATH", "");
         return new SearchPath(text.isEmpty() ? STANDARD : text, directory);
+    }
+
+    /**
+     * The absolute folders of PATH, then the standard folders of programs: for the programs that jrun itself starts. A
+     * relative folder would depend on the folder of the job.
+     */
+    public static SearchPath ofTools(Map<String, String> environment) {
+        StringBuilder text = new StringBuilder();
+        for (String folder : environment.getOrDefault("PATH", "").split(":", -1)) {
+            if (folder.startsWith("/")) {
+                text.append(folder).append(':');
+            }
+        }
+        return new SearchPath(text + STANDARD + ":/usr/sbin:/sbin", Path.of("/"));
     }
 
     /** The first executable file called {@code program}. */

@@ -5,23 +5,17 @@ import io.jrun.agent.container.HostFolder;
 import io.jrun.agent.container.HostFolder.Access;
 import io.jrun.agent.container.JavaChoice;
 import io.jrun.agent.container.NodeContainers;
+import io.jrun.agent.node.JdkRelease;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 import java.util.jar.Attributes;
 import java.util.jar.JarFile;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /** Finds the JDK that runs Java programs in a container. */
 final class ContainerJava {
-    /** jrun's runtime is compiled for it. */
-    private static final int NEEDED = 25;
-
-    private static final Pattern VERSION = Pattern.compile("(?m)^JAVA_VERSION=\"?(\\d+)");
     private static final String JAVA = "/bin/java";
 
     private final NodeContainers containers;
@@ -43,7 +37,7 @@ final class ContainerJava {
             return own.get();
         }
         if (choice == JavaChoice.IMAGE) {
-            throw new ContainerException("--container-java=image: the image has no JDK " + NEEDED
+            throw new ContainerException("--container-java=image: the image has no JDK " + JdkRelease.NEEDED
                     + " or newer in its JAVA_HOME or on its PATH; use --container-java=auto, or another image");
         }
         return ofNode(chosen.isEmpty() ? System.getProperty("java.home") : chosen);
@@ -68,15 +62,10 @@ final class ContainerJava {
 
     private boolean isNewEnough(String home) throws ContainerException {
         Optional<Path> release = containers.find(home + "/release").filter(Files::isRegularFile);
-        if (release.isEmpty() || containers.find(home + JAVA).isEmpty()) {
-            return false;
-        }
-        try {
-            Matcher version = VERSION.matcher(Files.readString(release.get(), StandardCharsets.ISO_8859_1));
-            return version.find() && Integer.parseInt(version.group(1)) >= NEEDED;
-        } catch (IOException e) {
-            return false;
-        }
+        return containers.find(home + JAVA).isPresent()
+                && release.flatMap(JdkRelease::read)
+                        .filter(jdk -> jdk.feature() >= JdkRelease.NEEDED)
+                        .isPresent();
     }
 
     private String ofNode(String home) throws ContainerException {
@@ -85,7 +74,7 @@ final class ContainerJava {
                 : "/lib64/ld-linux-x86-64.so.2";
         if (containers.find(loader).isEmpty()) {
             throw new ContainerException(
-                    "the image has no JDK " + NEEDED + " or newer, and cannot run the node's, since it has no "
+                    "the image has no JDK " + JdkRelease.NEEDED + " or newer, and cannot run the node's, since it has no "
                             + "glibc (" + loader + "); use an image with a JDK");
         }
         containers.add(new HostFolder(Path.of(home), Access.READ));

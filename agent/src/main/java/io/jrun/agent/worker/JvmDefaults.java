@@ -1,14 +1,12 @@
 package io.jrun.agent.worker;
 
+import io.jrun.agent.node.JdkRelease;
 import io.jrun.agent.node.SlurmStep;
 import io.jrun.agent.proto.BindPolicy;
 import io.jrun.agent.proto.JavaProgramSpec;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.comm.WorkerSetup;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -96,11 +94,9 @@ public final class JvmDefaults {
      * does not start with an option for a missing module.
      */
     private static boolean lacksVectorModule(Path javaHome) {
-        try (Stream<String> lines = Files.lines(javaHome.resolve("release"), StandardCharsets.ISO_8859_1)) {
-            return lines.anyMatch(line -> line.startsWith("MODULES=") && !line.contains(VECTOR_MODULE));
-        } catch (IOException e) {
-            return false;
-        }
+        return JdkRelease.of(javaHome)
+                .filter(release -> release.lacks(VECTOR_MODULE))
+                .isPresent();
     }
 
     /**

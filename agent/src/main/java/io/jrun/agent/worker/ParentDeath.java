@@ -78,9 +78,8 @@ public final class ParentDeath {
      */
     private static String locate(String program, String option, String since, Map<String, String> environment)
             throws IOException {
-        SearchPath folders =
-                new SearchPath(environment.getOrDefault("PATH", "") + ":" + SearchPath.STANDARD, Path.of("/"));
-        Path path = folders.find(program)
+        Path path = SearchPath.ofTools(environment)
+                .find(program)
                 .orElseThrow(() -> new IOException("jrun starts every worker through '" + program
                         + "', which is not on PATH here; install " + since + " or newer"));
         String text = option.isEmpty() ? "" : Files.readString(path, StandardCharsets.ISO_8859_1);

@@ -37,7 +37,8 @@ public record CertRequest(Path folder, List<String> names, int days) {
         if (line.words().size() == 2 && line.word("").equals("node")) {
             return new CertRequest(directory, names(line.words().getLast()), days);
         }
-        throw new UsageException("usage: " + SubCommand.CERT.usage() + ".");
+        throw new UsageException("cert: '" + String.join(" ", line.words()) + "' is not 'init' or 'node NAME'; usage: "
+                + SubCommand.CERT.usage() + ".");
     }
 
     private static List<String> names(String text) {

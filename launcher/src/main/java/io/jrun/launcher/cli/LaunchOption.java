@@ -372,14 +372,14 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "The user is root inside, and nobody else outside."),
+            "User ids are mapped: the user is root inside the container, and keeps the own user id on the node."),
     NO_CONTAINER_REMAP_ROOT(
             "--no-container-remap-root",
             "",
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "The user is the user inside, whatever a job file or the environment says."),
+            "The user keeps the own user id inside the container. Overrides a job file and the environment."),
     CONTAINER_WRITABLE(
             "--container-writable",
             "",

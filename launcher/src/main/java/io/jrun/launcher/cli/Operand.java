@@ -19,7 +19,8 @@ enum Operand {
             "JOB",
             true,
             1,
-            "Run id of the job, its log folder LOG_DIR/RUN_ID (the last attempt counts), or one of its attempt folders."),
+            "Run id of the job, its log folder LOG_DIR/RUN_ID (the last attempt counts), or one of its attempt folders. The folder of"
+                    + " a rank shows the dump of this rank alone."),
     /** Of {@code jrun cert}. */
     AUTHORITY(
             "init|node NAME",

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.agent.node.JdkRelease;
 import io.jrun.agent.node.SearchPath;
 import io.jrun.launcher.job.Program;
 import java.io.IOException;
@@ -168,11 +169,12 @@ final class ProgramFinder {
             throw new UsageException(
                     settings.name(LaunchOption.JAVA) + ": no bin/java in " + text + ". Give the folder of a JDK.");
         }
-        JdkVersion.of(home).filter(JdkVersion::isTooOld).ifPresent(version -> {
-            throw new UsageException(settings.name(LaunchOption.JAVA) + ": " + text + " is Java " + version.text()
-                    + ", and jrun's runtime needs Java " + JdkVersion.NEEDED
+        Optional<JdkRelease> release = JdkRelease.of(home).filter(found -> found.feature() > 0);
+        if (release.isPresent() && release.get().feature() < JdkRelease.NEEDED) {
+            throw new UsageException(settings.name(LaunchOption.JAVA) + ": " + text + " is Java "
+                    + release.get().version() + ", and jrun's runtime needs Java " + JdkRelease.NEEDED
                     + " or newer. Give the folder of such a JDK.");
-        });
+        }
         return home.toString();
     }
 

@@ -1,6 +1,8 @@
 package io.jrun.launcher.console;
 
 import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEvent.JobEnded;
+import io.jrun.launcher.event.JobEvent.MetricsDropped;
 import io.jrun.launcher.event.JobEvent.Notice;
 import io.jrun.launcher.event.JobEvent.RoundStarted;
 import io.jrun.launcher.event.JobEvent.StragglersChanged;
@@ -12,17 +14,19 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * Says on the console what a person wants to know of a job: jrun's own sentences, and each straggler once a round and
- * at the end. The publisher calls it from one thread at a time.
+ * Prints the events of a job that users need: notices, each straggler once a round and at the end, and the number of
+ * dropped metric reports when it is first above 0 and at the end. The publisher calls it from one thread at a time.
  */
 public final class EventConsole implements JobEventListener {
     private final Consumer<String> notices;
     private final Set<Integer> named = new HashSet<>();
+    private long droppedMetrics;
+    private long printedMetrics;
 
     /**
      * A console of one job.
      *
-     * @param notices takes a sentence, and does not wait
+     * @param notices receives messages, and does not block
      */
     public EventConsole(Consumer<String> notices) {
         this.notices = notices;
@@ -34,7 +38,23 @@ public final class EventConsole implements JobEventListener {
             case Notice(String text) -> notices.accept(text);
             case RoundStarted _ -> named.clear();
             case StragglersChanged(List<Straggler> all, boolean atEnd) -> report(all, atEnd);
+            case MetricsDropped(long count) -> dropped(count);
+            case JobEnded _ -> ended();
             default -> {} // The console does not show the other events.
+        }
+    }
+
+    private void dropped(long count) {
+        if (droppedMetrics == 0) {
+            notices.accept("dropped " + count + " reports of metrics so far, because the workers report faster than the limit");
+            printedMetrics = count;
+        }
+        droppedMetrics = count;
+    }
+
+    private void ended() {
+        if (droppedMetrics > printedMetrics) {
+            notices.accept("dropped " + droppedMetrics + " reports of metrics in all");
         }
     }
 

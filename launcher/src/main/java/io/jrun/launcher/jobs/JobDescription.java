@@ -45,6 +45,9 @@ final class JobDescription {
         record.stragglers()
                 .forEach(
                         straggler -> line(lines, "late", record.isOver() ? straggler.words() : straggler.wordsSoFar()));
+        if (record.droppedMetrics() > 0) {
+            line(lines, "metrics", record.droppedMetrics() + " reports of metrics were dropped");
+        }
         if (!record.workers().isEmpty()) {
             lines.add("");
             workers(lines, record);

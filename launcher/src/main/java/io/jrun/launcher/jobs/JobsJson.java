@@ -35,6 +35,7 @@ final class JobsJson {
         json.put("workers", record.workers().stream().map(JobsJson::worker).toList());
         json.put("stragglers", EventJson.of(record.stragglers()));
         json.put("metrics", metrics.stream().map(EventJson::of).toList());
+        json.put("droppedMetrics", record.droppedMetrics());
         json.put("report", record.report());
         return JsonLine.of(json);
     }

@@ -12,7 +12,8 @@ import java.util.List;
  * @param exitCode of jrun, -1 before the end
  * @param workers of the last round, by rank; empty before the first
  * @param stragglers ranks that others have waited for, until now or in all
- * @param report what jrun said of the job's failure
+ * @param report jrun's report on the failure of the job, by line
+ * @param droppedMetrics number of metric reports that the workers have dropped
  */
 public record JobRecord(
         JobStarted job,
@@ -23,7 +24,8 @@ public record JobRecord(
         int restarts,
         List<RecordedWorker> workers,
         List<Straggler> stragglers,
-        List<String> report) {
+        List<String> report,
+        long droppedMetrics) {
     public JobRecord {
         workers = List.copyOf(workers);
         stragglers = List.copyOf(stragglers);
@@ -32,7 +34,16 @@ public record JobRecord(
 
     JobRecord lost() {
         return new JobRecord(
-                job, RecordedState.LOST, startedMillis, endedMillis, exitCode, restarts, workers, stragglers, report);
+                job,
+                RecordedState.LOST,
+                startedMillis,
+                endedMillis,
+                exitCode,
+                restarts,
+                workers,
+                stragglers,
+                report,
+                droppedMetrics);
     }
 
     /** Where the job stands. */

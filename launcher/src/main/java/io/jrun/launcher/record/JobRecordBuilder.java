@@ -4,6 +4,7 @@ import io.jrun.launcher.coordinator.ExitCodeDescription;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEvent.JobEnded;
 import io.jrun.launcher.event.JobEvent.JobStarted;
+import io.jrun.launcher.event.JobEvent.MetricsDropped;
 import io.jrun.launcher.event.JobEvent.RoundStarted;
 import io.jrun.launcher.event.JobEvent.StragglersChanged;
 import io.jrun.launcher.event.JobEvent.WorkerEnded;
@@ -31,6 +32,7 @@ final class JobRecordBuilder implements JobEventListener {
     private int restarts;
     private List<Straggler> stragglers = List.of();
     private List<String> report = List.of();
+    private long droppedMetrics;
 
     @Override
     public void on(long timeMillis, JobEvent event) {
@@ -51,6 +53,7 @@ final class JobRecordBuilder implements JobEventListener {
                 }
             }
             case StragglersChanged(List<Straggler> all, boolean _) -> stragglers = all;
+            case MetricsDropped(long count) -> droppedMetrics = count;
             case JobEnded ended -> {
                 state = RecordedState.ENDED;
                 endedMillis = timeMillis;
@@ -63,7 +66,6 @@ final class JobRecordBuilder implements JobEventListener {
                     JobEvent.WorkerLeft _,
                     JobEvent.WorkerParked _,
                     JobEvent.MetricReported _,
-                    JobEvent.MetricsDropped _,
                     JobEvent.FailureDetected _,
                     JobEvent.Notice _ -> {} // The record of a job has no field for these.
         }
@@ -100,6 +102,7 @@ final class JobRecordBuilder implements JobEventListener {
                         restarts,
                         List.copyOf(workers.values()),
                         stragglers,
-                        report));
+                        report,
+                        droppedMetrics));
     }
 }

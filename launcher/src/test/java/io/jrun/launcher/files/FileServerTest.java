@@ -69,7 +69,7 @@ class FileServerTest {
         server.shutdownNow();
     }
 
-    /** An agent. It reads as many answers as it is told to. */
+    /** An agent that reads as many answers as the test requests. */
     private static final class RequestingAgent implements StreamObserver<FileChunk> {
         private final ServerCallStreamObserver<FileRequest> requests;
         private final BlockingQueue<FileChunk> answers = new LinkedBlockingQueue<>();
@@ -86,6 +86,11 @@ class FileServerTest {
 
         FileChunk read() throws InterruptedException {
             requests.request(1);
+            return next();
+        }
+
+        /** An answer that was requested before. */
+        FileChunk next() throws InterruptedException {
             return Objects.requireNonNull(answers.poll(30, TimeUnit.SECONDS), "no answer within 30 s");
         }
 
@@ -138,7 +143,7 @@ class FileServerTest {
         assertThat(agent.read().getError()).contains("cannot read it");
     }
 
-    /** All ask for all at once, and none reads: without a limit all pieces would be in memory. */
+    /** All agents request all pieces at once, and none reads. Without a limit all pieces would be in memory. */
     @Test
     void slowAgentsDoNotFillTheMemory() throws Exception {
         int pieces = 4;
@@ -168,12 +173,14 @@ class FileServerTest {
         agents.removeFirst()
                 .requests
                 .onError(new IllegalStateException("this agent fails, and its slot must be free again"));
+        // All agents read now. If one agent at a time read, the agents with the slots could be those that do not read.
+        agents.forEach(agent -> agent.requests.request(1 + pieces));
         for (RequestingAgent agent : agents) {
-            assertThat(agent.read().getJob()).isEqualTo(CLAIM);
+            assertThat(agent.next().getJob()).isEqualTo(CLAIM);
         }
         for (int piece = 0; piece < pieces; piece++) {
             for (RequestingAgent agent : agents) {
-                assertThat(agent.read().getData())
+                assertThat(agent.next().getData())
                         .isEqualTo(ByteString.copyFrom(words, piece * PIECE_BYTES, PIECE_BYTES));
             }
         }

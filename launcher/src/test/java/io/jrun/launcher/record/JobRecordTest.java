@@ -85,6 +85,7 @@ class JobRecordTest {
                 new JobEvent.WorkerStarted(2, 0, 7, "attempt-1/rank-0000"),
                 new JobEvent.WorkerStarted(1, 1, 6, "of an earlier round"),
                 new JobEvent.StragglersChanged(List.of(LATE), false),
+                new JobEvent.MetricsDropped(7),
                 ended(2, 0, 42),
                 ENDED);
         assertThat(JobRecordReader.read(folder))
@@ -92,14 +93,15 @@ class JobRecordTest {
                         started,
                         RecordedState.ENDED,
                         1_000,
-                        1_009,
+                        1_010,
                         42,
                         1,
                         List.of(
                                 new RecordedWorker(0, 0, 0, "h1", 7, "attempt-1/rank-0000", "", "exit 42"),
                                 new RecordedWorker(1, 1, 0, "h2", 0, "", "3", "")),
                         List.of(LATE),
-                        ENDED.report()));
+                        ENDED.report(),
+                        7));
         assertThat(folder).isDirectoryContaining(file -> file.endsWith("events.jsonl"));
         assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file())))
                 .isEqualTo("rw-------");

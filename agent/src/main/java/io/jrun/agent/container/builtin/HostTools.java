@@ -1,7 +1,7 @@
 package io.jrun.agent.container.builtin;
 
 import io.jrun.agent.container.ContainerException;
-import java.nio.file.Files;
+import io.jrun.agent.node.SearchPath;
 import java.nio.file.Path;
 import java.util.Map;
 
@@ -24,14 +24,10 @@ record HostTools(
     /** The absolute path of a program, since a worker's own PATH may be anything. */
     static String locate(String program, String packageName, Map<String, String> environment)
             throws ContainerException {
-        String searchPath = environment.getOrDefault("PATH", "") + ":/usr/bin:/bin:/usr/sbin:/sbin";
-        for (String folder : searchPath.split(":", -1)) {
-            Path path = Path.of(folder, program);
-            if (path.isAbsolute() && Files.isExecutable(path)) {
-                return path.toString();
-            }
-        }
-        throw new ContainerException("jrun's builtin container engine needs the program '" + program
-                + "', which is not on PATH on this node; install " + packageName);
+        return SearchPath.ofTools(environment)
+                .find(program)
+                .map(Path::toString)
+                .orElseThrow(() -> new ContainerException("jrun's builtin container engine needs the program '" + program
+                        + "', which is not on PATH on this node; install " + packageName));
     }
 }

@@ -9,7 +9,7 @@ import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
 
 @AnalyzeClasses(packages = "io.jrun.train", importOptions = DoNotIncludeTests.class)
-class ArchitectureTest {
+class TrainArchitectureTest {
     @ArchTest
     static final ArchRule TRAIN_STANDS_ON_COMM_AND_LIBTORCH_ALONE = noClasses()
             .should()

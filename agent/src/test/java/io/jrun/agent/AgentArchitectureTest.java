@@ -10,7 +10,7 @@ import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 
 @AnalyzeClasses(packages = "io.jrun", importOptions = ImportOption.DoNotIncludeTests.class)
-class ArchitectureTest {
+class AgentArchitectureTest {
     @ArchTest
     static final ArchRule agentNeverSeesTheLauncherOrTheTrainer = noClasses()
             .that()

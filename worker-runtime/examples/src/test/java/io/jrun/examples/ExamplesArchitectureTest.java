@@ -1,0 +1,14 @@
+package io.jrun.examples;
+
+import com.tngtech.archunit.core.importer.ImportOption.DoNotIncludeTests;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
+
+@AnalyzeClasses(packages = "io.jrun.examples", importOptions = DoNotIncludeTests.class)
+class ExamplesArchitectureTest {
+    @ArchTest
+    static final ArchRule PACKAGES_HAVE_NO_CYCLES =
+            SlicesRuleDefinition.slices().matching("io.jrun.(**)").should().beFreeOfCycles();
+}
