@@ -26,16 +26,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Where the agents of a job dial the launcher. The launcher is the gRPC client of every agent, and the agent is the
- * server, whichever side opens the connection: each accepted connection becomes a channel to the agent at its other
- * end, see {@link DialingServer}. The connection is TLS as to standing agents, with a secret that the job's agents
- * alone know. Thread-safe.
+ * Accepts the connections of a job's agents to the launcher. The launcher is always the gRPC client and the agent the
+ * gRPC server, whichever side opens the connection. Each accepted connection therefore becomes a channel to the agent
+ * at its other end, see {@link DialingServer}. The connection uses TLS with a secret that only the agents of the job
+ * know. Thread-safe.
  */
 public final class AgentListener implements AutoCloseable {
-    /** Calls end before their listener does; only agents that were just refused are left. */
+    /** Longest wait for the calls that are left when the listener ends: those of agents that were just refused. */
     private static final long CLOSE_MILLIS = 500;
 
-    /** After an accept that failed, for example because this process has no file descriptor left. */
+    /** Pause after a failed accept, for example because this process has no file descriptor left. */
     private static final long ACCEPT_PAUSE_MILLIS = 100;
 
     private final ServerChannel socket;
@@ -47,10 +47,10 @@ public final class AgentListener implements AutoCloseable {
     private final Set<ManagedChannel> channels = ConcurrentHashMap.newKeySet();
 
     /**
-     * An agent that has dialed, and has proved by TLS that it knows the secret.
+     * An agent that has connected and has proved by TLS that it knows the secret.
      *
      * @param channel to the agent; the owner closes it
-     * @param address numeric, where the agent's connection comes from
+     * @param address the numeric address of the agent's end of the connection
      */
     public record DialedAgent(ManagedChannel channel, String address) {}
 
@@ -67,9 +67,9 @@ public final class AgentListener implements AutoCloseable {
     /**
      * Listens at {@code address}.
      *
-     * @param address port 0 for any free one
-     * @param onAgent takes each agent, on a thread that must not wait
-     * @param log takes a line, once, about a caller that was refused
+     * @param address the address; port 0 for any free port
+     * @param onAgent receives each agent; must not block
+     * @param log receives one line about refused callers
      */
     public static AgentListener listen(
             InetSocketAddress address, AgentSecret secret, Consumer<DialedAgent> onAgent, Consumer<String> log)
@@ -93,12 +93,12 @@ public final class AgentListener implements AutoCloseable {
         }
     }
 
-    /** The port it listens on. */
+    /** The port on which this object listens. */
     public int port() {
         return ((InetSocketAddress) socket.localAddress()).getPort();
     }
 
-    /** Stops listening, and ends the calls that are left. */
+    /** Stops listening, and ends the remaining calls. */
     @Override
     public void close() {
         socket.close().awaitUninterruptibly(CLOSE_MILLIS);
@@ -116,7 +116,7 @@ public final class AgentListener implements AutoCloseable {
         open.forEach(ManagedChannel::shutdownNow);
     }
 
-    /** Makes a channel of each connection. */
+    /** Makes a channel from each connection. */
     private final class Accepting extends ChannelInboundHandlerAdapter {
         @Override
         public void channelRead(ChannelHandlerContext context, Object accepted) {
@@ -135,7 +135,8 @@ public final class AgentListener implements AutoCloseable {
     }
 
     /**
-     * The channel exists from the start, since the library must register the connection. Strangers never see a call.
+     * Makes the channel before the handshake, because the library must register the connection. A peer without the
+     * secret never receives a call.
      */
     private void open(Channel connection) {
         InetSocketAddress caller = (InetSocketAddress) connection.remoteAddress();
@@ -161,14 +162,14 @@ public final class AgentListener implements AutoCloseable {
         }
     }
 
-    /** Without the interface's name, which means nothing on another machine. */
+    /** The address without the name of the interface, which has no meaning on another machine. */
     private static String numeric(InetSocketAddress address) {
         return address.getAddress().getHostAddress().replaceFirst("%.*", "");
     }
 
     /**
-     * The library connects a channel once, and again when the connection has ended: then there is nothing to connect
-     * to.
+     * The library connects a channel once, and again after the end of the connection. The second attempt fails, because
+     * only the agent can open a connection.
      */
     private ManagedChannel channelOver(Channel connection, String address) {
         Queue<Channel> connections = new ConcurrentLinkedQueue<>(List.of(connection));
@@ -193,7 +194,7 @@ public final class AgentListener implements AutoCloseable {
         return channel;
     }
 
-    /** Tells the library, which asks to connect, that the connection is there. */
+    /** Reports to the library, which requests a connection, that the connection is open. */
     private static final class Connected extends ChannelOutboundHandlerAdapter {
         @Override
         public void connect(
@@ -202,7 +203,7 @@ public final class AgentListener implements AutoCloseable {
         }
     }
 
-    /** Tells the library that there is no way back to the agent. */
+    /** Reports to the library that the launcher cannot connect to the agent. */
     private static final class CloseOnEnd extends ChannelOutboundHandlerAdapter {
         @Override
         public void connect(

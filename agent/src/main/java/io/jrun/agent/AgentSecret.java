@@ -11,11 +11,11 @@ import io.jrun.agent.tls.PeerIdentity;
 import java.security.MessageDigest;
 
 /**
- * What launchers and agents both know. The secret never leaves its process: a connection is TLS between two holders of
- * the key that is derived from the secret, and each call carries a token that is derived from the secret as well.
+ * The secret that launchers and agents share. The secret never leaves its process. Both ends of a TLS connection derive
+ * the key of their identity from the secret, and each call carries a token that is derived from the secret too.
  */
 public final class AgentSecret {
-    /** 128 bits, so that nobody guesses it: who has seen the public key could try secrets at home. */
+    /** The least length: 128 bits. An attacker who has seen the public key can try secrets offline. */
     public static final int MIN_BYTES = 16;
 
     private static final Metadata.Key<byte[]> HEADER =
@@ -37,7 +37,7 @@ public final class AgentSecret {
     }
 
     /**
-     * The identity that an authority has given, from a file of {@code jrun cert node}.
+     * A secret from a file of {@code jrun cert node}: an identity that an authority has signed.
      *
      * @throws IllegalArgumentException if the text is none of such a file
      */
@@ -45,7 +45,7 @@ public final class AgentSecret {
         return new AgentSecret(PeerIdentity.ofCertificate(pem));
     }
 
-    /** Who connections are made as, and with. */
+    /** The own identity in TLS, and the identities that this process accepts. */
     public PeerIdentity identity() {
         return identity;
     }
@@ -57,12 +57,12 @@ public final class AgentSecret {
         return MetadataUtils.newAttachHeadersInterceptor(headers);
     }
 
-    /** What shows in a message that its sender knows the secret. */
+    /** The token of each call. It proves that the sender knows the secret. */
     public byte[] token() {
         return identity.token();
     }
 
-    /** Whether {@code shown} is the token. Takes the same time for each wrong one. */
+    /** Whether {@code shown} is the token. The comparison takes the same time for each wrong token. */
     public boolean isToken(byte[] shown) {
         return MessageDigest.isEqual(shown, identity.token());
     }
@@ -88,7 +88,7 @@ public final class AgentSecret {
                 return next.startCall(call, headers);
             }
             log.refused("a caller without this agent's secret (a call without its token)");
-            call.close(Status.UNAUTHENTICATED.withDescription("the call has no token of its secret"), new Metadata());
+            call.close(Status.UNAUTHENTICATED.withDescription("the call has no token of this agent's secret"), new Metadata());
             return new ServerCall.Listener<>() {};
         }
     }

@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * A running agent: in the launcher's own JVM, or standing behind a socket. Closing it kills the workers of all its
- * jobs. Thread-safe.
+ * A running agent, in the launcher's JVM or behind a socket. {@link #close} kills the workers of all its jobs.
+ * Thread-safe.
  */
 public final class AgentServer implements AutoCloseable {
     private static final long CLOSE_SECONDS = 5;
@@ -31,8 +31,8 @@ public final class AgentServer implements AutoCloseable {
     }
 
     /**
-     * An agent for coordinators of this JVM, reached with {@code InProcessChannelBuilder.forName(name)}; no socket and
-     * no class of a network library is touched. Calls run on the caller's thread and only queue work.
+     * An agent for coordinators of this JVM, which connect with {@code InProcessChannelBuilder.forName(name)}. It uses
+     * no socket and loads no class of a network library. Calls run on the caller's thread and only queue work.
      */
     public static AgentServer inProcess(String name, AgentOptions options) throws IOException {
         JobService service = new JobService(ServiceOptions.of(options));
@@ -46,10 +46,10 @@ public final class AgentServer implements AutoCloseable {
 
     /**
      * An agent that listens at {@code address}. Callers prove in TLS that they know the secret, and send its token with
-     * every call, see {@link AgentSecret}. Other callers are refused, and logged once.
+     * each call, see {@link AgentSecret}. The agent refuses all other callers and logs this once.
      *
-     * @param address port 0 for any free one
-     * @param log takes lines for the agent's own log
+     * @param address the address; port 0 for any free port
+     * @param log receives lines for the agent's own log
      */
     public static AgentServer listen(
             InetSocketAddress address, AgentSecret secret, AgentOptions options, Consumer<String> log)
@@ -65,7 +65,7 @@ public final class AgentServer implements AutoCloseable {
         return new AgentServer(service, server, Optional.of(refusals));
     }
 
-    /** The port it listens on; -1 for an agent of this JVM. */
+    /** The port on which the agent listens; -1 for an agent in this JVM. */
     public int port() {
         return server.getPort();
     }
@@ -75,7 +75,7 @@ public final class AgentServer implements AutoCloseable {
         server.awaitTermination();
     }
 
-    /** Kills all workers, waits for them, and stops serving; takes a few seconds at most. */
+    /** Kills all workers, waits for their end, and stops serving. Takes a few seconds at most. */
     @Override
     public void close() {
         server.shutdown();

@@ -27,8 +27,8 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLParameters;
 
 /**
- * A gRPC server that dials its client: it serves calls on connections which it has opened itself, to an {@link
- * AgentListener}. Thread-safe.
+ * A gRPC server that opens the connections to its client, an {@link AgentListener}, and serves calls on them.
+ * Thread-safe.
  */
 final class DialingServer implements AutoCloseable {
     private static final long CLOSE_SECONDS = 2;
@@ -62,7 +62,7 @@ final class DialingServer implements AutoCloseable {
                 builder.build().start());
     }
 
-    /** One connection; closing it ends its calls. */
+    /** One connection. {@link #close} ends its calls. */
     record DialedConnection(Channel channel) implements AutoCloseable {
         @Override
         public void close() {
@@ -74,7 +74,7 @@ final class DialingServer implements AutoCloseable {
      * Opens a connection and serves it.
      *
      * @param host of the other side: a numeric address or a name, which a certificate of the other side must have
-     * @param limit on the time to connect, without the TLS handshake
+     * @param limit longest time for the connection, without the TLS handshake
      * @return completes when the other side has proved that it knows the secret
      */
     CompletableFuture<DialedConnection> dial(String host, int port, Duration limit) {
@@ -108,7 +108,7 @@ final class DialingServer implements AutoCloseable {
         return handler;
     }
 
-    /** Ends all connections, after what was sent on them; takes some seconds at most. */
+    /** Sends the queued messages and ends all connections. Takes a few seconds at most. */
     @Override
     public void close() {
         server.shutdown();
@@ -144,7 +144,7 @@ final class DialingServer implements AutoCloseable {
         }
     }
 
-    /** Stands for the listening socket, which this server does not have. Its connections come from {@link #dial}. */
+    /** Replaces the listening socket, which this server does not have. The connections come from {@link #dial}. */
     private static final class DialedConnections extends AbstractServerChannel {
         private final ChannelConfig config = new DefaultChannelConfig(this);
         private volatile SocketAddress address = LocalAddress.ANY;

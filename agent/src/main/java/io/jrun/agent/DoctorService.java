@@ -23,14 +23,14 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** What an agent tells {@code jrun doctor}: about its host, and about its connections to other agents. Thread-safe. */
+/** Answers {@code jrun doctor}: facts of this host, and measurements of connections to other agents. Thread-safe. */
 final class DoctorService extends DoctorGrpc.DoctorImplBase {
     private static final int ROUND_TRIPS = 21;
     private static final int LARGE_MESSAGES = 5;
     private static final int LARGE_BYTES = 4 << 20;
     private static final long DEADLINE_SECONDS = 15;
 
-    /** Some firewalls drop what they do not let through, and nobody answers. */
+    /** Longest wait for a connection. Some firewalls drop packets without an answer. */
     private static final Duration CONNECT_LIMIT = Duration.ofSeconds(5);
 
     private final String version;
@@ -39,9 +39,9 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     private final RefusalLog refusals;
 
     /**
-     * @param version jrun's
+     * @param version of jrun
      * @param secret that the other agents share
-     * @param refusals hears of who comes to its ports without it
+     * @param refusals receives refused callers, which have no secret
      */
     DoctorService(String version, AgentSecret secret, RefusalLog refusals) {
         this.version = version;
@@ -75,7 +75,7 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
         }
     }
 
-    /** Where the other agents come to measure; on all addresses, as workers listen. */
+    /** A server for the measurements of other agents. It listens on all addresses, as workers do. */
     private Server listen() throws IOException {
         return SocketTransport.listen(
                 new InetSocketAddress(0),
@@ -97,7 +97,7 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
         reply.onCompleted();
     }
 
-    /** Takes some seconds at most. */
+    /** Measures a connection. Takes a few seconds at most. */
     private LinkMeasurement measure(MeasureRequest request) {
         ManagedChannel channel = transport.channel(request.getHost(), request.getPort(), CONNECT_LIMIT);
         try {

@@ -5,11 +5,11 @@ import java.net.NoRouteToHostException;
 import java.nio.channels.ClosedChannelException;
 import java.util.Optional;
 
-/** What lies behind a call that has failed, in words for the user. Stateless. */
+/** The causes of a failed call, in words for the user. Stateless. */
 public final class ErrorCauses {
     private ErrorCauses() {}
 
-    /** The cause of this type, or one of those behind it. */
+    /** The first cause of this type in the chain of causes. */
     public static <T extends Throwable> Optional<T> find(Status status, Class<T> type) {
         for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
             if (type.isInstance(cause)) {
@@ -19,13 +19,13 @@ public final class ErrorCauses {
         return Optional.empty();
     }
 
-    /** Whether the other side closed the connection without a word, or its kernel did. */
+    /** Whether the peer or its kernel closed the connection without a message. */
     public static boolean isDropped(Status status) {
         return find(status, ClosedChannelException.class).isPresent()
                 || first(status).contains("Connection reset");
     }
 
-    /** The first cause of all, or where none is known the status's own words. */
+    /** The root cause, or the description of the status without a cause. */
     public static String first(Status status) {
         Throwable cause = status.getCause();
         while (cause != null && cause.getCause() != null) {
@@ -34,7 +34,7 @@ public final class ErrorCauses {
         return cause == null ? firstLine(String.valueOf(status.getDescription())) : words(cause);
     }
 
-    /** The network library names system calls, and has no words where there is no route. */
+    /** Removes the name of the system call that the network library adds, and adds the text for a missing route. */
     public static String words(Throwable cause) {
         return cause instanceof NoRouteToHostException
                 ? "No route to host"
@@ -42,7 +42,7 @@ public final class ErrorCauses {
                         .replaceFirst("^\\w+\\(\\.\\.\\) failed with error\\(-\\d+\\): ", "");
     }
 
-    /** Below it gRPC lists the handlers of a broken connection. */
+    /** The first line; gRPC lists the handlers of a broken connection in the lines below. */
     public static String firstLine(String text) {
         return text.lines().findFirst().orElse("");
     }

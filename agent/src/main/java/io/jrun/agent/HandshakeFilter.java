@@ -13,15 +13,15 @@ import java.util.concurrent.TimeUnit;
 
 /** Reports each new connection to a {@link HandshakeLimiter} before anything is read from the connection. Stateless. */
 final class HandshakeFilter {
-    /** From the first byte to the end of the handshake. */
+    /** Longest time of a handshake. */
     static final long PROOF_SECONDS = 10;
 
-    /** A launcher has three calls for each of its jobs, on a connection of its own. */
+    /** Limit of concurrent calls. A launcher has three calls for a job, on one connection. */
     private static final int MAX_CALLS = 64;
 
     private HandshakeFilter() {}
 
-    /** Has {@code limiter} bound the connections of a server whose callers have not passed the TLS handshake. */
+    /** Lets {@code limiter} bound the connections of a server that have not completed the TLS handshake. */
     static void guard(NettyServerBuilder builder, HandshakeLimiter limiter) {
         builder.bossEventLoopGroup(NetworkSockets.ACCEPTING)
                 .workerEventLoopGroup(NetworkSockets.SERVING)

@@ -12,11 +12,10 @@ import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Bounds the number of open connections whose callers have not yet proved who they are. Each such connection costs
- * memory and the arithmetic of a handshake. A new connection is always admitted. If there are too many, the limiter
- * closes another unproven connection: one of the same address if that address has too many, otherwise one of the
- * address that has most. So strangers can keep out neither the launcher of their own host nor callers of other hosts.
- * Thread-safe.
+ * Bounds the number of open connections without authentication. Each such connection costs memory and the arithmetic of
+ * a handshake. A new connection is always admitted. Above the limit, the limiter closes another connection without
+ * authentication: one of the same address if that address has too many, otherwise one of the address with the most
+ * connections. Attackers therefore block neither a launcher on their own host nor callers on other hosts. Thread-safe.
  */
 final class HandshakeLimiter {
     private final RefusalLog log;
@@ -25,7 +24,7 @@ final class HandshakeLimiter {
     private final Map<InetAddress, Map<InetSocketAddress, Unproven>> byAddress = new HashMap<>();
     private int count;
 
-    /** A connection whose caller has not yet proved who it is. */
+    /** A connection without authentication. */
     private static final class Unproven {
         private final Runnable close;
         private boolean silent = true;
@@ -41,7 +40,7 @@ final class HandshakeLimiter {
         this.most = most;
     }
 
-    /** For a standing agent. A host starts a few jobs at once, and each launcher proves itself within milliseconds. */
+    /** For a standing agent. A host starts a few jobs at once, and each launcher authenticates within milliseconds. */
     static HandshakeLimiter ofAgent(RefusalLog log) {
         return new HandshakeLimiter(log, 64, 1024);
     }
@@ -87,9 +86,9 @@ final class HandshakeLimiter {
     }
 
     /**
-     * Chooses a connection of an address: the oldest that has sent nothing, because a real caller begins its handshake
-     * at once. If all have sent something, a random one. If it were the oldest, callers that reconnect after each close
-     * would displace everybody else.
+     * Chooses a connection of an address: the oldest connection without any bytes, because a real caller begins its
+     * handshake at once. If all connections have sent bytes, the choice is random. Otherwise callers that reconnect
+     * after each close would displace all others.
      */
     private Optional<Unproven> drop(InetAddress address) {
         Map<InetSocketAddress, Unproven> callers = of(address);
@@ -116,7 +115,7 @@ final class HandshakeLimiter {
         }
     }
 
-    /** The caller has proved who it is, or is gone. */
+    /** The caller has authenticated or disconnected. */
     synchronized void forget(InetSocketAddress caller) {
         Optional<Unproven> _ = takeOut(caller);
     }

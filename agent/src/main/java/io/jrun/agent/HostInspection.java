@@ -8,17 +8,16 @@ import io.jrun.agent.proto.ResourceLimit;
 import io.jrun.agent.worker.StartTools;
 import java.util.List;
 
-/** What {@code jrun doctor} wants to know of a machine, looked up on that machine. Stateless. */
+/** Collects the facts of this machine for {@code jrun doctor}. Stateless. */
 public final class HostInspection {
     private HostInspection() {}
 
     /**
-     * This machine, as this process sees it; takes up to 10 s where GPUs must be listed.
+     * The facts of this machine. Takes up to 10 s on a machine with GPUs.
      *
-     * @param version jrun's
-     * @param names hosts that it should know
-     * @param localAddress of this machine's addresses, the one at which the launcher reaches it; empty on the
-     *     launcher's own
+     * @param version of jrun
+     * @param names hosts whose names this machine should resolve
+     * @param localAddress the address at which the launcher reaches this machine; empty on the launcher's own machine
      */
     public static Examination here(String version, List<String> names, String localAddress)
             throws InterruptedException {

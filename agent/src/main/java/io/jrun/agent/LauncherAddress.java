@@ -6,7 +6,7 @@ package io.jrun.agent;
  * @param host a name or a numeric address
  */
 public record LauncherAddress(String host, int port) {
-    /** As it is written in an option: an IPv6 address in brackets. */
+    /** The address in the form of options: an IPv6 address has brackets. */
     @Override
     public String toString() {
         return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;

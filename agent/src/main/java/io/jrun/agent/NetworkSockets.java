@@ -29,8 +29,8 @@ final class NetworkSockets {
             group("jrun-agent-net", Runtime.getRuntime().availableProcessors());
 
     /**
-     * The kernel asks a silent host after 2 s, and gives it up 6 s later. Kernels answer each other, so a stopped
-     * process (Ctrl-Z) does not count as lost.
+     * The kernel sends a probe to a silent host after 2 s, and ends the connection 6 s later. The kernel of the peer
+     * answers the probes, so a stopped process (Ctrl-Z) does not count as lost.
      */
     private static final int PROBE_SECONDS = 2;
 

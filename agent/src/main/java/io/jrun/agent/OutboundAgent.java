@@ -25,15 +25,15 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An agent that dials its launcher, serves one job, and ends with the job. Its services are those of an agent that
- * listens, see {@link DialingServer}.
+ * An agent that connects to its launcher, serves one job, and ends with the job. It offers the services of a standing
+ * agent, see {@link DialingServer}.
  */
 public final class OutboundAgent {
-    /** A route that drops packets must not keep an agent from the launcher's next address. */
+    /** Longest wait for a connection. A route that drops packets must not delay the launcher's next address. */
     private static final Duration CONNECT_LIMIT = Duration.ofSeconds(5);
 
     /**
-     * From the TLS handshake to the answer of the launcher; also how long the launcher may take to tell the exit code.
+     * Longest wait for the answer of the launcher after the connection, and for the exit code of the job.
      */
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(20);
 
@@ -49,14 +49,14 @@ public final class OutboundAgent {
     private volatile boolean givenUp;
 
     /**
-     * Where to, and as whom.
+     * The addresses of the launcher, and the identity of this node.
      *
      * @param homes the launcher's addresses, tried in turn
-     * @param job which job to join; empty if the secret is for one job alone
-     * @param node what the launcher calls this node, empty for any node that is missing
-     * @param address numeric address of the workers' data plane, empty for the one that the launcher sees
-     * @param workers of this node, as {@code --nproc-per-node} has it; empty for what the launcher's command says
-     * @param timeout how long all addresses are tried again; each is tried once at least
+     * @param job name of the job; empty if only one job has the secret
+     * @param node the launcher's name for this node; empty to take the slot of any missing node
+     * @param address numeric address of the workers' data plane; empty for the address that the launcher sees
+     * @param workers value of {@code --nproc-per-node} for this node; empty for the value of the launcher
+     * @param timeout for connecting; each address is tried at least once
      */
     public record DialSettings(
             List<LauncherAddress> homes, String job, String node, String address, String workers, Duration timeout) {
@@ -65,29 +65,31 @@ public final class OutboundAgent {
         }
     }
 
-    /** How it went. */
+    /** The end of an outbound agent. */
     public sealed interface End {
         /**
-         * The job is over, or the launcher is gone: {@code why} is empty for the first.
+         * The job has ended ({@code why} is empty), or the launcher was lost.
          *
-         * @param exitCode the job's, if the launcher has told it
+         * @param exitCode of the job; empty if the launcher has not sent it
          */
         record Served(String why, OptionalInt exitCode) implements End {}
 
-        /** The job does without this agent, which had served the job: a sentence says why. */
+        /**
+         * The launcher has released this node from the running job, or the agent has failed; {@code why} is a sentence.
+         */
         record Dropped(String why) implements End {}
 
-        /** The launcher does not want this agent. */
+        /** The launcher has refused this agent. */
         record RefusedByLauncher(String why) implements End {}
 
-        /** No address led to the launcher. */
+        /** The launcher could not be reached at any address. */
         record NotReached(String why) implements End {}
     }
 
     /**
-     * An agent that has not dialed yet.
+     * An agent without a connection; {@link #serve} connects.
      *
-     * @param console shows the output of this node's workers in this process; if empty, the launcher shows the output
+     * @param console prints the output of this node's workers in this process; if empty, the launcher prints the output
      */
     public OutboundAgent(
             DialSettings call, AgentSecret secret, AgentOptions options, Optional<Consumer<LogChunk>> console) {
@@ -108,13 +110,13 @@ public final class OutboundAgent {
         this.jobs = Optional.empty();
     }
 
-    /** Gives up to search the launcher; after the job, gives up to show the rest of the output. From any thread. */
+    /** Ends the attempts to connect; after the job, ends the printing of the remaining output. From any thread. */
     public void giveUp() {
         givenUp = true;
         jobs.ifPresent(JobService::giveUpShowing);
     }
 
-    /** Tells the launcher, if it is found, that this process got this signal. From any thread. */
+    /** Reports a signal of this process to the launcher, if connected. From any thread. */
     public void sendSignal(int signal) {
         RegistrationCall current = registration;
         if (current != null) {
@@ -122,18 +124,18 @@ public final class OutboundAgent {
         }
     }
 
-    /** Asks this node's workers for a checkpoint, if there are any. From any thread. */
+    /** Requests a checkpoint from this node's workers, if there are any. From any thread. */
     public void checkpointNow() {
         jobs.ifPresent(JobService::checkpointNow);
     }
 
     /**
-     * Finds the launcher and serves it to the end of the job. The workers are gone when this returns. To be called
+     * Connects to the launcher and serves the job to its end. All workers have ended when this method returns. Called
      * once.
      */
     public End serve() throws IOException, InterruptedException {
         RegistrationService registrations = new RegistrationService();
-        RefusalLog refusals = RefusalLog.open(_ -> {}); // only the launcher can call, and it has proved who it is
+        RefusalLog refusals = RefusalLog.open(_ -> {}); // only the launcher can call, and it has authenticated
         try (DialingServer server = DialingServer.start(
                 secret,
                 List.of(agent, registrations, new DoctorService(version, secret, refusals)),
@@ -161,7 +163,7 @@ public final class OutboundAgent {
                 }
                 if (call.homes().size() == 1 && isStranger(status)) {
                     return new End.RefusedByLauncher(
-                            "the secret of " + home + " is another one; all nodes need the same");
+                            "the secret of " + home + " differs from the secret of this node; all nodes need the same secret");
                 }
                 problems.append(problems.isEmpty() ? "" : "; ")
                         .append(home)
@@ -185,7 +187,7 @@ public final class OutboundAgent {
                 .build();
     }
 
-    /** Dials an address of the launcher, and waits for the answer: OK is the welcome. */
+    /** Connects to an address of the launcher, and waits for the answer: OK if the launcher accepts this agent. */
     private static Status arrive(DialingServer server, RegistrationCall arriving, LauncherAddress home)
             throws InterruptedException {
         CompletableFuture<DialingServer.DialedConnection> dialed = server.dial(home.host(), home.port(), CONNECT_LIMIT);
@@ -207,14 +209,14 @@ public final class OutboundAgent {
     }
 
     private static String words(Status status) {
-        return isStranger(status) ? "somebody with another secret listens there" : ErrorCauses.first(status);
+        return isStranger(status) ? "the process that listens there has another secret" : ErrorCauses.first(status);
     }
 
     private static boolean isStranger(Status status) {
         return ErrorCauses.find(status, UnknownPeerException.class).isPresent();
     }
 
-    /** Serves the launcher until the job has ended here, or the launcher has gone. */
+    /** Serves the launcher until the job has ended on this node, or the launcher was lost. */
     private End serve(RegistrationCall current) throws InterruptedException {
         CompletableFuture.anyOf(current.over(), fate.ended).join();
         if (current.over().getNow(Status.CANCELLED).isOk()) {
@@ -230,7 +232,7 @@ public final class OutboundAgent {
         return new End.Served(isLost ? words(status) : "", current.exitCode());
     }
 
-    /** Hears how the job ends on this node. */
+    /** Receives the end of the job on this node. */
     private static final class JobFate implements JobListener {
         private final CompletableFuture<Void> ended = new CompletableFuture<>();
         private volatile String failure = "";

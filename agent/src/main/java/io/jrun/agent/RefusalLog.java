@@ -14,19 +14,19 @@ import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says that somebody was refused, in one line for each way: who knocks ten thousand times must not fill the log. A peer
- * that TLS or the framing has refused shows up nowhere but in gRPC's own log, which this listens to until it is closed.
+ * Logs refused callers, one line for each kind of refusal, because ten thousand attempts must not fill the log. Only
+ * gRPC's own log has the peers that TLS or the framing has refused, so this object reads gRPC's log until it is closed.
  * Thread-safe.
  */
 final class RefusalLog implements AutoCloseable {
-    /** The class that speaks TLS; its own lines would be one per knock, of a page each. */
+    /** The class that handles TLS. It logs a page for each attempt. */
     private static final Logger NEGOTIATIONS =
             Logger.getLogger("io.grpc.netty.shaded.io.grpc.netty.ProtocolNegotiators");
 
-    /** The class that takes messages off a connection. */
+    /** The class that reads messages from a connection. */
     private static final Logger STREAMS = Logger.getLogger("io.grpc.netty.shaded.io.grpc.netty.NettyServerStream");
 
-    /** The class that runs what takes messages apart. */
+    /** The class that runs the parsing of messages. */
     private static final Logger CALLS = Logger.getLogger("io.grpc.internal.SerializingExecutor");
 
     private static final Logger ROOT = Logger.getLogger("");
@@ -37,9 +37,9 @@ final class RefusalLog implements AutoCloseable {
 
     private static final String TLS_FAILED = "TLS negotiation failed";
     private static final String NO_MESSAGE = "Invalid protobuf byte sequence";
-    private static final String BAD_MESSAGE = "a message: it is too large, or none of this protocol";
+    private static final String BAD_MESSAGE = "a message that is too large, or does not belong to this protocol";
 
-    /** A way that was told of is told of again after so long, with the number of times. */
+    /** The same kind is logged again after this time, with the number of refusals. */
     private static final long SILENCE_NANOS = TimeUnit.HOURS.toNanos(1);
 
     private final Consumer<String> log;
@@ -89,7 +89,7 @@ final class RefusalLog implements AutoCloseable {
         handlers.forEach(RefusalHandler::stop);
     }
 
-    /** One way to be refused. */
+    /** One kind of refusal. */
     private static final class Kind {
         private boolean told;
         private long toldNanos;
@@ -101,7 +101,7 @@ final class RefusalLog implements AutoCloseable {
         private final Predicate<LogRecord> means;
         private final String what;
 
-        /** @param means which entries mean {@code what} */
+        /** @param means accepts the entries of gRPC's log that mean {@code what} */
         RefusalHandler(Logger logger, Predicate<LogRecord> means, String what) {
             this.logger = logger;
             this.means = means;

@@ -12,7 +12,7 @@ import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** The registration of an agent with one launcher, from the first word to the end of the job. Thread-safe. */
+/** The registration of an agent with one launcher, from the first message to the end of the job. Thread-safe. */
 final class RegistrationCall implements StreamObserver<RegistrationReply> {
     private final AgentArrived who;
     private final CompletableFuture<Status> answer = new CompletableFuture<>();
@@ -31,22 +31,22 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
         stream.onNext(RegistrationRequest.newBuilder().setArrived(who).build());
     }
 
-    /** Completes with OK when the launcher welcomes this agent, otherwise with the reason. */
+    /** Completes with OK when the launcher accepts this agent, otherwise with the reason. */
     CompletableFuture<Status> answer() {
         return answer;
     }
 
-    /** Completes when the launcher ends this agent (OK), or is lost. */
+    /** Completes when the launcher ends this agent (OK), or when the launcher was lost. */
     CompletableFuture<Status> over() {
         return over;
     }
 
-    /** The exit code of the job, if the launcher has told it. */
+    /** The exit code of the job, if the launcher has sent it. */
     OptionalInt exitCode() {
         return exitCode;
     }
 
-    /** Tells the launcher that this process got this signal. */
+    /** Reports a signal of this process to the launcher. */
     synchronized void sendSignal(int signal) {
         if (toLauncher != null && !over.isDone()) {
             toLauncher.onNext(RegistrationRequest.newBuilder()
@@ -55,7 +55,7 @@ final class RegistrationCall implements StreamObserver<RegistrationReply> {
         }
     }
 
-    /** Tells the launcher that this agent ends. */
+    /** Completes the call: this agent ends. */
     synchronized void complete() {
         if (toLauncher != null && !toLauncher.isCancelled()) {
             toLauncher.onCompleted();

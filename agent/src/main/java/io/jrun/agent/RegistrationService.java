@@ -10,11 +10,11 @@ import io.jrun.agent.proto.RegistrationRequest;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** Registers an agent with the launcher that it has dialed: one launcher at a time. Thread-safe. */
+/** Registers an agent with the launcher at the other end of its connection, one launcher at a time. Thread-safe. */
 final class RegistrationService extends RegistrationImplBase {
     private final AtomicReference<@Nullable RegistrationCall> expected = new AtomicReference<>();
 
-    /** The call that the launcher will open on the next connection. The agent says there who it is. */
+    /** The call that the launcher will open on the next connection. Its first message has the identity of the agent. */
     RegistrationCall expect(AgentArrived who) {
         RegistrationCall call = new RegistrationCall(who);
         expected.set(call);

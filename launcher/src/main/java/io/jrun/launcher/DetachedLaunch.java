@@ -68,7 +68,10 @@ final class DetachedLaunch {
         }
     }
 
-    /** Returns the command line of this process with further {@code options} and the properties of the detached launcher. */
+    /**
+     * Returns the command line of this process with further {@code options} and the properties of the detached
+     * launcher.
+     */
     private static List<String> command(List<String> options, int arguments) throws IOException {
         String own = Files.readString(Path.of("/proc/self/cmdline"));
         List<String> words = Arrays.asList(own.substring(0, own.length() - 1).split("\0", -1));

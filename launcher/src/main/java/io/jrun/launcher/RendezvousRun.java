@@ -39,7 +39,7 @@ final class RendezvousRun {
     private final Path home;
     private final JobRun hosted;
 
-    /** @param hosted hosted runs the job if this jrun hosts the job */
+    /** @param hosted runs the job if this jrun hosts the job */
     RendezvousRun(JobSpec job, RendezvousSettings settings, Path home, JobRun hosted) {
         this.job = job;
         this.settings = settings;

@@ -55,7 +55,7 @@ class RunFolderTest {
                         "--log-dir: " + run + " cannot be written: it is a symbolic link, to " + elsewhere);
         assertThat(elsewhere).isEmptyDirectory();
         Path file = Files.createFile(folder.resolve("file"));
-        assertThatThrownBy(() -> RunFolder.claim(file, said::add)).hasMessageContaining("it is no folder");
+        assertThatThrownBy(() -> RunFolder.claim(file, said::add)).hasMessageContaining("it is not a folder");
     }
 
     @Test

@@ -99,7 +99,7 @@ final class FileCache {
                 content.writeTo(out);
             }
             if (!MessageDigest.isEqual(sha256, digest.digest())) {
-                throw new StagingException("it was changed while it was sent, or arrived damaged");
+                throw new StagingException("the file was changed during the transfer, or was damaged");
             }
             Files.setPosixFilePermissions(
                     part, PosixFilePermissions.fromString(executable ? "r-x------" : "r--------"));

@@ -57,7 +57,7 @@ public final class FileStaging implements AutoCloseable {
      * Prepares the staging of a job.
      *
      * @param environment the environment with the folder of the cache: XDG_CACHE_HOME, or HOME
-     * @param notices say receives messages for the user
+     * @param notices receives messages for the user
      */
     public FileStaging(OpenJob request, Map<String, String> environment, Consumer<String> notices) {
         this.request = request;
@@ -249,7 +249,7 @@ public final class FileStaging implements AutoCloseable {
         try {
             JobFolder.sweep(jobs());
         } catch (IOException e) {
-            notices.accept("what a killed agent has left on " + host + " could not be removed: " + words(e));
+            notices.accept("the files of a killed agent on " + host + " could not be removed: " + words(e));
         }
     }
 

@@ -43,10 +43,10 @@ public final class PrivateFolder {
         PosixFileAttributes there = Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
         if (there.isSymbolicLink()) {
             throw new IOException("it is a symbolic link, to " + Files.readSymbolicLink(folder)
-                    + ", which anybody may have laid there; remove the link, or choose another folder");
+                    + ", which any user may have made; remove the link, or choose another folder");
         }
         if (!there.isDirectory()) {
-            throw new IOException("it is no folder");
+            throw new IOException("it is not a folder");
         }
         UserPrincipal self = Files.getOwner(Path.of("/proc/self"));
         if (!there.owner().equals(self) && !there.owner().equals(ownerOfWhatIsMadeIn(parentOf(folder)))) {

@@ -37,13 +37,14 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One job on this node, from OpenJob to the end of the control stream. Everything that happens (messages, frames,
- * exits, timers) runs on the job's single thread; the methods may be called from any thread and do not wait, unless
- * they say so.
+ * One job on this node, from OpenJob to the end of the control stream. All events (messages, frames, exits, timers) run
+ * on the job's single thread. The methods may be called from any thread and do not block, except where their comment
+ * says so.
  */
 final class Job {
     /**
-     * SIGKILL is delivered at once, except to a process in an uninterruptible wait: nobody waits for that one for ever.
+     * Longest wait for the end of killed workers. A process in an uninterruptible wait receives SIGKILL only after this
+     * wait.
      */
     private static final long END_SECONDS = 10;
 
@@ -66,7 +67,7 @@ final class Job {
     private @Nullable AgentLog log;
     private boolean ending;
 
-    /** What a job holds of the machine. */
+    /** The resources of this machine that a job holds. */
     private record Resources(
             ControlSocket socket, Guard guard, @Nullable MasterPort masterPort, NodeRound.RoundContext roundContext)
             implements AutoCloseable {
@@ -101,12 +102,12 @@ final class Job {
     }
 
     /**
-     * Takes what the job needs and answers JobOpened. Takes a few milliseconds, or longer where GPUs must be listed.
+     * Acquires the resources of the job and answers JobOpened. Takes a few milliseconds, or longer on a node with GPUs.
      */
     void open() throws IOException {
         ParentDeath parentDeath = ParentDeath.find(System.getenv());
         NodeResources node = NodeProbe.probeHere();
-        Path logDir = Path.of(request.getLogDir()); // Before anything is taken that would have to be given back.
+        Path logDir = Path.of(request.getLogDir()); // may fail, so this comes before all resources
         ControlSocket socket = ControlSocket.bind();
         Guard guard = startGuard(socket, request.getRunId());
         MasterPort masterPort = request.getReserveMasterPort() ? reservePort(socket, guard) : null;
@@ -180,12 +181,14 @@ final class Job {
         mailbox.post(() -> dispatch(message));
     }
 
-    /** Kills what runs, waits for it in the background, gives everything back, then ends the control stream. */
+    /**
+     * Kills the workers, waits for their end in the background, releases all resources, then ends the control stream.
+     */
     void end() {
         mailbox.post(this::beginEnd);
     }
 
-    /** Waits until everything is given back, at most a few seconds. */
+    /** Waits until all resources are released, a few seconds at most. */
     void awaitEnd() {
         try {
             ended.get(END_SECONDS + 1, TimeUnit.SECONDS);
@@ -262,7 +265,7 @@ final class Job {
         }));
     }
 
-    /** Without the wrapping of a future that hangs on another one. */
+    /** The message of the cause, without the CompletionException of a dependent future. */
     private static String reasonOf(Throwable problem) {
         Throwable cause =
                 problem instanceof CompletionException && problem.getCause() != null ? problem.getCause() : problem;
@@ -272,7 +275,7 @@ final class Job {
     private void holdBack(PendingLaunch waiting, ControlRequest message) {
         if (message.hasStopWorkers()) {
             held = null;
-            waiting.end("stopped before its files had come", true);
+            waiting.end("stopped before its files were on this node", true);
         } else {
             waiting.keep(message);
         }
@@ -300,7 +303,7 @@ final class Job {
 
     private void launcherSilent() {
         throw Status.DEADLINE_EXCEEDED
-                .withDescription("the launcher has not been heard for 60 s")
+                .withDescription("no message of the launcher has arrived for 60 s")
                 .asRuntimeException();
     }
 
@@ -330,7 +333,7 @@ final class Job {
 
     private void finish() {
         mailbox.close();
-        boolean _ = Thread.interrupted(); // by that, on the mailbox's own thread; what follows may wait
+        boolean _ = Thread.interrupted(); // close() has interrupted this thread, and the following calls may block
         staging.close();
         containers.close();
         feed.close();
@@ -353,7 +356,7 @@ final class Job {
         options.listener().ended();
     }
 
-    /** Carries what happens on workers' connections to the job's thread. */
+    /** Passes events of the workers' connections to the job's thread. */
     private final class SocketEvents implements WorkerConnection.Events {
         @Override
         public void received(WorkerConnection connection, Frame.FromWorker frame) {
@@ -377,7 +380,7 @@ final class Job {
 
         @Override
         public void acceptFailed(String problem) {
-            notices.accept("workers cannot reach their agent at the moment, which tries on: " + problem);
+            notices.accept("workers cannot connect to their agent at the moment; the agent tries again: " + problem);
         }
     }
 

@@ -6,14 +6,14 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** One thread that runs a job's events in the order of their arrival. What comes after {@link #close} is dropped. */
+/** One thread that runs a job's events in the order of their arrival. Events after {@link #close} are dropped. */
 final class JobEventLoop implements AutoCloseable {
     private final ScheduledThreadPoolExecutor executor;
     private final Consumer<Throwable> onFailure;
 
     /**
-     * A mailbox whose thread starts with the first event; {@code onFailure} hears, on that thread, of events that
-     * throw.
+     * An event loop whose thread starts with the first event. {@code onFailure} receives, on that thread, the
+     * exceptions of events.
      */
     JobEventLoop(Consumer<Throwable> onFailure) {
         this.onFailure = onFailure;
@@ -25,11 +25,11 @@ final class JobEventLoop implements AutoCloseable {
         try {
             executor.execute(() -> run(event));
         } catch (RejectedExecutionException e) {
-            // The job has ended and nobody is left to hear of this.
+            // the job has ended
         }
     }
 
-    /** Runs an event later; the future cancels it. For use on this mailbox's own thread. */
+    /** Runs an event after a delay; the future cancels the event. Called on the thread of this event loop. */
     Future<?> postIn(long millis, Runnable event) {
         return executor.schedule(() -> run(event), millis, TimeUnit.MILLISECONDS);
     }
@@ -37,7 +37,7 @@ final class JobEventLoop implements AutoCloseable {
     private void run(Runnable event) {
         try {
             event.run();
-        } catch (RuntimeException | Error e) { // the executor would swallow either, and the job hang
+        } catch (RuntimeException | Error e) { // the executor would ignore both, and the job would hang
             onFailure.accept(e);
         }
     }

@@ -23,7 +23,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 
-/** The gRPC service of an agent: one {@link Job} for each control call; the other calls claim their job. */
+/** The gRPC service of an agent: one {@link Job} for each control call. The other calls name their job with a claim. */
 public final class JobService extends AgentGrpc.AgentImplBase implements AutoCloseable {
     private final ServiceOptions options;
     private final ConcurrentMap<String, Job> jobs = new ConcurrentHashMap<>();
@@ -57,7 +57,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         open.forEach(Job::awaitEnd);
     }
 
-    /** Asks the workers of all jobs for a checkpoint. */
+    /** Requests a checkpoint from the workers of all jobs. */
     public void checkpointNow() {
         ControlRequest request = ControlRequest.newBuilder()
                 .setCheckpointNow(CheckpointRequest.getDefaultInstance())
@@ -65,12 +65,12 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         jobs.values().forEach(job -> job.handle(request));
     }
 
-    /** Waits until this process's own console has shown all output of jobs that are over, or shows nothing for 5 s. */
+    /** Waits until the console of this process has printed all output of ended jobs, or has printed nothing for 5 s. */
     public void awaitShown() {
         consoles.values().forEach(LocalConsole::awaitShown);
     }
 
-    /** Ends the wait for this process's own console after a job, if there is such a wait. */
+    /** Ends {@link #awaitShown}. */
     public void giveUpShowing() {
         consoles.values().forEach(LocalConsole::giveUp);
     }
@@ -113,7 +113,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         }
     }
 
-    /** The job that a stream says it belongs to, or the status with which the stream fails. */
+    /** The job of a claim. Throws the status with which the stream fails. */
     private Job claimed(JobClaim claim) {
         Job job = jobs.get(claim.getRunId());
         if (job == null || !job.isClaimedBy(claim.getJobSecret())) {
@@ -124,7 +124,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         return job;
     }
 
-    /** The coordinator's side of one job. gRPC calls it from one thread at a time. */
+    /** The control call of one job. gRPC calls it from one thread at a time. */
     private final class ControlStream implements StreamObserver<ControlRequest> {
         private final ResponseStream<ControlResponse> out;
         private final Optional<String> localAddress;
@@ -145,7 +145,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
                 return;
             }
             if (refused) {
-                return; // sent before it could hear of the refusal
+                return; // the launcher sent this before it received the refusal
             }
             try {
                 if (!message.hasOpenJob()) {
@@ -249,7 +249,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
             }
         }
 
-        /** A console of this process goes on to the end of the job. */
+        /** The console of this process runs to the end of the job. */
         private void end() {
             Job current = job;
             if (current != null && options.console().isEmpty()) {
@@ -258,7 +258,7 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
         }
     }
 
-    /** The first chunk says for which job; all others are for its staging. */
+    /** The first chunk has the claim of the job; all others go to its staging. */
     private final class FileStream implements StreamObserver<FileChunk> {
         private final StreamObserver<FileRequest> toLauncher;
         private final StreamObserver<FileChunk> answers;

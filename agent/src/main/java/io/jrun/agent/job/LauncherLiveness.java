@@ -3,10 +3,10 @@ package io.jrun.agent.job;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Notices that a launcher that used to send pings no longer does. That its host is gone the kernel notices earlier, see
- * {@code SocketTransport}; this is for a launcher that stands still, which is tolerated for a minute: its user may
- * have pressed Ctrl-Z. Time is counted in turns of this process, so that its own standstill counts for one at most.
- * {@link #messageReceived} may be called from any thread. All other methods run on the thread of the job.
+ * Finds a launcher that has stopped sending pings. The kernel notices a lost host earlier, see {@code SocketTransport}.
+ * This class is for a stopped launcher. The agent waits a minute, because the user may have pressed Ctrl-Z. The periods
+ * count, not the time, so a pause of this process counts as one period. {@link #messageReceived} may be called from any
+ * thread. All other methods run on the thread of the job.
  */
 final class LauncherLiveness {
     private static final long TURN_MILLIS = 2000;
@@ -16,13 +16,13 @@ final class LauncherLiveness {
     private final Runnable onSilence;
     private final AtomicInteger silentTurns = new AtomicInteger(-1);
 
-    /** @param onSilence runs once, when the launcher has been silent for a minute */
+    /** @param onSilence runs once, after a minute without a ping */
     LauncherLiveness(JobEventLoop mailbox, Runnable onSilence) {
         this.mailbox = mailbox;
         this.onSilence = onSilence;
     }
 
-    /** A ping came; the first one starts the watch. */
+    /** A ping has arrived; the first ping starts the timeout. */
     void messageReceived() {
         if (silentTurns.getAndSet(0) < 0) {
             mailbox.post(this::nextTurn);

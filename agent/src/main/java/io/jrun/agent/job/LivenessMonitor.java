@@ -32,7 +32,7 @@ final class LivenessMonitor {
     private final Map<Integer, Pulse> pulses = new TreeMap<>();
     private boolean ticking;
 
-    /** @param onHung takes a rank, once, and the words that complete "rank 3 ..." */
+    /** @param onHung receives each hung rank once, with the words that complete "rank 3 ..." */
     LivenessMonitor(LaunchRound launch, JobEventLoop mailbox, BiConsumer<Integer, String> onHung) {
         this.silenceMillis = limit(launch.getWorkerTimeoutMillis());
         this.idlenessMillis = limit(launch.getProgressTimeoutMillis());

@@ -14,8 +14,8 @@ import java.net.InetSocketAddress;
 import java.util.Optional;
 
 /**
- * Tells each call at which of its addresses the launcher reaches this machine. Other nodes reach this node there as
- * well. The node by itself could only guess the address. Stateless.
+ * Gives each call the address at which the launcher reaches this machine. Other nodes reach this node at the same
+ * address. The node alone could only guess the address. Stateless.
  */
 public final class LocalAddress implements ServerInterceptor {
     private static final Context.Key<String> ADDRESS = Context.key("jrun-local-address");
@@ -31,17 +31,17 @@ public final class LocalAddress implements ServerInterceptor {
         this.own = own;
     }
 
-    /** The address at which the connection of the call has come in. */
+    /** The local address of the connection of the call. */
     public static LocalAddress ofConnection() {
         return new LocalAddress(false, "");
     }
 
-    /** The address that the launcher tells with the call, unless this machine's {@code own} is not empty. */
+    /** {@code own} if it is not empty, otherwise the address in the header of the call. */
     public static LocalAddress fromLauncher(String own) {
         return new LocalAddress(true, own);
     }
 
-    /** Tells an agent, with each call, at which numeric address the launcher sees the agent. */
+    /** Adds to each call a header with the numeric address at which the launcher sees the agent. */
     public static ClientInterceptor header(String address) {
         Metadata headers = new Metadata();
         headers.put(HEADER, address);
@@ -68,7 +68,7 @@ public final class LocalAddress implements ServerInterceptor {
                 : "";
     }
 
-    /** Without the interface's name, which means nothing on another machine. */
+    /** The address without the name of the interface, which has no meaning on another machine. */
     private static String numeric(InetAddress address) {
         return address.getHostAddress().replaceFirst("%.*", "");
     }

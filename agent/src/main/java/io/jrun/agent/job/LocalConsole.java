@@ -11,11 +11,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
- * Shows the output of a job's workers in this process, which also gives the credit. The launcher hears only which
- * streams have ended. One thread shows; the other methods may be called from any thread.
+ * Prints the output of a job's workers in this process, which also grants the credit. The launcher receives only the
+ * ends of the streams. One thread prints; the other methods may be called from any thread.
  */
 final class LocalConsole {
-    /** As long as the launcher waits for output that does not come. */
+    /** Longest wait for missing output, as in the launcher. */
     private static final Duration IDLE_LIMIT = Duration.ofSeconds(5);
 
     private static final long TURN_MILLIS = 100;
@@ -35,7 +35,7 @@ final class LocalConsole {
         this.toLauncher = toLauncher;
     }
 
-    /** Starts to show what {@code feed} sends. */
+    /** Starts to print the output of {@code feed}. */
     void attach() {
         feed.attach(this::print, this::end);
     }
@@ -57,8 +57,8 @@ final class LocalConsole {
     }
 
     /**
-     * Waits until all output is shown, after the last round. Returns early when no output has come for 5 s and none is
-     * being shown.
+     * Waits after the last round until all output is printed. Returns early when no output has arrived for 5 s and
+     * nothing is being printed.
      */
     void awaitShown() {
         awaited = true;
@@ -70,7 +70,7 @@ final class LocalConsole {
         }
     }
 
-    /** Waits a turn. */
+    /** Waits one period. */
     private boolean hasEnded() {
         try {
             ended.get(TURN_MILLIS, TimeUnit.MILLISECONDS);

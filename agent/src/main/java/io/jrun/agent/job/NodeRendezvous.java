@@ -26,9 +26,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The connections of this node's workers in one round: collects the joins, forwards frames between the workers and the
- * launcher, and tells all workers, also those that connect later, who left and why the round failed. Confined to the
- * job's thread.
+ * The connections of this node's workers in one round. Collects the joins, and forwards frames between the workers and
+ * the launcher. Sends all workers, also those that connect later, the ranks that have left and the cause of a failed
+ * round. Confined to the job's thread.
  */
 final class NodeRendezvous {
     private static final int MAX_NOTICES = 16;
@@ -78,11 +78,11 @@ final class NodeRendezvous {
             case Frame.Elastic() -> parking.becameElastic(rank);
             case Frame.Parked(String why) -> parking.parked(rank, pids.getOrDefault(rank, 0L), why);
             case Frame.Hello _, Frame.RecordReply _, Frame.Alive _, Frame.ToLauncher _ ->
-                throw new IllegalArgumentException("not for the rendezvous: " + frame);
+                throw new IllegalArgumentException("a frame that the rendezvous does not handle: " + frame);
         }
     }
 
-    /** A worker may say Hello before the agent knows its process. The agent keeps the worker's frames until then. */
+    /** A worker may send Hello before the agent knows its process. The agent keeps the worker's frames until then. */
     void workerKnown(Map<Integer, Long> pids) {
         Map<WorkerConnection, List<Frame.FromWorker>> waiting = new HashMap<>(beforeStart);
         beforeStart.clear();
@@ -123,7 +123,7 @@ final class NodeRendezvous {
         return parking;
     }
 
-    /** Takes over the connection of a worker that continues in this round, and tells the worker its new rank. */
+    /** Takes over the connection of a worker that continues in this round, and sends the worker its new rank. */
     void adopt(WorkerConnection connection, WorkerSpec worker) {
         int rank = worker.getRank();
         rankOf.put(connection, rank);
@@ -141,7 +141,7 @@ final class NodeRendezvous {
         forLatecomers.forEach(connection::send);
     }
 
-    /** Gives up a worker's connection without closing it; null if there is none. */
+    /** Removes a worker's connection without closing it, and returns it; null if there is none. */
     @Nullable
     WorkerConnection release(int rank) {
         WorkerConnection connection = connectionOf.remove(rank);
@@ -197,7 +197,10 @@ final class NodeRendezvous {
         }
     }
 
-    /** Reports each problem once, and sixteen problems at most, since a broken worker may send nonsense for ever. */
+    /**
+     * Reports each problem once, and sixteen problems at most, because a defective worker may send invalid frames
+     * forever.
+     */
     private void notice(String text) {
         if (noticed.size() < MAX_NOTICES && noticed.add(text)) {
             notices.accept(text);
@@ -212,7 +215,7 @@ final class NodeRendezvous {
     private void hello(WorkerConnection connection, Frame.Hello hello, Map<Integer, Long> pids) {
         String problem = problemWith(hello, pids);
         if (problem.isEmpty() && rankOf.containsKey(connection)) {
-            problem = "this connection has said Hello before";
+            problem = "this connection has sent Hello before";
         }
         if (!problem.isEmpty()) {
             Job.refuse(connection, problem);

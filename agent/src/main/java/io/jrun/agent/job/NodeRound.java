@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The workers of one round on this node. Confined to the job's thread. */
 final class NodeRound {
-    /** What a round finds around itself. */
+    /** The parts of the job that a round uses. */
     record RoundContext(
             LaunchContext context,
             JobContainers containers,
@@ -69,7 +69,7 @@ final class NodeRound {
     private boolean started;
     private long mark;
 
-    /** Processes that carry the mark may be left, and no worker that goes on carries it. */
+    /** Whether processes with the mark may be left, and no continuing worker has the mark. */
     private boolean marked;
 
     private boolean killed;
@@ -94,8 +94,8 @@ final class NodeRound {
     }
 
     /**
-     * Starts, once every worker of the round before that does not go on in this one is reaped: stopped in the middle of
-     * writing into memory that it shares with others, it might wake up at any time.
+     * Starts the round after all workers of the round before have been reaped, except those that continue. A stopped
+     * worker in the middle of a write into shared memory might continue at any time.
      */
     void startAfter(@Nullable NodeRound previous) {
         before = previous;
@@ -113,7 +113,7 @@ final class NodeRound {
         previous.whenReaped(this::start);
     }
 
-    /** What cannot be taken over is found missing when this round starts. */
+    /** Takes over a parked worker. A worker that has ended is reported when this round starts. */
     private void takeOver(WorkerSpec spec, NodeRound previous) {
         Worker worker = previous.living.values().stream()
                 .filter(each -> each.pid() == spec.getKeepPid())
@@ -125,7 +125,7 @@ final class NodeRound {
         WorkerConnection connection = previous.rendezvous.release(worker.rank());
         if (connection != null) {
             previous.living.remove(worker.rank());
-            previous.marked = false; // its mark lives on, until the job ends
+            previous.marked = false; // the continuing worker keeps the mark until the job ends
             carried.put(worker, connection);
             living.put(spec.getRank(), worker);
             worker.goOnIn(this, launch.getRound(), spec);
@@ -155,7 +155,7 @@ final class NodeRound {
                 exited(
                         spec.getRank(),
                         NO_FILES,
-                        WorkerExit.notStarted("process " + spec.getKeepPid() + ", which was to go on in round "
+                        WorkerExit.notStarted("process " + spec.getKeepPid() + ", which should continue in round "
                                 + launch.getRound() + ", has ended"));
             }
         } else {
@@ -183,7 +183,7 @@ final class NodeRound {
             case LOCATE -> locate(message.getLocate());
             case REGROUP -> regroup(message.getRegroup());
             case OPEN_JOB, LAUNCH, PING, NODE_RELEASED, MESSAGE_NOT_SET ->
-                throw new IllegalArgumentException("not for a round: " + message.getMessageCase());
+                throw new IllegalArgumentException("a message that a round does not handle: " + message.getMessageCase());
         }
     }
 
@@ -221,7 +221,7 @@ final class NodeRound {
         }
     }
 
-    /** Parked workers too; and nothing is started any more. */
+    /** Kills all workers, parked workers included. No worker is started after this call. */
     void killAll() {
         killed = true;
         stopping.killAll();
@@ -271,12 +271,12 @@ final class NodeRound {
         return started && living.keySet().stream().allMatch(rendezvous.parking()::isParked);
     }
 
-    /** Whether no process is left, also of the round before. */
+    /** Whether no process is left, also none of the round before. */
     boolean isReaped() {
         return living.isEmpty() && (before == null || before.isReaped());
     }
 
-    /** Runs {@code action} once that is so, instead of what was to run before. */
+    /** Runs {@code action} once no process is left. Replaces an earlier action. */
     void whenReaped(Runnable action) {
         whenReaped = action;
         notifyIfReaped();
@@ -300,7 +300,7 @@ final class NodeRound {
         }
     }
 
-    /** A worker's process runs, or one that ran before goes on here. */
+    /** A worker's process has started, or a process of the round before continues in this round. */
     void started(Worker worker) {
         pids.put(worker.rank(), worker.pid());
         roundContext
@@ -314,7 +314,7 @@ final class NodeRound {
         rendezvous.workerKnown(pids);
     }
 
-    /** A worker's process is reaped, or never was. */
+    /** A worker's process was reaped, or could not be started. */
     void exited(int rank, String logFolder, WorkerExit end) {
         living.remove(rank);
         liveness.remove(rank);

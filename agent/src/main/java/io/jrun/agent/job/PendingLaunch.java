@@ -10,11 +10,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A launch whose files are not yet on this node: keeps what its round must hear, and ends it before it has begun.
+ * A launch whose files are not yet on this node. Keeps the messages for its round, or ends the round before its start.
  * Confined to the job's thread.
  */
 final class PendingLaunch {
-    /** As shells give it for a program that is not there. */
+    /** The exit code of shells for a missing program. */
     private static final int NOT_FOUND = 127;
 
     private final LaunchRound launch;
@@ -30,12 +30,12 @@ final class PendingLaunch {
         return launch;
     }
 
-    /** What came for the round, in order. */
+    /** The messages for the round, in order. */
     List<ControlRequest> kept() {
         return kept;
     }
 
-    /** Takes a message for the round; an abort is heard at once. */
+    /** Keeps a message for the round. The receipt of an abort is sent at once. */
     void keep(ControlRequest message) {
         kept.add(message);
         if (message.hasAbortRound()) {
@@ -46,7 +46,7 @@ final class PendingLaunch {
         }
     }
 
-    /** No worker of it will run. */
+    /** Reports the end of all workers: none will run. */
     void end(String why, boolean afterStop) {
         for (WorkerSpec worker : launch.getWorkersList()) {
             out.send(ControlResponse.newBuilder()

@@ -8,15 +8,14 @@ import java.util.function.Consumer;
 /**
  * How an agent serves its launchers.
  *
- * @param workers how many workers this node shall have, as {@code --nproc-per-node} has it; empty for what the launcher
- *     says
- * @param console shows the output of this node's workers in this process; empty if the launcher shows the output. It
- *     shows a chunk before it returns.
- * @param listener hears how jobs end
+ * @param workers value of {@code --nproc-per-node} for this node; empty for the value of the launcher
+ * @param console prints the output of this node's workers in this process, each chunk before it returns; empty if the
+ *     launcher prints the output
+ * @param listener receives the ends of jobs
  */
 public record ServiceOptions(
         AgentOptions agent, String workers, Optional<Consumer<LogChunk>> console, JobListener listener) {
-    /** For an agent that leaves everything to the launcher. */
+    /** For an agent without settings of its own. */
     public static ServiceOptions of(AgentOptions agent) {
         return new ServiceOptions(agent, "", Optional.empty(), JobListener.NONE);
     }

@@ -7,8 +7,8 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Which workers of a round can go on in the next one, and which of them have left the round and wait for it; tells the
- * coordinator of both. Confined to the job's thread.
+ * The elastic workers of a round, and those of them that are parked: that have left the round and wait for the next.
+ * Reports both to the coordinator. Confined to the job's thread.
  */
 final class SurvivingWorkers {
     private final int round;
@@ -30,7 +30,7 @@ final class SurvivingWorkers {
         }
     }
 
-    /** @param why empty if it left at a commit */
+    /** @param why empty if the worker left at a commit */
     void parked(int rank, long pid, String why) {
         if (parked.add(rank)) {
             out.send(ControlResponse.newBuilder()

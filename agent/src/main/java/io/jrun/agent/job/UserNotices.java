@@ -4,7 +4,7 @@ import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.UserNotice;
 import java.util.function.Consumer;
 
-/** Sends sentences for the user to the coordinator. Thread-safe. */
+/** Sends messages for the user to the coordinator. Thread-safe. */
 final class UserNotices implements Consumer<String> {
     private final ResponseStream<ControlResponse> out;
 

@@ -19,9 +19,8 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * One worker process of this node, in the round that it is in now: one that parks goes on in later rounds, perhaps
- * under another rank, with the log files it began with. Confined to the job's thread, to which it carries the process's
- * events.
+ * One worker process of this node, in its current round. A parked worker continues in later rounds, perhaps under
+ * another rank, with its first log files. Confined to the job's thread, to which it passes the events of the process.
  */
 final class Worker implements WorkerProcess.Listener {
     private final NodeRound.RoundContext roundContext;
@@ -47,10 +46,10 @@ final class Worker implements WorkerProcess.Listener {
     }
 
     /**
-     * Starts a process; {@code round} hears of its start and its end.
+     * Starts a process. {@code round} receives its start and its end.
      *
      * @param mark of the round's processes
-     * @throws IOException if its log folder cannot be written
+     * @throws IOException if the log folder of the worker cannot be written
      */
     static Worker start(
             NodeRound round, LaunchRound launch, WorkerSpec spec, NodeRound.RoundContext roundContext, long mark)
@@ -96,7 +95,7 @@ final class Worker implements WorkerProcess.Listener {
         return "round-" + launch.getRound() + "-rank-" + spec.getRank();
     }
 
-    /** Goes on in another round, which from now on hears of its end. */
+    /** Continues in another round, which receives the end from now on. */
     void goOnIn(NodeRound next, int number, WorkerSpec nextSpec) {
         round = next;
         spec = nextSpec;
@@ -116,12 +115,12 @@ final class Worker implements WorkerProcess.Listener {
         return spec.getRank();
     }
 
-    /** Below the job's. */
+    /** The log folder, relative to that of the job. */
     String logFolder() {
         return logFolder;
     }
 
-    /** 0 until it is known. */
+    /** The process id; 0 until it is known. */
     long pid() {
         return pid;
     }

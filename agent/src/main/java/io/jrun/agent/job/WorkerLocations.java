@@ -18,24 +18,24 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gets the records of this node's workers for ranks that miss them, and for {@code jrun stack}. A worker with jrun's
- * runtime is asked for its record, which the agent does not read. For a worker without the runtime, or one that does
- * not answer within a second, the agent makes a record of what the kernel knows. However many ranks miss the same
- * worker in the same operation, the worker is asked once. Confined to the job's thread.
+ * Gets the records of this node's workers for ranks that wait for them, and for {@code jrun stack}. A worker with
+ * jrun's runtime sends its record, which the agent does not read. For a worker without the runtime, or without an
+ * answer within a second, the agent makes a record from the kernel's data. Requests of several ranks about one
+ * operation become one request to the worker. Confined to the job's thread.
  */
 final class WorkerLocations {
     /** How long the agent waits for a worker. A running JVM answers in milliseconds. */
     private static final long ANSWER_MILLIS = 1000;
 
-    /** How long the agent keeps an answer for others who ask the same. */
+    /** How long the agent keeps an answer for further requests about the same operation. */
     private static final long FRESH_MILLIS = 1000;
 
     private static final Path ROOT = Path.of("/");
 
-    /** A question to a worker. */
+    /** The subject of a request to a worker. */
     private record Subject(int rank, String group, long sequence) {}
 
-    /** The askers of one question, and the answer when it is there. */
+    /** The askers of one request, and the answer if it has arrived. */
     private static final class Question {
         private final Subject subject;
         private final List<LocateWorker> askers = new ArrayList<>();
@@ -59,7 +59,7 @@ final class WorkerLocations {
         this.out = out;
     }
 
-    /** Answers with a Location, now or soon. {@code pid} is the process of the worker, 0 if the worker has none. */
+    /** Answers with a WorkerLocation, now or soon. {@code pid} is the process of the worker, 0 if there is none. */
     void find(LocateWorker locate, long pid) {
         Subject subject = new Subject(locate.getRank(), locate.getGroup(), locate.getSequence());
         Question known = questions.get(subject);
@@ -94,7 +94,7 @@ final class WorkerLocations {
         });
     }
 
-    /** Takes the answer of a worker. Drops an answer without a question, and an answer that comes too late. */
+    /** Handles the answer of a worker. Drops an answer without a request, and a late answer. */
     void answered(WorkerConnection connection, long id, Bytes record) {
         Question question = byId.get(id);
         if (question != null

@@ -7,7 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.Future;
 
-/** Sends signals to the workers of a round, the last one when their grace is over. Confined to the job's thread. */
+/** Sends signals to the workers of a round, and SIGKILL after the grace period. Confined to the job's thread. */
 final class WorkerStopper {
     private static final int SIGUSR1 = 10;
     private static final int SIGUSR2 = 12;
@@ -19,8 +19,8 @@ final class WorkerStopper {
     private final List<Future<?>> killTimers = new ArrayList<>();
 
     /**
-     * @param living a view of the round's workers that are not reaped
-     * @param java whether they are JVMs
+     * @param living a view of the workers that are not reaped
+     * @param java whether the workers are JVMs
      */
     WorkerStopper(Collection<Worker> living, SurvivingWorkers parking, JobEventLoop mailbox, boolean java) {
         this.living = living;
@@ -32,15 +32,15 @@ final class WorkerStopper {
     void signal(SignalWorkers request) {
         int signal = request.getSignal();
         if (signal == SIGUSR2 && java) {
-            return; // HotSpot's own handler, for suspending threads, takes it and complains on stderr
+            return; // HotSpot uses the signal to suspend threads, and prints an error for others
         }
         boolean killsByDefault = signal == SIGUSR1 || signal == SIGUSR2;
         living.forEach(worker -> worker.signal(signal, killsByDefault));
     }
 
     /**
-     * Each request has a grace period of its own: a later one lengthens that of nobody, and whom an earlier one has
-     * spared has all of it.
+     * Each request has a grace period of its own. A later request does not lengthen the grace period of an earlier one.
+     * A worker that an earlier request has spared has the whole grace period of the later one.
      */
     void stop(StopWorkers request) {
         boolean spares = request.getSpareElastic();
@@ -60,12 +60,12 @@ final class WorkerStopper {
                 .forEach(Worker::kill);
     }
 
-    /** Parked workers too. */
+    /** Kills all workers, parked workers included. */
     void killAll() {
         kill(false);
     }
 
-    /** Nobody is left who could use up its grace. */
+    /** Cancels the timers of the grace periods: no worker is left. */
     void over() {
         killTimers.forEach(timer -> timer.cancel(false));
     }

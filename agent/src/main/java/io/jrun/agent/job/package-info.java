@@ -1,6 +1,6 @@
 /**
- * What an agent does for one job: rounds of workers, between the coordinator's stream and the workers' sockets. Entry:
- * {@code JobService}.
+ * The work of an agent for one job: rounds of workers, between the coordinator's stream and the workers' sockets. Entry
+ * class: {@code JobService}.
  */
 @NullMarked
 package io.jrun.agent.job;

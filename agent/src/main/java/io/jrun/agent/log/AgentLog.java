@@ -30,7 +30,7 @@ public final class AgentLog {
      * The log of the agent on {@code host}.
      *
      * @param runLogDir the log folder of the job on this node
-     * @param notices notices receives a message if a line cannot be written
+     * @param notices receives a message if a line cannot be written
      */
     public AgentLog(Path runLogDir, String host, Consumer<String> notices) {
         this.folder = runLogDir;

@@ -21,7 +21,7 @@ public final class LogPump {
     /**
      * Makes a pump. {@link #start} starts it.
      *
-     * @param notice notice receives one message if the file cannot be written
+     * @param notice receives one message if the file cannot be written
      */
     public LogPump(String name, InputStream pipe, LogFile file, boolean dropIncubatorLine, Consumer<String> notice) {
         this.pipe = pipe;

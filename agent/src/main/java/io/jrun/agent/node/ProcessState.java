@@ -14,7 +14,7 @@ public final class ProcessState {
     /**
      * Returns one clause, such as {@code process 7 is stopped (state T): ...}.
      *
-     * @param root root the folder with {@code proc}
+     * @param root the folder with {@code proc}
      */
     public static String describe(Path root, long pid) {
         Path folder = root.resolve("proc").resolve(Long.toString(pid));

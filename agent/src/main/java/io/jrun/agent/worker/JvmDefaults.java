@@ -7,6 +7,7 @@ import io.jrun.agent.proto.JavaProgramSpec;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.comm.WorkerSetup;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -64,7 +64,7 @@ class FileCacheTest {
         assertThatThrownBy(
                         () -> cache.put(sha256("abc"), 3, false, folder.resolve("x"), out -> out.write(bytes("abd"))))
                 .isInstanceOf(StagingException.class)
-                .hasMessageContaining("changed while it was sent");
+                .hasMessageContaining("changed during the transfer");
         assertThat(folder.resolve("x")).doesNotExist();
         assertThat(list()).isEmpty();
     }

@@ -265,7 +265,7 @@ class FileStagingTest {
         assertThatThrownBy(() -> staging.placed().join())
                 .isInstanceOf(CompletionException.class)
                 .hasMessageContaining(
-                        "/nowhere/a.jar could not be brought to this node: it was changed while it was sent");
+                        "/nowhere/a.jar could not be brought to this node: the file was changed during the transfer");
     }
 
     @Test

@@ -144,7 +144,7 @@ class ElasticRoundTest {
             exited(1, 1);
             job.launch(next(job.shells(2, SLEEP), 1));
             assertThat(exited(1, 2).getStartError())
-                    .isEqualTo("process " + job.pid(1) + ", which was to go on in round 2, has ended");
+                    .isEqualTo("process " + job.pid(1) + ", which should continue in round 2, has ended");
         }
     }
 

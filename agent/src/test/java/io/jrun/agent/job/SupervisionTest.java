@@ -109,7 +109,7 @@ class SupervisionTest {
         job.launch(job.shells(1, "true"));
         assertThat(job.exited(0).getStartError())
                 .contains(
-                        "cannot be written: it is a symbolic link, to " + elsewhere + ", which anybody may have laid");
+                        "cannot be written: it is a symbolic link, to " + elsewhere + ", which any user may have made");
         assertThat(elsewhere).isEmptyDirectory();
     }
 

@@ -6,27 +6,27 @@ import java.util.List;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
 
-/** What {@code jrun agent} was asked for. */
+/** The command line of {@code jrun agent}. */
 public sealed interface AgentRequest {
-    /** Not in use by anything that is registered, and near torchrun's own ports; {@code --agent-port} has it too. */
+    /** The default port, also of {@code --agent-port}. IANA has not registered it for another service. */
     int DEFAULT_PORT = 29_600;
 
-    /** Reached from this machine only. */
+    /** The default address. Only this machine can connect to it. */
     String DEFAULT_HOST = "127.0.0.1";
 
     /** All addresses of this machine. */
     String ANY_HOST = "0.0.0.0";
 
     /**
-     * To stand and listen.
+     * A standing agent, which listens.
      *
      * @param host the address to listen at: a name or a numeric address
-     * @param port 0 for any free one
-     * @param secretFile made, with a new secret, if it does not exist
+     * @param port the port; 0 for any free port
+     * @param secretFile the file with the secret; the agent makes it if it does not exist
      */
     record Listen(String host, int port, Path secretFile) implements AgentRequest {}
 
-    /** To dial a launcher and serve its one job. */
+    /** An outbound agent, which connects to a launcher and serves its job. */
     record GoHome(List<LauncherAddress> homes, String node) implements AgentRequest {
         public GoHome {
             homes = List.copyOf(homes);
@@ -36,7 +36,7 @@ public sealed interface AgentRequest {
     /**
      * Reads the command line.
      *
-     * @throws UsageException in one line, if it cannot be done
+     * @throws UsageException with one line for the user, if the command line is impossible
      */
     static AgentRequest of(ParsedCommand line, CommandContext commandContext) {
         return line.value(CommandOption.HOME)
@@ -47,12 +47,12 @@ public sealed interface AgentRequest {
     private static GoHome goHome(String launchers, ParsedCommand line) {
         if (line.has(CommandOption.LISTEN) || line.has(CommandOption.AGENT_SECRET_FILE)) {
             throw new UsageException(
-                    "jrun agent --home listens nowhere and reads its secret on stdin; leave --listen and"
-                            + " --secret-file out.");
+                    "jrun agent --home does not listen, and reads its secret from stdin; leave out --listen and"
+                            + " --secret-file.");
         }
         String node = line.value(CommandOption.NODE).orElse("");
         if (node.isEmpty()) {
-            throw new UsageException("jrun agent --home needs --node NAME, what the launcher calls this node.");
+            throw new UsageException("jrun agent --home needs --node NAME, the name of this node in the job.");
         }
         return new GoHome(
                 Stream.of(launchers.split(",", -1))

@@ -4,11 +4,11 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * What {@code jrun cert} was asked for.
+ * The command line of {@code jrun cert}.
  *
  * @param folder of the authority
- * @param names of the node or user to admit; empty to make the authority
- * @param days how long its certificate is valid
+ * @param names of the node or user that gets a certificate; empty to make the authority
+ * @param days for which the certificate is valid
  */
 public record CertRequest(Path folder, List<String> names, int days) {
     private static final String DAYS = "825";
@@ -21,7 +21,7 @@ public record CertRequest(Path folder, List<String> names, int days) {
     /**
      * Reads the command line.
      *
-     * @throws UsageException in one line, if it cannot be done
+     * @throws UsageException with one line for the user, if the command line is impossible
      */
     public static CertRequest of(ParsedCommand line, CommandContext commandContext) {
         String folder = line.value(CommandOption.DIR).orElse("");

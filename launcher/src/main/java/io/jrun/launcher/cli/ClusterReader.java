@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/** Reads where a job runs, and how jrun comes to agents there. Confined to one thread. */
+/** Reads the hosts of a job, and the way to their agents, from the options. Confined to one thread. */
 final class ClusterReader {
     private static final int MAX_PORT = 65535;
 
@@ -19,7 +19,7 @@ final class ClusterReader {
     private final CommandContext commandContext;
     private final PlacementOptions placement;
 
-    /** {@code --launch}. */
+    /** The values of {@code --launch}. */
     private enum AgentStart {
         AUTO,
         LOCAL,
@@ -71,7 +71,7 @@ final class ClusterReader {
         };
     }
 
-    /** Whether this jrun is meant for its own node only: alone, or as one of several that meet. */
+    /** Whether this jrun runs workers on its own node only: alone, or as one node of a rendezvous. */
     private boolean isOfThisNode() {
         return RendezvousOptionsReader.namesPlace(settings)
                 || settings.has(LaunchOption.NODE_RANK)
@@ -93,7 +93,7 @@ final class ClusterReader {
     private Optional<LaunchOption> source() {
         if (settings.has(LaunchOption.HOSTS) && settings.has(LaunchOption.HOSTFILE)) {
             throw new UsageException(settings.name(LaunchOption.HOSTS) + " and " + settings.name(LaunchOption.HOSTFILE)
-                    + " both name the hosts; give one of them.");
+                    + " both name the hosts; give one of the two.");
         }
         return settings.has(LaunchOption.HOSTS)
                 ? Optional.of(LaunchOption.HOSTS)

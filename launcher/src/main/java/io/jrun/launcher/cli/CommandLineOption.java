@@ -7,10 +7,10 @@ public sealed interface CommandLineOption permits LaunchOption, CommandOption, S
     /** All names with their dashes. Inside a name, users may also write underscores for dashes. */
     List<String> names();
 
-    /** What help calls the value; empty for a switch. */
+    /** The label of the value in the help; empty for a switch. */
     String parameter();
 
-    /** What help says about the option. */
+    /** The text of the option in the help. */
     String description();
 
     /** Whether the option takes no value. */
@@ -18,7 +18,7 @@ public sealed interface CommandLineOption permits LaunchOption, CommandOption, S
         return parameter().isEmpty();
     }
 
-    /** The first long name, else the only short one. */
+    /** The first long name, or the short name without a long one. */
     default String longName() {
         return names().stream()
                 .filter(name -> name.startsWith("--"))

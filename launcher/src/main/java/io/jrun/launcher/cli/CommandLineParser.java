@@ -13,7 +13,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** Takes one command line apart with picocli, and says what is wrong with the line. Confined to one thread. */
+/** Parses one command line with picocli, and makes errors for users. Confined to one thread. */
 final class CommandLineParser implements IParameterPreprocessor {
     private final List<String> args;
     private final Optional<SubCommand> command;
@@ -73,7 +73,7 @@ final class CommandLineParser implements IParameterPreprocessor {
         return true;
     }
 
-    /** Refuses {@code unmatched}, unless the line asks for help: then help is the answer. */
+    /** Refuses {@code unmatched}, unless the line requests help. */
     private void refuseUnknown(String unmatched) {
         boolean isWhole = args.contains(unmatched);
         if (isWhole && requestsHelp()) {
@@ -90,7 +90,10 @@ final class CommandLineParser implements IParameterPreprocessor {
                 + "; usage: " + command.get().usage() + ".");
     }
 
-    /** Of a word like -hostfile, which begins with the short option -h, picocli reports the rest. */
+    /**
+     * The whole word of an unmatched rest. For -hostfile, which begins with the short option -h, picocli reports the
+     * rest.
+     */
     private String wordWithEnd(String end) {
         return args.stream().filter(arg -> arg.endsWith(end)).findFirst().orElse(end);
     }

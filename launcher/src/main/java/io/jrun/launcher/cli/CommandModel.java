@@ -26,9 +26,9 @@ final class CommandModel {
     private CommandModel() {}
 
     /**
-     * The model for the line that {@code called} begins; without {@code called}, for the line of a job.
+     * The model for a line of the command {@code called}; without {@code called}, for the line of a job.
      *
-     * @param values takes the value of each option from the line
+     * @param values receives the value of each option of the line
      */
     static CommandSpec of(Optional<SubCommand> called, IParameterPreprocessor values) {
         CommandSpec jrun = called.isPresent()
@@ -49,7 +49,7 @@ final class CommandModel {
                 .toList();
     }
 
-    /** A command with {@code options}; a name that two of them have belongs to the first. */
+    /** A command with {@code options}. A name of two options belongs to the first. */
     static CommandSpec command(
             Collection<? extends CommandLineOption> options, Operand operand, IParameterPreprocessor values) {
         CommandSpec spec = CommandSpec.create();
@@ -77,7 +77,9 @@ final class CommandModel {
         return spec;
     }
 
-    /** The names that are free in {@code spec}, with dashes and with underscores inside: torchrun takes both. */
+    /**
+     * The names that are free in {@code spec}, with dashes and with underscores inside, because torchrun accepts both.
+     */
     private static String[] spellings(CommandLineOption option, CommandSpec spec) {
         Set<String> names = new LinkedHashSet<>();
         for (String name : option.names()) {
@@ -88,7 +90,7 @@ final class CommandModel {
         return names.toArray(String[]::new);
     }
 
-    /** The name as the tables have it. */
+    /** The name in the form of the tables. */
     static String dashed(String word) {
         int equals = word.indexOf('=');
         String name = equals < 0 ? word : word.substring(0, equals);

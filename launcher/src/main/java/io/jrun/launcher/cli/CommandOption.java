@@ -3,8 +3,7 @@ package io.jrun.launcher.cli;
 import java.util.List;
 
 /**
- * Every option of jrun's commands that is not an option of a job, once. {@link SubCommand} says which command takes
- * which.
+ * All options of jrun's commands that are not options of a job. {@link SubCommand} lists the options of each command.
  */
 public enum CommandOption implements CommandLineOption {
     /** Shows the help of a command. */

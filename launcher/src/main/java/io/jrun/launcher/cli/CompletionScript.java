@@ -8,7 +8,7 @@ import java.util.stream.Stream;
 
 /** Writes the script that completes jrun's command lines in bash and zsh, from the tables of options. Stateless. */
 final class CompletionScript {
-    /** Marks where the script has what {@link #text} puts in. */
+    /** Marks the places of the script that {@link #text} fills. */
     private static final String SCRIPT = """
             # Completion of jrun for bash, and for zsh through bashcompinit. Use: source <(jrun completion)
 
@@ -128,7 +128,7 @@ final class CompletionScript {
     /**
      * The script.
      *
-     * @param benchWords the operations and options of {@code jrun bench}, which its program knows
+     * @param benchWords the operations and options of {@code jrun bench}
      */
     static String text(List<String> benchWords) {
         List<String> operations =
@@ -170,7 +170,7 @@ final class CompletionScript {
         return options.stream().flatMap(option -> option.names().stream()).filter(name -> name.startsWith("--"));
     }
 
-    /** Options after which a word is their value. */
+    /** Options with a value. */
     private static List<String> takingValues() {
         return allOptions()
                 .filter(option -> !option.isSwitch())
@@ -179,7 +179,7 @@ final class CompletionScript {
                 .toList();
     }
 
-    /** All options of all commands; of two with one name the first counts. */
+    /** All options of all commands. Of two options with one name, the first counts. */
     private static Stream<CommandLineOption> allOptions() {
         return Stream.concat(
                         Stream.of(LaunchOption.values()),

@@ -4,15 +4,15 @@ import io.jrun.launcher.job.Cluster;
 import java.util.Optional;
 
 /**
- * What {@code jrun doctor} was asked for.
+ * The command line of {@code jrun doctor}.
  *
- * @param cluster the hosts to look at besides this machine
+ * @param cluster the hosts to check besides this machine
  */
 public record DoctorRequest(Optional<Cluster> cluster, boolean json) {
     /**
      * Reads the command line.
      *
-     * @throws UsageException in one line, if it cannot be done
+     * @throws UsageException with one line for the user, if the command line is impossible
      */
     public static DoctorRequest of(ParsedCommand line, CommandContext commandContext) {
         ResolvedOptions settings = ResolvedOptions.ofCommandLine(line);

@@ -5,9 +5,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Options of other launchers, with what jrun has instead. jrun does not take them; an error says what they mean here.
+ * Options of other launchers, and the corresponding options of jrun. jrun refuses the foreign options with an error
+ * that names the corresponding option.
  *
- * <p>In an advice, {@code {N}} stands for the value that was given, or for the letter N if none was.
+ * <p>In an advice, {@code {N}} stands for the given value, or for the letter N without a value.
  */
 enum ForeignOption implements CommandLineOption {
     TOTAL_RANKS(
@@ -140,7 +141,7 @@ enum ForeignOption implements CommandLineOption {
         this.advice = advice;
     }
 
-    /** The entry that has {@code name}, in which dashes stand for underscores. */
+    /** The entry for {@code name}, with dashes in place of underscores. */
     static Optional<ForeignOption> of(String name) {
         return Arrays.stream(values())
                 .filter(option -> option.names.contains(name))
@@ -154,16 +155,16 @@ enum ForeignOption implements CommandLineOption {
 
     @Override
     public String parameter() {
-        return "VALUE"; // of a few it is none; then the hint does not name the value
+        return "VALUE"; // a few options have no label; their hints do not name the value
     }
 
-    /** What the option means to its users. */
+    /** The meaning of the option in other launchers. */
     @Override
     public String description() {
         return meaning;
     }
 
-    /** What to do instead. */
+    /** The advice for jrun. */
     String advice() {
         return advice;
     }

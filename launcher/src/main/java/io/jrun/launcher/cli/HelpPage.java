@@ -15,13 +15,13 @@ import picocli.CommandLine.Model.PositionalParamSpec;
 import picocli.CommandLine.Model.UsageMessageSpec;
 
 /**
- * One page of help: usage lines, what the command does, its words, options and sub-commands. Confined to one thread.
+ * One page of help: usage lines, description, words, options and sub-commands. Confined to one thread.
  */
 final class HelpPage {
-    /** Fits a terminal of 100 columns, of which picocli keeps the last free. */
+    /** The width: a terminal of 100 columns. picocli leaves the last column free. */
     private static final int WIDTH = 99;
 
-    /** The sub-commands come before the options: those are many. */
+    /** The order of the sections. The sub-commands precede the many options. */
     private static final List<String> SECTIONS = List.of(
             UsageMessageSpec.SECTION_KEY_SYNOPSIS_HEADING,
             UsageMessageSpec.SECTION_KEY_SYNOPSIS,
@@ -56,13 +56,13 @@ final class HelpPage {
                 .commandListHeading("%nCommands:%n");
     }
 
-    /** What the command does: lines, each wrapped where it is too long. */
+    /** The description: lines, wrapped to the width. */
     HelpPage about(String... lines) {
         spec.usageMessage().description(guarded(lines));
         return this;
     }
 
-    /** What the command takes besides options. */
+    /** The words that the command takes besides options. */
     HelpPage operand(Operand operand) {
         if (!operand.description().isEmpty()) {
             spec.addPositional(PositionalParamSpec.builder()
@@ -104,7 +104,7 @@ final class HelpPage {
         return this;
     }
 
-    /** What follows the options: lines, each wrapped where it is too long. */
+    /** The text after the options: lines, wrapped to the width. */
     HelpPage footer(String... lines) {
         spec.usageMessage().footer(guarded(lines));
         return this;
@@ -126,7 +126,10 @@ final class HelpPage {
                 .description(guarded(text));
     }
 
-    /** picocli breaks lines inside "h[3-4]" and "~/.config": no character of private use is a place to break a line. */
+    /**
+     * Replaces characters at which picocli would break a line inside "h[3-4]" and "~/.config" by characters of private
+     * use.
+     */
     private static String[] guarded(String... lines) {
         return Arrays.stream(lines)
                 .map(line -> PUNCTUATION.matcher(line).replaceAll(mark -> shifted(mark.group(), PRIVATE_USE)))

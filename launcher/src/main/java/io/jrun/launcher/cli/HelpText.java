@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 
 /** The help of jrun itself, whole and brief, made from {@link LaunchOption} and {@link SubCommand}. Stateless. */
 public final class HelpText {
-    /** What most jobs need, in fewer words than {@link LaunchOption} has. */
+    /** Short texts for the options that most jobs need. */
     private static final Map<LaunchOption, String> COMMON = common();
 
     private static final List<String> EXIT_CODES = List.of(
@@ -97,7 +97,7 @@ public final class HelpText {
         return CompletionScript.text(benchWords);
     }
 
-    /** What fits on a screen. */
+    /** The help that fits on a screen. */
     public static String brief() {
         HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
                 .about(
@@ -168,9 +168,9 @@ public final class HelpText {
     }
 
     /**
-     * The sub-command that {@code word} names.
+     * The sub-command with the name {@code word}.
      *
-     * @throws UsageException if it names none
+     * @throws UsageException if there is no such sub-command
      */
     public static SubCommand commandOf(String word) {
         return SubCommand.of(word)
@@ -180,7 +180,7 @@ public final class HelpText {
                                 .orElse("; 'jrun -h' lists the commands.")));
     }
 
-    /** What {@code command} does, as a sentence. */
+    /** The description of {@code command}, a sentence. */
     static String sentence(SubCommand command) {
         String text = command.description();
         return text.substring(0, 1).toUpperCase(Locale.ROOT) + text.substring(1) + ".";

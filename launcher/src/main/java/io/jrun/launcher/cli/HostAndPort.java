@@ -20,7 +20,7 @@ final class HostAndPort {
     private HostAndPort() {}
 
     /**
-     * Refuses what is neither a host's name nor a numeric address.
+     * Refuses a text that is neither a host name nor a numeric address.
      *
      * @param option the option's name for messages
      */

@@ -11,8 +11,8 @@ import java.util.jar.JarFile;
 import java.util.jar.Manifest;
 
 /**
- * What a runnable jar says about how to run it. {@code java -jar} honours these by itself; with {@code -cp}, which jrun
- * needs to put its runtime first, they have to become options.
+ * The settings of a runnable jar. {@code java -jar} applies them by itself. jrun needs {@code -cp} to put its runtime
+ * first, so jrun converts the settings to options.
  *
  * @param classPath jars and folders of Class-Path, absolute
  * @param options {@code --add-opens}, {@code --add-exports} and {@code --enable-native-access}
@@ -57,7 +57,9 @@ record JarManifest(Optional<String> mainClass, List<String> classPath, List<Stri
                 : List.of(value.strip().split(" +"));
     }
 
-    /** Class-Path entries are URLs relative to the jar; what is not a file is ignored, as {@code java -jar} does. */
+    /**
+     * Resolves Class-Path entries, URLs relative to the jar. Ignores other URLs than files, as {@code java -jar} does.
+     */
     private static Optional<String> classPathEntry(Path jar, String entry) {
         try {
             URI uri = jar.toUri().resolve(entry);

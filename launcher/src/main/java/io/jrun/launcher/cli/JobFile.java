@@ -15,8 +15,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * A job file: long option names as keys, {@code program}, and {@code args}. Loaded only with {@code --file}, since
- * Jackson costs start-up time.
+ * A job file: long option names as keys, {@code program}, and {@code args}. Only {@code --file} loads this class,
+ * because Jackson costs start-up time.
  *
  * @param program empty if the file names none
  */
@@ -39,7 +39,7 @@ record JobFile(Map<LaunchOption, Setting> options, String program, List<String> 
                 .read(JobFileParser.parse(called, TextFile.withoutByteOrderMark(TextFile.read(called, path))));
     }
 
-    /** Turns the tree into values, naming the line and the key of whatever does not fit. */
+    /** Converts the tree to values. Errors name the line and the key. */
     private static final class JobFileReader {
         private final String file;
         private final Map<LaunchOption, Setting> options = new EnumMap<>(LaunchOption.class);
@@ -118,7 +118,7 @@ record JobFile(Map<LaunchOption, Setting> options, String program, List<String> 
             return List.of(scalar(key, value));
         }
 
-        /** An = in the name would part the pair at another place. */
+        /** Refuses an = in the name, because it would split the pair at another place. */
         private String variable(String key, String name, JobFileValue value) {
             if (name.isEmpty() || name.contains("=")) {
                 throw refused(value, "key '" + key + "': '" + name + "' is no name of a variable");

@@ -17,9 +17,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Takes the text of a job file apart. The parser hands over each number as the file has it, since YAML 1.1 reads 010 as
- * 8 and 1.10 as 1.1. What a reader of the file could overlook is refused: a second document, a key given twice, an
- * alias. Confined to one thread.
+ * Parses the text of a job file. Numbers keep the form of the file, because YAML 1.1 reads 010 as 8 and 1.10 as 1.1.
+ * The parser refuses parts that a reader of the file could overlook: a second document, a key given twice, an alias.
+ * Confined to one thread.
  */
 final class JobFileParser {
     /** A job file needs two: the options, and the variables of env. */

@@ -7,7 +7,7 @@ import java.util.Map;
 sealed interface JobFileValue {
     int line();
 
-    /** What a word of the file is by the rules of YAML or JSON. */
+    /** The kind of a word, by the rules of YAML or JSON. */
     enum Kind {
         TEXT,
         NUMBER,
@@ -18,7 +18,7 @@ sealed interface JobFileValue {
     /**
      * One word or number.
      *
-     * @param text as the file has it: 1.10 stays 1.10
+     * @param text in the form of the file: 1.10 stays 1.10
      */
     record Scalar(int line, Kind kind, String text) implements JobFileValue {}
 

@@ -8,18 +8,18 @@ import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** What the command line of a job or a benchmark asks for. */
+/** The command line of a job or of a benchmark. */
 public sealed interface JobRequest {
-    /** The benchmark's own option, not {@link LaunchOption#BACKEND}: it takes several names. */
+    /** The benchmark's own option. Unlike {@link LaunchOption#BACKEND} it takes several names. */
     String BENCHMARKS_BACKEND = "--backend";
 
-    /** Run (or with --dry-run, show) this job. */
+    /** Runs this job, or with --dry-run prints its ranks. */
     record Run(JobSpec job) implements JobRequest {}
 
-    /** Start this job, and leave it to itself. */
+    /** Starts this job in the background. */
     record Detach(JobSpec job) implements JobRequest {}
 
-    /** Run this job with mpirun, which starts the ranks itself. */
+    /** Runs this job with mpirun, which starts the ranks. */
     record RunUnderMpi(JobSpec job) implements JobRequest {}
 
     /**
@@ -43,7 +43,7 @@ public sealed interface JobRequest {
         return settings.isOn(LaunchOption.DETACH) && !job.dryRun() ? detach(job) : new Run(job);
     }
 
-    /** Of a line that ends in an option and its value, what was perhaps meant as PROGRAM. */
+    /** A hint for a line that ends in an option and its value: the value may have been meant as PROGRAM. */
     private static String swallowed(List<String> args) {
         boolean taken = args.size() > 1
                 && args.get(args.size() - 2).matches("-[^=]*")
@@ -81,7 +81,7 @@ public sealed interface JobRequest {
         return needsMpi(line.words()) ? new RunUnderMpi(job) : new Run(job);
     }
 
-    /** Whether one of the backends to measure is MPI's. */
+    /** Whether one of the measured backends is MPI. */
     private static boolean needsMpi(List<String> words) {
         Stream<String> attached = words.stream()
                 .filter(word -> word.startsWith(BENCHMARKS_BACKEND + "="))

@@ -26,7 +26,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** Checks {@link ResolvedOptions} one by one and makes the job of them. Confined to one thread. */
+/** Checks {@link ResolvedOptions} and makes the job. Confined to one thread. */
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
     private static final String OWN_BACKEND = "jrun";
@@ -43,7 +43,7 @@ final class JobSpecBuilder {
         this.placement = new PlacementOptions(settings);
     }
 
-    /** The console shows workers' lines as they are. */
+    /** Prints the workers' lines without a prefix. */
     JobSpecBuilder withoutPrefix() {
         prefixed = false;
         return this;
@@ -56,7 +56,8 @@ final class JobSpecBuilder {
                 .or(() -> new RendezvousOptionsReader(settings, commandContext, placement).read(words));
         NodePolicy nodes = new NodeOptions(settings, cluster).policy();
         new OptionDependencies(settings).check(cluster, nodes);
-        // Every option is read before PROGRAM is looked for: a mistyped option may be why there is no such program.
+        // Reads all options before the search for PROGRAM, because a wrong option may be the reason for a missing
+        // program.
         String runId = runId();
         PlacementRules rules = placement.rules();
         Path logDirectory = logDirectory();
@@ -185,7 +186,7 @@ final class JobSpecBuilder {
                 terminals());
     }
 
-    /** With --json, stdout is the machine's, and what workers print there goes to stderr. */
+    /** With --json, stdout is for the JSON, and the stdout of workers goes to stderr. */
     private TerminalStreams terminals() {
         TerminalStreams found = commandContext.terminals();
         return settings.isOn(LaunchOption.JSON) ? new TerminalStreams(found.stderr(), found.stderr()) : found;

@@ -4,11 +4,11 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What one of the commands about jobs, {@code ps} and the others, was asked for.
+ * The command line of {@code ps} or another command about jobs.
  *
  * @param job a run id, its unambiguous beginning, or a log folder; empty for {@code ps}
- * @param options the switches that were given
- * @param ranks the ranks meant, empty for all
+ * @param options the given switches
+ * @param ranks the chosen ranks; empty for all
  */
 public record JobsRequest(
         SubCommand command, String job, Set<CommandLineOption> options, Optional<Set<Integer>> ranks) {
@@ -19,7 +19,7 @@ public record JobsRequest(
     /**
      * Reads the command line of {@code command}.
      *
-     * @throws UsageException in one line, if it cannot be done
+     * @throws UsageException with one line for the user, if the command line is impossible
      */
     public static JobsRequest of(SubCommand command, ParsedCommand line) {
         return new JobsRequest(

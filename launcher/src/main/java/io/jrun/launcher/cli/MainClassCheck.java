@@ -12,9 +12,9 @@ import java.util.jar.JarFile;
 import java.util.stream.Stream;
 import java.util.zip.ZipFile;
 
-/** Looks for a program's main class before any worker starts. Confined to one thread. */
+/** Searches for a program's main class before a worker starts. Confined to one thread. */
 final class MainClassCheck {
-    /** Options with which a JVM has classes from elsewhere. */
+    /** Options that give a JVM further sources of classes. */
     private static final List<String> OTHER_SOURCES = List.of(
             "-cp",
             "-classpath",
@@ -42,8 +42,8 @@ final class MainClassCheck {
     }
 
     /**
-     * Whether {@code mainClass} is certainly missing. What cannot be read, or may have classes from elsewhere, counts
-     * as having it.
+     * Whether {@code mainClass} is certainly missing. A class path that cannot be read, or has further sources, counts
+     * as having the class.
      *
      * @param classPath jars, folders, and folders of jars that end in "/*"
      * @param runtime the folder of jrun's own jars for workers
@@ -80,7 +80,7 @@ final class MainClassCheck {
         }
     }
 
-    /** A jar may name others. */
+    /** Adds the jars that a jar names in its manifest. */
     private boolean isInJar(Path jar) {
         if (!seen.add(jar)) {
             return false;

@@ -3,7 +3,7 @@ package io.jrun.launcher.cli;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Says which part of a path does not exist. Stateless. */
+/** Names the part of a path that does not exist. Stateless. */
 final class MissingPath {
     private MissingPath() {}
 
@@ -12,7 +12,7 @@ final class MissingPath {
         return words(file, "no such file");
     }
 
-    /** @param otherwise what to say where the folder of {@code path} exists */
+    /** @param otherwise the text if the folder of {@code path} exists */
     static String words(Path path, String otherwise) {
         Path missing = path;
         for (Path above = path.getParent(); above != null && !Files.exists(above); above = above.getParent()) {

@@ -20,16 +20,22 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The processes of a {@link AgentLauncher}: runs them, so many at a time until their agents have come, hands each the
- * secret, and tells the places of those that will not come. Thread-safe.
+ * Runs the processes of an {@link AgentLauncher}, a limited number at a time until their agents have arrived. Sends
+ * each process the secret, and reports the agents that will not arrive. Thread-safe.
  */
 final class AgentLaunchProcesses implements AutoCloseable {
-    /** sshd takes ten connections at a time that have not logged in (MaxStartups); these go to different hosts. */
+    /**
+     * Number of processes at a time. sshd accepts ten connections without a login (MaxStartups); these go to different
+     * hosts.
+     */
     private static final int AT_A_TIME = 32;
 
     private static final int LAST_LINES = 3;
 
-    /** An agent ends with its job in milliseconds, or when its workers cannot be killed after 10 s. */
+    /**
+     * Longest wait for the end of the processes. An agent ends in milliseconds, or after 10 s if its workers cannot be
+     * killed.
+     */
     private static final long CLOSE_SECONDS = 15;
 
     private final AgentLauncher agentLauncher;
@@ -41,7 +47,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
     private final List<LaunchProcess> calls = new ArrayList<>();
     private volatile boolean closed;
 
-    /** One start, and the agents that it brings. */
+    /** One process, and the agents that it starts. */
     private static final class LaunchProcess {
         private final LaunchCommand start;
         private final List<AgentRegistration> awaited;
@@ -56,18 +62,18 @@ final class AgentLaunchProcesses implements AutoCloseable {
                     awaited.stream().map(AgentRegistration::arrived).toArray(CompletableFuture[]::new));
         }
 
-        /** Whether no agent of this start can end by itself: one has not arrived, or all of them are lost. */
+        /** Whether no agent of this process can end by itself: one has not arrived, or all are lost. */
         boolean isVain() {
             return !come.isDone() || awaited.stream().allMatch(AgentRegistration::isLost);
         }
     }
 
     /**
-     * Nothing runs yet.
+     * Makes the object. {@link #begin} starts processes.
      *
      * @param hosts by node rank
      * @param places by node rank
-     * @param notices hears what the processes write once their agents are there
+     * @param notices receives the output of the processes after their agents have arrived
      */
     AgentLaunchProcesses(
             AgentLauncher agentLauncher,
@@ -83,8 +89,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
     }
 
     /**
-     * Begins to start the agents of these nodes, in the background; what brought their agents before, and no other, is
-     * ended.
+     * Starts the agents of these nodes in the background, and ends only the processes that started their agents before.
      */
     synchronized void begin(List<Integer> nodes) {
         calls.stream().filter(call -> nodes.containsAll(call.start.nodes())).forEach(AgentLaunchProcesses::giveUp);
@@ -144,7 +149,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
         try (OutputStream stdin = process.getOutputStream()) {
             stdin.write((invitation.secret() + "\n").getBytes(StandardCharsets.US_ASCII));
         } catch (IOException e) {
-            // it has ended already, and says why below
+            // the process has ended already, and its output has the reason
         }
         Deque<String> last = new ArrayDeque<>();
         try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
@@ -170,8 +175,8 @@ final class AgentLaunchProcesses implements AutoCloseable {
     }
 
     /**
-     * Has those end whose agents have not come or were lost, and waits for the others, which end after their agents;
-     * its patience over, kills what is left.
+     * Ends the processes whose agents have not arrived or were lost, and waits for the others, which end after their
+     * agents. After {@value #CLOSE_SECONDS} s it kills the processes that are left.
      */
     @Override
     public void close() {
@@ -181,14 +186,14 @@ final class AgentLaunchProcesses implements AutoCloseable {
             all = List.copyOf(calls);
             all.stream().filter(LaunchProcess::isVain).forEach(AgentLaunchProcesses::giveUp);
         }
-        turns.release(all.size()); // who still waits for a turn need not
+        turns.release(all.size()); // frees the starts that wait for their turn
         try {
             CompletableFuture.allOf(all.stream().map(call -> call.ended).toArray(CompletableFuture[]::new))
                     .get(CLOSE_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {
-            notices.accept("not all of what started the agents has ended in " + CLOSE_SECONDS + " s; it is killed");
+            notices.accept("some processes that started agents did not end within " + CLOSE_SECONDS + " s; jrun kills them");
         }
         synchronized (this) {
             all.stream().map(call -> call.process).filter(Objects::nonNull).forEach(Process::destroyForcibly);

@@ -2,30 +2,30 @@ package io.jrun.launcher.registration;
 
 import java.util.List;
 
-/** A way to start agents on hosts where none stands, one on each. */
+/** A way to start one agent on each of several hosts. */
 public interface AgentLauncher {
     /**
-     * What is to be run here so that some of the hosts get an agent; a pure function. Each of the nodes is in exactly
-     * one of the starts.
+     * The commands that this machine runs to start agents on some of the hosts; a pure function. Each node is in
+     * exactly one command.
      *
      * @param hosts of all nodes, by node rank, as the user named them
-     * @param nodes which get an agent, by node rank
+     * @param nodes node ranks of the nodes that get an agent
      */
     List<LaunchCommand> plan(List<String> hosts, List<Integer> nodes, JoinToken invitation);
 
-    /** Why a start has ended before its agents came: a sentence's end, without a full stop. */
+    /** Why a process has ended before its agents arrived: the end of a sentence, without a full stop. */
     default String explain(LaunchCommand start, LaunchExit ended) {
         String lines = ended.lastLines().isEmpty() ? "" : ": " + String.join("; ", ended.lastLines());
         return "its start ended with exit code " + ended.exitCode() + lines;
     }
 
     /**
-     * One process on this machine that starts agents. It reads the invitation's secret as the first line of its stdin,
-     * and hands stdin on to each agent; it must end by itself soon after its agents.
+     * A command on this machine that starts agents. The process passes its stdin, whose first line is the secret of the
+     * token, to each agent, and must end by itself soon after its agents.
      *
-     * @param name what messages call it: the host, or the program for several
-     * @param nodes node ranks of the agents that it starts
-     * @param command its words
+     * @param name the name in messages: the host, or the program for several hosts
+     * @param nodes node ranks of the started agents
+     * @param command the words of the command line
      */
     record LaunchCommand(String name, List<Integer> nodes, List<String> command) {
         public LaunchCommand {
@@ -35,9 +35,9 @@ public interface AgentLauncher {
     }
 
     /**
-     * How a start ended.
+     * The end of a process that started agents.
      *
-     * @param lastLines the last of what it wrote to stdout and stderr, a few at most
+     * @param lastLines the last lines of its stdout and stderr, a few at most
      */
     record LaunchExit(int exitCode, List<String> lastLines) {
         public LaunchExit {

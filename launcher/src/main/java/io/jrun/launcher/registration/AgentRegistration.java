@@ -21,7 +21,7 @@ public final class AgentRegistration implements AutoCloseable {
     private boolean closed;
     private boolean lost;
 
-    /** @param onSignal takes signals that the node's own process gets */
+    /** @param onSignal receives signals that the agent's process got */
     AgentRegistration(Consumer<StopSignal> onSignal) {
         this.onSignal = onSignal;
     }
@@ -31,7 +31,7 @@ public final class AgentRegistration implements AutoCloseable {
         return arrived;
     }
 
-    /** Completes when an agent that had arrived is gone, or the coordinator has given it up. */
+    /** Completes when an agent that had arrived was lost, or was released by the coordinator. */
     public CompletableFuture<Void> left() {
         return left;
     }
@@ -41,33 +41,33 @@ public final class AgentRegistration implements AutoCloseable {
         return arrived.isDone() && !left.isDone();
     }
 
-    /** Whether the coordinator connects for the first time; from now on it has connected. */
+    /** Returns true for the first call of the coordinator only. */
     boolean call() {
         return called.compareAndSet(false, true);
     }
 
-    /** To the agent when it has arrived. Fails with the reason if the agent will not come. */
+    /** Completes with the channel when the agent has arrived. Fails with the reason if the agent will not arrive. */
     CompletableFuture<Channel> channel() {
         return channel;
     }
 
-    /** The agent will not come. The coordinator says "cannot be reached" and this reason. */
+    /** The agent will not arrive. The coordinator reports "cannot be reached" and this reason. */
     void fail(String why) {
         channel.completeExceptionally(Status.UNAVAILABLE.withDescription(why).asRuntimeException());
     }
 
-    /** The node is here, but of another version: the coordinator hears that the agent refuses the job. */
+    /** The agent has another version. The coordinator reports that the agent refuses the job. */
     void refuse(String why) {
         channel.completeExceptionally(
                 Status.FAILED_PRECONDITION.withDescription(why).asRuntimeException());
     }
 
-    /** Whether no agent has arrived so far; from now on one has. */
+    /** Returns true for the first arriving agent only. */
     boolean take() {
         return taken.compareAndSet(false, true);
     }
 
-    /** The agent is here, and has been welcomed. */
+    /** The agent has arrived and was accepted. */
     void arrive(ArrivingAgent arriving) {
         synchronized (this) {
             agent = arriving;
@@ -79,7 +79,7 @@ public final class AgentRegistration implements AutoCloseable {
         channel.complete(arriving.channel());
     }
 
-    /** The agent's process got a signal. */
+    /** The agent's process received a signal. */
     void signal(StopSignal signal) {
         onSignal.accept(signal);
     }
@@ -97,12 +97,12 @@ public final class AgentRegistration implements AutoCloseable {
         return lost;
     }
 
-    /** Ends the agent, if it is there, and tells it the exit code of the job. */
+    /** Sends the exit code of the job to the agent, if it is connected, and ends the agent. */
     void sendExitCode(int exitCode) {
         end(OptionalInt.of(exitCode));
     }
 
-    /** Ends the agent, if it is there. */
+    /** Ends the agent, if it is connected. */
     @Override
     public void close() {
         end(OptionalInt.empty());

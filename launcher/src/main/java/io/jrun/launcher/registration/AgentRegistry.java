@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 
-/** Where a job's agents arrive: each agent takes the place that has the name of its node. Thread-safe. */
+/** Registers the agents that connect to a job. Each agent takes the slot with the name of its node. Thread-safe. */
 public final class AgentRegistry implements AutoCloseable {
     private final String version;
     private final String job;
@@ -43,10 +43,10 @@ public final class AgentRegistry implements AutoCloseable {
     /**
      * Listens for agents that know {@code secret}.
      *
-     * @param address port 0 for any free one
-     * @param version agents of another one are refused
-     * @param job agents that want to join another one are refused; empty if the secret is for one job alone
-     * @param log hears, once, of a caller that was refused
+     * @param address the address to listen at; port 0 for any free port
+     * @param version of jrun; agents of another version are refused
+     * @param job name of the job; agents of other jobs are refused. Empty if only agents of this job know the secret
+     * @param log receives one line about refused callers
      */
     public static AgentRegistry listen(
             InetSocketAddress address, AgentSecret secret, String version, String job, Consumer<String> log)
@@ -54,15 +54,15 @@ public final class AgentRegistry implements AutoCloseable {
         return new AgentRegistry(address, secret, version, job, log);
     }
 
-    /** The port it listens on. */
+    /** The port on which the registry listens. */
     public int port() {
         return listener.port();
     }
 
     /**
-     * Makes a place for an agent.
+     * Makes a slot for an agent.
      *
-     * @param node the name that the agent gives
+     * @param node the name that the agent sends
      * @param where the name of its host, for messages
      */
     public AgentSlot expect(String node, String where) {
@@ -78,51 +78,53 @@ public final class AgentRegistry implements AutoCloseable {
         return place;
     }
 
-    /** Makes a place that also an agent without a name may take; the first that was made goes first. */
+    /**
+     * Makes a slot that an agent without a name may take too. Such agents take these slots in the order of creation.
+     */
     public AgentSlot expectAnybody(String node, String where) {
         AgentSlot place = expect(node, where, true);
         forAnybody.add(node);
         return place;
     }
 
-    /** From now on whoever comes is refused, with {@code why}. */
+    /** Refuses all further agents, with {@code why}. */
     public void shut(String why) {
         shut = why;
     }
 
     /**
-     * From now on an agent without a name is refused where there is another one of its machine, or this process: the
-     * name of a job that was given none is that of every job of the same command line.
+     * Refuses, from now on, an agent without a name if an agent of its machine, or this process, takes part already.
+     * Jobs of the same command line without a name share one generated name.
      */
     public void onePerMachine() {
         onePerMachine = true;
     }
 
-    /** Ends the agents that have come, which hear how the job has ended. */
+    /** Sends the exit code of the job to all agents that have arrived, and ends these agents. */
     public void sendExitCode(int exitCode) {
         places.values().forEach(place -> place.arrival().sendExitCode(exitCode));
     }
 
-    /** Ends the agents that have come, and stops listening. */
+    /** Ends the agents that have arrived, and stops listening. */
     @Override
     public void close() {
         places.values().forEach(AgentSlot::close);
         listener.close();
     }
 
-    /** The place that {@code who} takes. */
+    /** The slot for {@code who}. */
     private AgentRegistration seat(ArrivingAgent agent, AgentArrived who) {
         if (!secret.isToken(who.getToken().toByteArray())) {
             throw refusal("the agent does not know the secret of this job");
         }
-        synchronized (machines) { // of two agents that come at once, the second sees the first
+        synchronized (machines) { // the second of two agents that arrive at once sees the first
             String node = seat(who, agent.address());
             machines.put(node, machine(who.getHost(), agent.address()));
             return Objects.requireNonNull(places.get(node)).arrival();
         }
     }
 
-    /** The name of the place that {@code who} takes. */
+    /** The name of the slot for {@code who}. */
     private String seat(AgentArrived who, String caller) {
         if (!shut.isEmpty()) {
             throw refusal(shut);
@@ -145,7 +147,7 @@ public final class AgentRegistry implements AutoCloseable {
                     .findFirst()
                     .orElseThrow(() -> forAnybody.stream().anyMatch(this::hasLeft)
                             ? later("a node")
-                            : refusal("all " + places.size() + " nodes of this job have come already"));
+                            : refusal("all " + places.size() + " nodes of this job have joined already"));
         }
         if (!places.containsKey(who.getNode())) {
             throw refusal("this job has no node '" + who.getNode() + "'");
@@ -158,7 +160,7 @@ public final class AgentRegistry implements AutoCloseable {
         return who.getNode();
     }
 
-    /** Whether an agent on that machine is here, or this process runs on it. */
+    /** Whether an agent of that machine has joined, or this process runs on the machine. */
     private boolean isHere(String host, String caller) {
         return (host.equals(NodeProbe.hostHere()) && isOwnAddress(caller))
                 || places.entrySet().stream()
@@ -166,7 +168,7 @@ public final class AgentRegistry implements AutoCloseable {
                                 && machine(host, caller).equals(machines.get(entry.getKey())));
     }
 
-    /** Containers share addresses behind a gateway, or names, hardly both. */
+    /** Compares address and name. Containers may share an address (behind a gateway) or a name, but hardly both. */
     private static String machine(String host, String caller) {
         return host + " at " + caller;
     }
@@ -182,7 +184,7 @@ public final class AgentRegistry implements AutoCloseable {
     private boolean take(String node, AgentArrived who) {
         AgentRegistration arrival = Objects.requireNonNull(places.get(node)).arrival();
         if (!who.getJrunVersion().equals(version)) {
-            if (job.isEmpty() && arrival.take()) { // where nodes meet, another of the right version may come
+            if (job.isEmpty() && arrival.take()) { // in a rendezvous, an agent of the right version may arrive later
                 arrival.refuse("it is jrun " + who.getJrunVersion() + ", this is jrun " + version
                         + "; install the same version on all nodes");
             }

@@ -8,8 +8,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /**
- * The place of one node's agent, for the whole job. The coordinator may connect before the agent has arrived. When the
- * coordinator connects a second time, after the agent was lost, the place is free for another agent. Thread-safe.
+ * The slot of one node's agent, for the whole job. The coordinator may connect before the agent has arrived. When the
+ * coordinator connects a second time, after the loss of the agent, the slot is free for another agent. Thread-safe.
  */
 public final class AgentSlot implements AgentRoute, AutoCloseable {
     private final String where;
@@ -19,40 +19,39 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
     private volatile AgentRegistration arrival = new AgentRegistration(this::signal);
 
     /**
-     * A free place.
+     * A free slot.
      *
-     * @param where what messages call the node
-     * @param forAnybody whether any node may take the place
+     * @param where the name of the node in messages
+     * @param forAnybody whether any node may take the slot
      */
     AgentSlot(String where, boolean forAnybody) {
         this.where = where;
         this.forAnybody = forAnybody;
     }
 
-    /** The node's agent, for the coordinator; it need not have arrived. */
+    /** The node's agent, for the coordinator. The agent need not have arrived. */
     public Agent agent() {
         return new Agent(where, this, forAnybody);
     }
 
-    /** The agent that is expected, is here, or was here last. */
+    /** The registration of the expected, the connected or the last agent. */
     public AgentRegistration arrival() {
         return arrival;
     }
 
-    /** Sets who takes signals that the node's own process gets; nobody if not set. */
+    /** Sets the receiver of signals that the agent's process got. Without a receiver these signals are ignored. */
     public void onSignal(Consumer<StopSignal> receiver) {
         onSignal = receiver;
     }
 
     /**
-     * Sets what runs, on a thread that must not wait, when the coordinator connects again and another agent is
-     * expected.
+     * Sets the action for a new connection of the coordinator, which needs another agent. The action must not block.
      */
     void onReconnect(Runnable receiver) {
         onReconnect = receiver;
     }
 
-    /** Expects another agent instead of one that has left; before the coordinator has connected. */
+    /** Frees the slot for another agent. Called before the coordinator has connected. */
     public synchronized void renew() {
         arrival.close();
         arrival = new AgentRegistration(this::signal);
@@ -82,7 +81,7 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
         return true;
     }
 
-    /** Takes the place away; the agent, if it is there, ends. */
+    /** Closes the slot, and ends its agent if it is connected. */
     @Override
     public void close() {
         arrival.close();

@@ -18,8 +18,8 @@ import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The registration call to an agent that has dialed: hears who the agent is, and ends the agent after the job.
- * Thread-safe.
+ * The registration call to an agent that has connected: receives the identity of the agent, and ends the agent after
+ * the job. Thread-safe.
  */
 final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, RegistrationRequest> {
     private final DialedAgent dialed;
@@ -33,7 +33,7 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
         this.seats = seats;
     }
 
-    /** Opens the call. {@code seats} finds the place of the agent, or throws {@link RegistrationRefusedException}. */
+    /** Opens the call. {@code seats} finds the slot of the agent, or throws {@link RegistrationRefusedException}. */
     static void register(DialedAgent dialed, BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats) {
         var _ = RegistrationGrpc.newStub(dialed.channel()).register(new ArrivingAgent(dialed, seats));
     }
@@ -43,24 +43,24 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
         toAgent = stream;
     }
 
-    /** Why an agent is not taken. */
+    /** The reason why an agent is refused. */
     static final class RegistrationRefusedException extends RuntimeException {
         private static final long serialVersionUID = 1L;
         private final boolean retry;
 
-        /** @param retry whether the agent may come again */
+        /** @param retry whether the agent may try again */
         RegistrationRefusedException(String why, boolean retry) {
             super(why);
             this.retry = retry;
         }
     }
 
-    /** To the agent. */
+    /** The channel to the agent. */
     ManagedChannel channel() {
         return dialed.channel();
     }
 
-    /** The numeric address from which the agent has come. */
+    /** The numeric address of the agent's end of the connection. */
     String address() {
         return dialed.address();
     }
@@ -97,7 +97,7 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
         }
     }
 
-    /** Ends the agent, which hears the exit code of the job, if there is one. */
+    /** Sends the exit code of the job to the agent, if there is one, and ends the agent. */
     synchronized void end(OptionalInt exitCode) {
         exitCode.ifPresent(code -> send(RegistrationReply.newBuilder()
                 .setJobExit(JobExit.newBuilder().setExitCode(code))

@@ -8,27 +8,27 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * What an agent must know to come.
+ * The data that an agent needs to join a job.
  *
- * @param homes the launcher's addresses, the likeliest first
- * @param secret in hexadecimal; known to this job's agents alone, never part of a command line or an environment
+ * @param homes the launcher's addresses, the most likely first
+ * @param secret in hexadecimal; only the agents of this job know it. Never part of a command line or an environment
  */
 public record JoinToken(List<LauncherAddress> homes, String secret) {
     public JoinToken {
         homes = List.copyOf(homes);
     }
 
-    /** An invitation with a secret made of {@code random} bytes. */
+    /** A token with a secret made of {@code random} bytes. */
     static JoinToken to(List<LauncherAddress> homes, byte[] random) {
         return new JoinToken(homes, HexFormat.of().formatHex(random));
     }
 
-    /** What makes the connections: both sides derive it from the line that the agent reads on its stdin. */
+    /** The secret of the connections. Both sides derive it from the first line of the agent's stdin. */
     AgentSecret agentSecret() {
         return AgentSecret.of(secret.getBytes(StandardCharsets.US_ASCII));
     }
 
-    /** jrun's words for the agent of a node: {@code agent --home ADDRESSES --node NAME}. */
+    /** The arguments of jrun for the agent of a node: {@code agent --home ADDRESSES --node NAME}. */
     public List<String> words(String node) {
         String addresses = homes.stream().map(LauncherAddress::toString).collect(Collectors.joining(","));
         return List.of("agent", "--home=" + addresses, "--node=" + node);
@@ -39,7 +39,7 @@ public record JoinToken(List<LauncherAddress> homes, String secret) {
         return Integer.toString(nodeRank);
     }
 
-    /** Without the secret. */
+    /** The addresses, without the secret. */
     @Override
     public String toString() {
         return "JoinToken" + homes;

@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 /**
- * The agents of one job on hosts where none stood: called by a {@link AgentLauncher}, each arrives by itself while the
- * coordinator already waits for it. One that was lost is called again when the coordinator calls again. Thread-safe.
+ * The agents that an {@link AgentLauncher} starts for one job. Each agent connects while the coordinator waits for it.
+ * A lost agent is started again when the coordinator connects again. Thread-safe.
  */
 public final class LaunchedAgents implements AutoCloseable {
     private final AgentRegistry arrivals;
@@ -24,12 +24,12 @@ public final class LaunchedAgents implements AutoCloseable {
     }
 
     /**
-     * Calls an agent to each host; returns at once.
+     * Starts an agent on each host; returns at once.
      *
      * @param hosts by node rank, as the user named them
-     * @param random 32 bytes, for this job alone
-     * @param version jrun's; agents of another one are refused
-     * @param notices takes sentences for the user
+     * @param random 32 random bytes of this job
+     * @param version of jrun; agents of another version are refused
+     * @param notices receives messages for the user
      */
     public static LaunchedAgents call(
             List<String> hosts, AgentLauncher agentLauncher, byte[] random, String version, Consumer<String> notices)
@@ -51,12 +51,12 @@ public final class LaunchedAgents implements AutoCloseable {
         return new LaunchedAgents(arrivals, starts, places);
     }
 
-    /** By node rank; some may not have arrived yet, and some never will. */
+    /** The agents, by node rank. An agent need not have arrived, and may never arrive. */
     public List<Agent> agents() {
         return places.stream().map(AgentSlot::agent).toList();
     }
 
-    /** Ends the agents and waits, some seconds at most, until what started them has ended too. */
+    /** Ends the agents and waits a few seconds at most for the processes that started them. */
     @Override
     public void close() {
         arrivals.close();

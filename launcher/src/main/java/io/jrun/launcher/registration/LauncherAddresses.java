@@ -15,17 +15,20 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** Where agents may find this launcher: it cannot know which of its networks they share. Stateless. */
+/**
+ * The addresses at which agents may reach this launcher. The launcher does not know which networks it shares with
+ * agents.
+ */
 final class LauncherAddresses {
-    /** Of RFC 5737, for documents: there is no such host, but a route to it is the route to anywhere. */
+    /** An address for documentation (RFC 5737). No host has it, and its route is the default route. */
     private static final String ANYWHERE = "192.0.2.1";
 
-    /** Bridges of containers and virtual machines, which nobody beyond this machine can reach. */
+    /** Bridges of containers and virtual machines, which other machines cannot reach. */
     private static final String INNER_INTERFACE = "(docker|br-|virbr|veth|cni|flannel|lxc|podman).*";
 
     private LauncherAddresses() {}
 
-    /** All addresses of this machine with {@code port}, the likeliest first, loopback last. */
+    /** All addresses of this machine with {@code port}, the most likely first, loopback last. */
     static List<LauncherAddress> withPort(int port) {
         Set<InetAddress> addresses = new LinkedHashSet<>();
         towardsAnywhere().ifPresent(addresses::add);
@@ -53,7 +56,7 @@ final class LauncherAddresses {
         try {
             return each.isUp();
         } catch (IOException e) {
-            return false; // it has just gone
+            return false; // the interface was just removed
         }
     }
 
@@ -61,7 +64,7 @@ final class LauncherAddresses {
         return each.getName().matches(INNER_INTERFACE);
     }
 
-    /** Connecting a datagram socket sends nothing: the kernel chooses a route, and with it the address of this end. */
+    /** Connects a datagram socket, which sends nothing: the kernel chooses the route and with it the local address. */
     private static Optional<InetAddress> towardsAnywhere() {
         try (DatagramChannel channel = DatagramChannel.open()) {
             channel.connect(new InetSocketAddress(InetAddress.ofLiteral(ANYWHERE), 9));

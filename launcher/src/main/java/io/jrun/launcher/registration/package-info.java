@@ -1,7 +1,7 @@
 /**
- * Agents that dial the launcher: who starts them, who has come, who is missing. To the coordinator they are agents like
- * others. Entry: {@code AgentRegistry}; ways to start them are {@link
- * io.jrun.launcher.registration.AgentLauncher}s.
+ * Agents that connect to the launcher: their start and their registration. The coordinator uses them like all other
+ * agents. Entry class: {@code AgentRegistry}. An {@link io.jrun.launcher.registration.AgentLauncher} is a way to start
+ * agents.
  */
 @NullMarked
 package io.jrun.launcher.registration;

@@ -230,7 +230,7 @@ class UsageErrorTest {
     void pathThatIsTooLongIsRefusedAtOnce() {
         assertThatThrownBy(() -> requests.request("--workdir=" + "a/".repeat(60_000), "train.jar"))
                 .hasMessageStartingWith("'a/a/")
-                .hasMessageEndingWith("/' is no path: longer than 4095 characters.");
+                .hasMessageEndingWith("/' is not a path: longer than 4095 characters.");
     }
 
     @Test

@@ -82,7 +82,7 @@ class AttackIT extends RealJobs {
         assertThat(agent.process().err().lines())
                 .satisfiesOnlyOnce(line -> assertThat(line).contains("(its TLS handshake failed)"))
                 .satisfiesOnlyOnce(line -> assertThat(line).contains("(a call without its token)"))
-                .satisfiesOnlyOnce(line -> assertThat(line).contains("refused a message: it is too large"))
+                .satisfiesOnlyOnce(line -> assertThat(line).contains("refused a message that is too large"))
                 .satisfiesOnlyOnce(
                         line -> assertThat(line).contains("too many connections without authentication are open"))
                 .hasSize(4);
