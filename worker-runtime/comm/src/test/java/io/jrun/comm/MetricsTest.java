@@ -20,7 +20,11 @@ class MetricsTest {
             assertRefused(world, -1, Map.of("loss", 1.0), "rank 0: metrics of step -1: a step is 0 or more");
             assertRefused(world, 1, names(65), "65 names; a report has at most 64");
             for (String name : new String[] {"", "a b", "é", "a\n", "x".repeat(65)}) {
-                assertRefused(world, 1, Map.of(name, 1.0), "the name '" + name + "' is not allowed; a name has 1 to 64 characters");
+                assertRefused(
+                        world,
+                        1,
+                        Map.of(name, 1.0),
+                        "the name '" + name + "' is not allowed; a name has 1 to 64 characters");
             }
         });
     }

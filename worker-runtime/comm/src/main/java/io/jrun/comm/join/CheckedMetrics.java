@@ -30,8 +30,8 @@ record CheckedMetrics(int rank, Control control) implements Metrics {
         if (name == null || name.isEmpty() || name.length() > MAX_NAME_LENGTH || !hasAllowedCharacters(name)) {
             throw refused(
                     step,
-                    "the name '" + name + "' is not allowed; a name has 1 to " + MAX_NAME_LENGTH + " characters: letters, digits and "
-                            + OTHER_CHARACTERS);
+                    "the name '" + name + "' is not allowed; a name has 1 to " + MAX_NAME_LENGTH
+                            + " characters: letters, digits and " + OTHER_CHARACTERS);
         }
         if (value == null) {
             throw refused(step, "no value for '" + name + "'");
