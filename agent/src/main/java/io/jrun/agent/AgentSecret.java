@@ -88,7 +88,9 @@ public final class AgentSecret {
                 return next.startCall(call, headers);
             }
             log.refused("a caller without this agent's secret (a call without its token)");
-            call.close(Status.UNAUTHENTICATED.withDescription("the call has no token of this agent's secret"), new Metadata());
+            call.close(
+                    Status.UNAUTHENTICATED.withDescription("the call has no token of this agent's secret"),
+                    new Metadata());
             return new ServerCall.Listener<>() {};
         }
     }

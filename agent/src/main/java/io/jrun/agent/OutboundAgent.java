@@ -162,8 +162,8 @@ public final class OutboundAgent {
                     return new End.RefusedByLauncher(String.valueOf(status.getDescription()));
                 }
                 if (call.homes().size() == 1 && isStranger(status)) {
-                    return new End.RefusedByLauncher(
-                            "the secret of " + home + " differs from the secret of this node; all nodes need the same secret");
+                    return new End.RefusedByLauncher("the secret of " + home
+                            + " differs from the secret of this node; all nodes need the same secret");
                 }
                 problems.append(problems.isEmpty() ? "" : "; ")
                         .append(home)

@@ -41,10 +41,12 @@ final class DetachedLaunch {
      * @param hasGeneratedId whether the command line has no --run-id, so that the detached launcher gets one
      * @param arguments number of words of the command line
      */
-    static int start(JobSpec job, boolean hasGeneratedId, int arguments, Terminal terminal) throws IOException, InterruptedException {
+    static int start(JobSpec job, boolean hasGeneratedId, int arguments, Terminal terminal)
+            throws IOException, InterruptedException {
         Path said = Files.createTempFile("jrun-detach", ".txt");
         try {
-            Process launcher = new ProcessBuilder(command(hasGeneratedId ? List.of("--run-id=" + job.runId()) : List.of(), arguments))
+            Process launcher = new ProcessBuilder(
+                            command(hasGeneratedId ? List.of("--run-id=" + job.runId()) : List.of(), arguments))
                     .redirectInput(Path.of("/dev/null").toFile())
                     .redirectErrorStream(true)
                     .redirectOutput(said.toFile())

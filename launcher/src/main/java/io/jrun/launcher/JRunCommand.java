@@ -104,8 +104,9 @@ public final class JRunCommand {
             return print(versionText());
         }
         JobRequest request = JobRequest.of(line, commandContext);
-        return request instanceof JobRequest.Detach(JobSpec job) && !DetachedLaunch.isDetachedLauncher()
-                ? DetachedLaunch.start(job, !line.has(LaunchOption.RUN_ID), args.size(), terminal)
+        return request instanceof JobRequest.Detach(JobSpec job, boolean hasGeneratedId)
+                        && !DetachedLaunch.isDetachedLauncher()
+                ? DetachedLaunch.start(job, hasGeneratedId, args.size(), terminal)
                 : run(request, line);
     }
 
@@ -162,7 +163,7 @@ public final class JRunCommand {
             case JobRequest.Run(JobSpec job)
             when job.dryRun() -> print(String.join("\n", DryRunCommand.describe(job, commandContext.home())));
             case JobRequest.Run(JobSpec job) -> start(job, line);
-            case JobRequest.Detach(JobSpec job) -> start(job, line);
+            case JobRequest.Detach(JobSpec job, boolean _) -> start(job, line);
         };
     }
 

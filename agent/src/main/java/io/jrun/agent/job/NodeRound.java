@@ -183,7 +183,8 @@ final class NodeRound {
             case LOCATE -> locate(message.getLocate());
             case REGROUP -> regroup(message.getRegroup());
             case OPEN_JOB, LAUNCH, PING, NODE_RELEASED, MESSAGE_NOT_SET ->
-                throw new IllegalArgumentException("a message that a round does not handle: " + message.getMessageCase());
+                throw new IllegalArgumentException(
+                        "a message that a round does not handle: " + message.getMessageCase());
         }
     }
 

@@ -73,9 +73,9 @@ final class ContainerJava {
                 ? "/lib/ld-linux-aarch64.so.1"
                 : "/lib64/ld-linux-x86-64.so.2";
         if (containers.find(loader).isEmpty()) {
-            throw new ContainerException(
-                    "the image has no JDK " + JdkRelease.NEEDED + " or newer, and cannot run the node's, since it has no "
-                            + "glibc (" + loader + "); use an image with a JDK");
+            throw new ContainerException("the image has no JDK " + JdkRelease.NEEDED
+                    + " or newer, and cannot run the node's, since it has no " + "glibc (" + loader
+                    + "); use an image with a JDK");
         }
         containers.add(new HostFolder(Path.of(home), Access.READ));
         return home;

@@ -16,8 +16,12 @@ public sealed interface JobRequest {
     /** Runs this job, or with --dry-run prints its ranks. */
     record Run(JobSpec job) implements JobRequest {}
 
-    /** Starts this job in the background. */
-    record Detach(JobSpec job) implements JobRequest {}
+    /**
+     * Starts this job in the background.
+     *
+     * @param hasGeneratedId whether the command line has no --run-id
+     */
+    record Detach(JobSpec job, boolean hasGeneratedId) implements JobRequest {}
 
     /** Runs this job with mpirun, which starts the ranks. */
     record RunUnderMpi(JobSpec job) implements JobRequest {}
@@ -40,7 +44,7 @@ public sealed interface JobRequest {
         }
         JobSpec job =
                 new JobSpecBuilder(settings, commandContext).build(words.getFirst(), words.subList(1, words.size()));
-        return settings.isOn(LaunchOption.DETACH) && !job.dryRun() ? detach(job) : new Run(job);
+        return settings.isOn(LaunchOption.DETACH) && !job.dryRun() ? detach(job, line) : new Run(job);
     }
 
     /** A hint for a line that ends in an option and its value: the value may have been meant as PROGRAM. */
@@ -51,13 +55,13 @@ public sealed interface JobRequest {
         return taken ? "'" + args.getLast() + "' was taken as the value of " + args.get(args.size() - 2) + ". " : "";
     }
 
-    private static JobRequest detach(JobSpec job) {
+    private static JobRequest detach(JobSpec job, ParsedCommand line) {
         if (job.json()) {
             throw new UsageException(
                     "--json and --detach exclude each other (a detached job has no result yet); leave --json out, and"
                             + " use 'jrun describe --json JOB' later.");
         }
-        return new Detach(job);
+        return new Detach(job, !line.has(LaunchOption.RUN_ID));
     }
 
     /**

@@ -46,7 +46,8 @@ public final class EventConsole implements JobEventListener {
 
     private void dropped(long count) {
         if (droppedMetrics == 0) {
-            notices.accept("dropped " + count + " reports of metrics so far, because the workers report faster than the limit");
+            notices.accept("dropped " + count
+                    + " reports of metrics so far, because the workers report faster than the limit");
             printedMetrics = count;
         }
         droppedMetrics = count;

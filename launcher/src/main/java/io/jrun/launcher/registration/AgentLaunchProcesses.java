@@ -193,7 +193,8 @@ final class AgentLaunchProcesses implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {
-            notices.accept("some processes that started agents did not end within " + CLOSE_SECONDS + " s; jrun kills them");
+            notices.accept(
+                    "some processes that started agents did not end within " + CLOSE_SECONDS + " s; jrun kills them");
         }
         synchronized (this) {
             all.stream().map(call -> call.process).filter(Objects::nonNull).forEach(Process::destroyForcibly);

@@ -27,7 +27,7 @@ record HostTools(
         return SearchPath.ofTools(environment)
                 .find(program)
                 .map(Path::toString)
-                .orElseThrow(() -> new ContainerException("jrun's builtin container engine needs the program '" + program
-                        + "', which is not on PATH on this node; install " + packageName));
+                .orElseThrow(() -> new ContainerException("jrun's builtin container engine needs the program '"
+                        + program + "', which is not on PATH on this node; install " + packageName));
     }
 }
