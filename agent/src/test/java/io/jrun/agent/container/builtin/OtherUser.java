@@ -30,12 +30,14 @@ final class OtherUser {
         this.classes = classes;
     }
 
-    /** Where everybody can read them. */
+    /** Copies the classes of the engine to a folder that all users can read. */
     static Path copyOfClasses(Path target) throws IOException {
         for (String root : System.getProperty("java.class.path").split(":", -1)) {
-            Path from = Path.of(root).resolve("io/jrun/agent/container");
-            if (Files.isDirectory(from)) {
-                copy(from, target.resolve("io/jrun/agent/container"));
+            for (String name : List.of("io/jrun/agent/container", "io/jrun/agent/node")) {
+                Path from = Path.of(root).resolve(name);
+                if (Files.isDirectory(from)) {
+                    copy(from, target.resolve(name));
+                }
             }
         }
         for (int names = 2; names < target.getNameCount(); names++) {
