@@ -93,7 +93,7 @@ final class ClusterReader {
     private Optional<LaunchOption> source() {
         if (settings.has(LaunchOption.HOSTS) && settings.has(LaunchOption.HOSTFILE)) {
             throw new UsageException(settings.name(LaunchOption.HOSTS) + " and " + settings.name(LaunchOption.HOSTFILE)
-                    + " both name the hosts; give one of the two.");
+                    + " both name the hosts; give one of them.");
         }
         return settings.has(LaunchOption.HOSTS)
                 ? Optional.of(LaunchOption.HOSTS)
