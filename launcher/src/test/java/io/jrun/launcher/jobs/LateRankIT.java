@@ -79,7 +79,7 @@ class LateRankIT extends RealJobs {
         assertThat(result.exitCode()).isEqualTo(1);
         assertThat(result.err())
                 .containsPattern("first failure: rank [02] on ")
-                .containsPattern("rank 1 \\(host .*, pid \\d+\\):? (it )?" + how)
+                .containsPattern("rank 1 \\(host .*, pid \\d+\\),? (which )?" + how)
                 .contains("barrier #1", "group world");
     }
 

@@ -10,7 +10,7 @@ public interface Rounds extends AutoCloseable {
     World world();
 
     /** Whether another round is possible. */
-    boolean canGoOn();
+    boolean canContinue();
 
     /** Whether the job asks this rank to leave its round, because the nodes of the job change. */
     boolean isRegroupRequested();

@@ -118,6 +118,11 @@ public final class GpuCheck {
             group.allReduceAsync(buffer, ReduceOp.SUM).await();
             memory.copyTo(host);
             requireSum(host, group);
+            fill(host, group.groupRank() + 1);
+            memory.copyFrom(host);
+            group.coalesced().allReduceAsync(List.of(buffer), ReduceOp.SUM).await();
+            memory.copyTo(host);
+            requireSum(host, group);
             return COUNT + " floats of " + device + ", " + group.size() + " ranks";
         }
     }

@@ -62,7 +62,7 @@ public final class Elastic {
             body.run(new ElasticRound(rounds, commits));
             return null;
         } catch (Exception failure) {
-            String why = rounds.canGoOn() ? reasonToGoOn(failure) : null;
+            String why = rounds.canContinue() ? reasonToContinue(failure) : null;
             if (why == null) {
                 throw failure;
             }
@@ -71,7 +71,7 @@ public final class Elastic {
     }
 
     /** Returns null if the failure is the program's own. */
-    private static @Nullable String reasonToGoOn(Exception failure) {
+    private static @Nullable String reasonToContinue(Exception failure) {
         for (Throwable each = failure; each != null; each = each.getCause()) {
             if (each instanceof RegroupException) {
                 return "";

@@ -249,7 +249,7 @@ public final class FlightRecorder {
      * Returns a ticket whose entry this thread may write, or {@link #NO_TICKET} if every entry has a running operation.
      */
     private long claim() {
-        for (int turn = 0; turn < CAPACITY; turn++) {
+        for (int attempt = 0; attempt < CAPACITY; attempt++) {
             long ticket = tickets.incrementAndGet();
             int entry = entry(ticket);
             long before = (long) WORD.getOpaque(words, entry + TICKET);

@@ -70,7 +70,7 @@ final class GroupMessages implements Messages {
             failAtOnce(posted);
             failInTime(posted);
         } catch (RuntimeException refused) {
-            runtime.inbox().forget(posted);
+            runtime.inbox().remove(posted);
             throw refused;
         }
         return posted;
@@ -80,9 +80,9 @@ final class GroupMessages implements Messages {
      * Fails the group if an unexpected message does not agree with the receive. The receive itself may run much later.
      */
     private void failAtOnce(PostedReceive posted) {
-        CommException refusal = posted.refusal();
-        if (refusal != null) {
-            CommException _ = runtime.fail(refusal);
+        CommException rejection = posted.rejection();
+        if (rejection != null) {
+            CommException _ = runtime.fail(rejection);
         }
     }
 
@@ -171,7 +171,7 @@ final class GroupMessages implements Messages {
             receiving(request, posted).run(posted.sequence());
             return posted.arrived();
         } finally {
-            runtime.inbox().forget(posted);
+            runtime.inbox().remove(posted);
         }
     }
 
@@ -207,7 +207,7 @@ final class GroupMessages implements Messages {
                 posted.fail(failure);
                 throw failure;
             } finally {
-                inbox.forget(posted);
+                inbox.remove(posted);
             }
         }
     }

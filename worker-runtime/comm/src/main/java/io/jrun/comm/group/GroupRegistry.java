@@ -171,7 +171,7 @@ public final class GroupRegistry implements ControlListener {
         return new GroupView(opened, options);
     }
 
-    synchronized void forget(GroupRuntime group) {
+    synchronized void remove(GroupRuntime group) {
         groups.remove(group);
     }
 

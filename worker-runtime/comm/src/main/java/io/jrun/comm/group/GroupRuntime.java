@@ -366,7 +366,7 @@ final class GroupRuntime {
                                 + " cannot be closed: a continuation of Work.future() has not returned.");
             }
         }
-        registry.forget(this);
+        registry.remove(this);
         release();
     }
 

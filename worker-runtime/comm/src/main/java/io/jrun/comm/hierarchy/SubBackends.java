@@ -43,7 +43,7 @@ final class SubBackends implements AutoCloseable {
     void add(GroupContext context, List<Integer> groupRanks, Backend backend) {
         Part part = new Part(context, groupRanks, backend);
         parts.add(part);
-        tell(part);
+        updateHealth(part);
     }
 
     /** Reports a failure of one part to all parts. */
@@ -54,7 +54,7 @@ final class SubBackends implements AutoCloseable {
 
     /** Notifies all parts of a change of the group's health. */
     void healthChanged() {
-        parts.forEach(this::tell);
+        parts.forEach(this::updateHealth);
     }
 
     @Override
@@ -62,7 +62,7 @@ final class SubBackends implements AutoCloseable {
         parts.forEach(part -> part.backend.close());
     }
 
-    private void tell(Part part) {
+    private void updateHealth(Part part) {
         CommException cause = group.health().cause();
         if (cause != null) {
             part.context.health().poison(cause);

@@ -41,7 +41,7 @@ final class JoinedRounds implements Rounds {
     }
 
     @Override
-    public boolean canGoOn() {
+    public boolean canContinue() {
         return joining != null;
     }
 

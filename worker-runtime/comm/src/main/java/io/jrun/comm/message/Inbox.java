@@ -74,7 +74,7 @@ public final class Inbox implements PendingOperations {
         this.posts = new long[group.size() + 1];
     }
 
-    /** Posts a receive: messages may go to the receive from now on. {@link #forget} ends every posted receive. */
+    /** Posts a receive: messages may go to the receive from now on. {@link #remove} ends every posted receive. */
     public PostedReceive post(Call request, int tag, Deadline deadline) {
         return post(request, tag, false, deadline);
     }
@@ -105,10 +105,10 @@ public final class Inbox implements PendingOperations {
     }
 
     /** Ends a receive, after success or failure. */
-    public void forget(PostedReceive receive) {
+    public void remove(PostedReceive receive) {
         lock.lock();
         try {
-            matcher.forget(receive);
+            matcher.remove(receive);
             active--;
             changed.signalAll();
         } finally {
@@ -126,7 +126,7 @@ public final class Inbox implements PendingOperations {
                     awaitFilled(mine);
                     continue;
                 }
-                mine.checkRefused();
+                mine.checkRejected();
                 group.health().check();
                 if (mine.deadline().passed()) {
                     throw timedOut(mine);
@@ -277,7 +277,7 @@ public final class Inbox implements PendingOperations {
             PostedReceive receive = matcher.keep(message);
             if (receive != null) {
                 // The thread that read the message fails the group, as for a message after its receive.
-                receive.checkRefused();
+                receive.checkRejected();
             }
             return receive;
         } finally {

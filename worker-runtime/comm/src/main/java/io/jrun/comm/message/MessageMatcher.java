@@ -29,7 +29,7 @@ final class MessageMatcher {
     void post(PostedReceive receive) {
         for (Iterator<UnexpectedMessage> kept = unexpected.iterator(); kept.hasNext(); ) {
             UnexpectedMessage message = kept.next();
-            if (receive.fits(message.source(), message.envelope())) {
+            if (receive.matches(message.source(), message.envelope())) {
                 kept.remove();
                 deliver(message, receive);
                 return;
@@ -39,7 +39,7 @@ final class MessageMatcher {
     }
 
     /** Removes a receive that waits no more. */
-    void forget(PostedReceive receive) {
+    void remove(PostedReceive receive) {
         posted.remove(receive);
     }
 
@@ -47,7 +47,7 @@ final class MessageMatcher {
     @Nullable
     PostedReceive take(int source, long sequence, Envelope envelope) {
         PostedReceive receive = takeFirst(source, envelope);
-        if (receive != null && !receive.agrees(envelope)) {
+        if (receive != null && !receive.hasTypeAndCountOf(envelope)) {
             throw mismatch(source, sequence, envelope, receive);
         }
         return receive;
@@ -56,7 +56,7 @@ final class MessageMatcher {
     /** Whether a message has a receive, or there is room to keep the message. */
     boolean canArrive(int source, Envelope envelope) {
         return unexpectedBytes + envelope.bytes() <= Messages.MAX_UNEXPECTED_BYTES
-                || posted.stream().anyMatch(receive -> receive.fits(source, envelope));
+                || posted.stream().anyMatch(receive -> receive.matches(source, envelope));
     }
 
     /** Reserves room for a message without a receive that begins to arrive. */
@@ -82,7 +82,7 @@ final class MessageMatcher {
     private @Nullable PostedReceive takeFirst(int source, Envelope envelope) {
         for (Iterator<PostedReceive> waiting = posted.iterator(); waiting.hasNext(); ) {
             PostedReceive receive = waiting.next();
-            if (receive.fits(source, envelope)) {
+            if (receive.matches(source, envelope)) {
                 waiting.remove();
                 return receive;
             }
@@ -93,11 +93,11 @@ final class MessageMatcher {
     private void deliver(UnexpectedMessage message, PostedReceive receive) {
         Envelope envelope = message.envelope();
         unexpectedBytes -= envelope.bytes();
-        if (receive.agrees(envelope)) {
+        if (receive.hasTypeAndCountOf(envelope)) {
             MemorySegment.copy(message.data(), 0, receive.target(envelope), 0, envelope.bytes());
             receive.arrive(message.source(), envelope);
         } else {
-            receive.refuse(mismatch(message.source(), message.sequence(), envelope, receive));
+            receive.reject(mismatch(message.source(), message.sequence(), envelope, receive));
         }
     }
 

@@ -88,18 +88,18 @@ public final class PostedReceive implements ReceiveFuture {
     }
 
     /** A message matches the receive but has another type or count. The receive fails with {@code why}. */
-    void refuse(CommException why) {
+    void reject(CommException why) {
         mismatch = why;
     }
 
-    /** The failure of {@link #refuse}; null if there is none. */
+    /** The failure of {@link #reject}; null if there is none. */
     @Nullable
-    public CommException refusal() {
+    public CommException rejection() {
         return mismatch;
     }
 
-    /** Throws the failure of {@link #refuse} if there is one. */
-    void checkRefused() {
+    /** Throws the failure of {@link #reject} if there is one. */
+    void checkRejected() {
         CommException why = mismatch;
         if (why != null) {
             throw why;
@@ -120,17 +120,17 @@ public final class PostedReceive implements ReceiveFuture {
     }
 
     /** Whether source and tag of the message match the receive. */
-    boolean fits(int source, Envelope envelope) {
+    boolean matches(int source, Envelope envelope) {
         return tag == envelope.tag() && (request.root() == source || request.root() == Messages.ANY_SOURCE);
     }
 
     /** Whether a message that matches also has the type and count of the receive. */
-    boolean agrees(Envelope envelope) {
+    boolean hasTypeAndCountOf(Envelope envelope) {
         return isObject == envelope.isObject()
                 && (isObject || (request.type() == envelope.type() && request.count() == envelope.count()));
     }
 
-    /** The memory for a message that {@link #agrees}. */
+    /** The memory for a message with the type and count of the receive. */
     MemorySegment target(Envelope envelope) {
         if (isObject) {
             ArgumentChecks.objectSize(OpKind.RECV, envelope.count());

@@ -80,10 +80,10 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
      * program's call, so a frame of another part is out of step.
      */
     void begin(Call newCall, Algorithm algorithm) {
-        boolean goesOn = newCall.isPart()
+        boolean continuesCall = newCall.isPart()
                 && !newCall.kind().isMessage()
                 && newCall.asCalled().sequence() == callSequence;
-        if (!goesOn) {
+        if (!continuesCall) {
             callNumber++;
         }
         callSequence = newCall.asCalled().sequence();
@@ -412,7 +412,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         group.health().check(); // The peer may have left for a cause that another rank has reported.
         return new CommException(
                 ErrorCode.PEER_LOST,
-                where() + "lost " + group.describe(peer) + ": it "
+                where() + "lost " + group.describe(peer) + ", which "
                         + (departure != null ? departure : why)
                         + ". See that rank's log for the cause." + locations(peer));
     }
@@ -481,7 +481,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         return currentCall().describe() + " on group " + group.name() + ": ";
     }
 
-    // Returns the predicate of "it ...".
+    // Returns the predicate of the peer.
     private static String reason(IOException e) {
         String message = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
         return switch (e) {

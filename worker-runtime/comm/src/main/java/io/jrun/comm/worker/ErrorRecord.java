@@ -57,8 +57,8 @@ final class ErrorRecord {
 
     private String json(Throwable failure, FailureText text) {
         return "{\"message\":{\"message\":" + quoted(failure.toString())
-                + ",\"extraInfo\":{\"java_callstack\":" + quoted(text.shown())
-                + ",\"full_callstack\":" + quoted(text.full())
+                + ",\"extraInfo\":{\"java_callstack\":" + quoted(text.shortText())
+                + ",\"full_callstack\":" + quoted(text.fullText())
                 + ",\"timestamp\":\"" + System.currentTimeMillis() / 1000 + "\""
                 + ",\"rank\":" + quoted(rank) + ",\"host\":" + quoted(host)
                 + ",\"pid\":" + ProcessHandle.current().pid() + "}}}\n";

@@ -10,19 +10,19 @@ import java.util.Set;
 /**
  * A failure of the user's program as text.
  *
- * @param shown text for users: of each stack the frames of the program, without the runtime's frames above and below
- * @param full text with all frames, for developers of the runtime
+ * @param shortText text for users: of each stack the frames of the program, without the runtime's frames above and below
+ * @param fullText text with all frames, for developers of the runtime
  */
-record FailureText(String shown, String full) {
+record FailureText(String shortText, String fullText) {
     private static final List<String> RUNTIME = List.of("io.jrun.comm.", "io.jrun.train.");
     private static final String START = FailureText.class.getPackageName() + ".";
     private static final String TORCH = "org.bytedeco.";
 
     /** Removes the runtime's frames from {@code failure} itself, because the process ends with this failure. */
     static FailureText of(Throwable failure) {
-        String full = print(failure);
+        String fullText = print(failure);
         shorten(failure, Collections.newSetFromMap(new IdentityHashMap<>()));
-        return new FailureText(print(failure), full);
+        return new FailureText(print(failure), fullText);
     }
 
     private static String print(Throwable failure) {

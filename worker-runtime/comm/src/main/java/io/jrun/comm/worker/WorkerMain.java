@@ -90,7 +90,7 @@ public final class WorkerMain {
             OpenChannels.fail();
             FailureText text = FailureText.of(failure);
             record.write(failure, text);
-            System.err.print("Exception in thread \"" + thread.getName() + "\" " + text.shown());
+            System.err.print("Exception in thread \"" + thread.getName() + "\" " + text.shortText());
             System.err.flush();
             System.out.flush();
             OpenDumps.begin(failure.toString());
