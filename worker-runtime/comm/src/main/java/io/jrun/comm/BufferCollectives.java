@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
  * calls the method of the same name in {@link MemoryCollectives}.
  *
  * <p>Every method throws {@link CommException} with USAGE before anything is sent, if the group cannot use the device
- * of a buffer ({@link #unsupportedReason}), if input and output have different types, or if a length does not fit the operation.
+ * of a buffer ({@link #unsupportedReason}), if input and output have different types, or if a length does not fit the
+ * operation.
  */
 public interface BufferCollectives extends MemoryCollectives {
     /** Number of this rank in the group, 0 to size-1. */

@@ -9,8 +9,9 @@ import java.util.List;
  * Every rank passes buffers of the same sizes in the same order. Different sizes are a COLLECTIVE_MISMATCH. Each buffer
  * is used whole. The elements are copied into one packed buffer and back.
  *
- * <p>Buffers on a device are not packed. Each buffer is then a separate operation on the backend's stream. A device that the
- * group cannot use ({@link ProcessGroup#unsupportedReason}) is a USAGE error. All buffers of a call have one type and one device.
+ * <p>Buffers on a device are not packed. Each buffer is then a separate operation on the backend's stream. A device
+ * that the group cannot use ({@link ProcessGroup#unsupportedReason}) is a USAGE error. All buffers of a call have one
+ * type and one device.
  *
  * <p>An instance comes from {@link ProcessGroup#coalesced()} and has the timeout, factor and compression of that view.
  * Thread-safe as the group.

@@ -12,8 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operation of the thread that joined the world (the owner). The operation determines the ranks for which this rank waits.
- * Thread-safe.
+ * The operation of the thread that joined the world (the owner). The operation determines the ranks for which this rank
+ * waits. Thread-safe.
  */
 final class CurrentOperation {
     /** A shorter wait may be about to end. */

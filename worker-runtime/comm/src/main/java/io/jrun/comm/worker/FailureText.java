@@ -10,7 +10,8 @@ import java.util.Set;
 /**
  * A failure of the user's program as text.
  *
- * @param shortText text for users: of each stack the frames of the program, without the runtime's frames above and below
+ * @param shortText text for users: of each stack the frames of the program, without the runtime's frames above and
+ *     below
  * @param fullText text with all frames, for developers of the runtime
  */
 record FailureText(String shortText, String fullText) {
