@@ -2,11 +2,23 @@ package io.jrun.train.ddp;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.JavaProcess;
+import io.jrun.train.Libtorch;
+import io.jrun.train.LiveMemory;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.tensor.ModuleTensors;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.assertj.core.data.Percentage;
+import org.bytedeco.pytorch.LinearImpl;
+import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -42,5 +54,44 @@ class DdpMemoryTest {
         System.out.println(
                 "DDP step memory: grown by " + grown / RANKS + " KiB per worker from step " + first + " to " + last);
         assertThat(grown / RANKS).isLessThan(LIMIT_KIB);
+    }
+
+    /** In float32 4 bytes each for the parameter, its gradient, and AdamW's two states: Rajbhandari et al., arXiv:1910.02054. */
+    @Test
+    void modelStatesTakeSixteenBytesForEachParameter() {
+        long width = 2048;
+        double expected = 16.0 * (width * width + width);
+        AtomicReferenceArray<Double> perRank = new AtomicReferenceArray<>(RANKS);
+        Libtorch.setThreads(1);
+        LocalWorld.run(RANKS, world -> {
+            world.group().barrier();
+            long before = LiveMemory.bytes();
+            world.group().barrier();
+            LinearImpl module = new LinearImpl(width, width);
+            try (var model = new DistributedDataParallel<>(module, world.group());
+                    FlatOptimizer optimizer = new FlatOptimizer(
+                            ModuleTensors.parameters(module),
+                            FusedAdamW.DEFAULT,
+                            ParameterGroup.all(0),
+                            LearningRateSchedule.constant(1e-3),
+                            model.gradientMemory())) {
+                for (int pass = 0; pass < 3; pass++) {
+                    try (Step step = model.step()) {
+                        module.zero_grad(true);
+                        step.backward(module.forward(torch.ones(1, width)).sum());
+                        optimizer.step();
+                    }
+                }
+                world.group().barrier();
+                long allocated = (LiveMemory.bytes() - before) / RANKS;
+                long shared = model.gradientMemory().getFirst().byteSize();
+                perRank.set(world.rank(), (double) (allocated + shared));
+                world.group().barrier();
+            }
+        });
+        System.out.println("model memory: " + perRank + " bytes, formula " + expected);
+        for (int rank = 0; rank < RANKS; rank++) {
+            assertThat(perRank.get(rank)).isCloseTo(expected, Percentage.withPercentage(5));
+        }
     }
 }

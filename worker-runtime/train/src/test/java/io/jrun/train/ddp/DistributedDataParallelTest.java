@@ -310,6 +310,49 @@ class DistributedDataParallelTest {
         });
     }
 
+    @Test
+    void theReportSaysWhatWasReducedAndHowMuchOfItOverlapped() {
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            DdpOptions options = DdpOptions.DEFAULT.withBuckets(List.of(1000L, 2000L, 4000L));
+            try (var model = new DistributedDataParallel<>(module, world.group(), options)) {
+                assertThat(model.report().reductions()).isZero();
+                for (int pass = 0; pass < 3; pass++) {
+                    try (Step step = model.step()) {
+                        step.backward(Training.loss(module, pass, world.rank()));
+                    }
+                }
+                DdpReport report = model.report();
+                Map<String, Tensor> parameters = ModuleTensors.parameters(module);
+                assertThat(report.rank()).isEqualTo(world.rank());
+                assertThat(report.groupSize()).isEqualTo(2);
+                assertThat(report.reductions()).isEqualTo(3);
+                assertThat(report.module()).isEqualTo(TinyGpt.class.getName());
+                assertThat(report.hook()).isEqualTo("AllReduceHook");
+                assertThat(report.isRebuilt()).isTrue();
+                assertThat(report.unusedParameters()).isEmpty();
+                assertThat(report.parameterTensors()).isEqualTo(parameters.size());
+                long bytes = parameters.values().stream().mapToLong(Tensor::nbytes).sum();
+                assertThat(report.parameterBytes()).isEqualTo(Map.of(DataType.F32, bytes));
+                assertThat(report.last().buckets()).hasSameSizeAs(report.buckets());
+                assertThat(report.last().buckets().stream().mapToLong(BucketSpan::bytes).sum())
+                        .isEqualTo(model.gradientMemory().getFirst().byteSize());
+                assertThat(report.overlapPerBucket()).allMatch(part -> part >= 0 && part <= 1);
+                assertThat(report.overlapPerBucket().getFirst()).isPositive();
+                assertThat(report.overlapPerBucket().getLast()).isZero();
+                StepTimes mean = report.mean();
+                // Each mean is rounded down by itself.
+                assertThat(mean.communication()
+                                .minus(mean.overlap())
+                                .minus(mean.exposed())
+                                .toNanos())
+                        .isBetween(0L, 2L);
+                assertThat(mean.backward()).isPositive();
+                assertThat(mean.forward()).isPositive();
+            }
+        });
+    }
+
     /** A model whose running statistics differ per rank after each forward pass. */
     private static final class Normed extends Module {
         final LinearImpl linear = register_module("linear", new LinearImpl(2, 2));
