@@ -332,10 +332,13 @@ class DistributedDataParallelTest {
                 assertThat(report.isRebuilt()).isTrue();
                 assertThat(report.unusedParameters()).isEmpty();
                 assertThat(report.parameterTensors()).isEqualTo(parameters.size());
-                long bytes = parameters.values().stream().mapToLong(Tensor::nbytes).sum();
+                long bytes =
+                        parameters.values().stream().mapToLong(Tensor::nbytes).sum();
                 assertThat(report.parameterBytes()).isEqualTo(Map.of(DataType.F32, bytes));
                 assertThat(report.last().buckets()).hasSameSizeAs(report.buckets());
-                assertThat(report.last().buckets().stream().mapToLong(BucketSpan::bytes).sum())
+                assertThat(report.last().buckets().stream()
+                                .mapToLong(BucketSpan::bytes)
+                                .sum())
                         .isEqualTo(model.gradientMemory().getFirst().byteSize());
                 assertThat(report.overlapPerBucket()).allMatch(part -> part >= 0 && part <= 1);
                 assertThat(report.overlapPerBucket().getFirst()).isPositive();

@@ -181,7 +181,7 @@ class FlatOptimizerTest {
             for (int i = 0; i < 8; i++) {
                 others.add(torch.full(new long[] {elements}, new Scalar(7.0)));
             }
-            assertThat(parameter.mutable_grad().sum().item_double()).isEqualTo(elements);
+            assertThat(parameter.mutable_grad().sum().item_double()).isEqualTo((double) elements);
             others.forEach(Tensor::close);
         }
     }
