@@ -45,6 +45,15 @@ class AgentArchitectureTest {
             .resideInAnyPackage("io.jrun.agent", "io.jrun.agent.job..");
 
     @ArchTest
+    static final ArchRule onlyTheProcessThatPullsImagesNamesItsLibraries = noClasses()
+            .that()
+            .resideOutsideOfPackage("io.jrun.agent.image.pull..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(
+                    "land.oras..", "org.apache.commons.compress..", "com.github.luben..", "io.jrun.agent.image.pull..");
+
+    @ArchTest
     static final ArchRule packagesFormNoCircle =
             slices().matching("io.jrun.(**)").should().beFreeOfCycles();
 }

@@ -6,12 +6,14 @@ import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.CommandOption;
 import io.jrun.launcher.cli.DoctorRequest;
 import io.jrun.launcher.cli.HelpText;
+import io.jrun.launcher.cli.ImageRequest;
 import io.jrun.launcher.cli.JobRequest;
 import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.ParsedCommand;
 import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.SubmitRequest;
 import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.image.ImageCommands;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.TerminalStreams;
@@ -122,6 +124,9 @@ public final class JRunCommand {
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
                 new JobCommands(commandContext, terminal.out(), terminal::report).run(JobsRequest.of(command, line));
             case CERT -> print(CertCommand.run(CertRequest.of(line, commandContext), home));
+            case IMAGE ->
+                new ImageCommands(commandContext, terminal.out(), terminal::report)
+                        .run(ImageRequest.of(line, commandContext));
             case DOCTOR -> DoctorCommand.run(DoctorRequest.of(line, commandContext), home, terminal);
             case BENCH ->
                 line.has(CommandOption.VERSION)

@@ -66,6 +66,24 @@ public record ContainerSpec(
                 JavaChoice.AUTO);
     }
 
+    /** The same of another image. */
+    public ContainerSpec withImage(ImageReference newImage) {
+        return new ContainerSpec(
+                Optional.of(newImage),
+                mounts,
+                workdir,
+                name,
+                save,
+                mountHome,
+                remapRoot,
+                writable,
+                entrypoint,
+                entrypointLog,
+                environment,
+                unshare,
+                java);
+    }
+
     /** The same with these mounts. */
     public ContainerSpec withMounts(List<ContainerMount> newMounts) {
         return new ContainerSpec(

@@ -33,15 +33,21 @@ public sealed interface ImageReference {
      * @param repository the image's name in the registry
      * @param tag empty if a digest is given
      * @param digest as {@code sha256:...}; empty if a tag is given
+     * @param plainHttp whether the user has asked for a connection without TLS, by {@code http://}
      */
-    record Registry(String user, String host, String repository, String tag, String digest) implements ImageReference {
+    record Registry(String user, String host, String repository, String tag, String digest, boolean plainHttp)
+            implements ImageReference {
         @Override
         public String text() {
-            return (user.isEmpty() ? "" : user + "@")
+            return (plainHttp ? HTTP : "")
+                    + (user.isEmpty() ? "" : user + "@")
                     + host + "#" + repository
                     + (digest.isEmpty() ? ":" + tag : "@" + digest);
         }
     }
+
+    /** Before the name of an image whose registry is asked without TLS. */
+    String HTTP = "http://";
 
     /** Docker Hub's own registry, for names without a registry. */
     String DOCKER_HUB = "registry-1.docker.io";
@@ -67,6 +73,7 @@ public sealed interface ImageReference {
         return text.startsWith("/")
                 || text.startsWith(".")
                 || text.startsWith("~/")
+                || text.endsWith(".tar")
                 || text.endsWith(".sqsh")
                 || text.endsWith(".squashfs");
     }
@@ -99,10 +106,10 @@ public sealed interface ImageReference {
                 user = matching(USER, rest.substring(0, at), text, "a user's name has no '/', ':' and no blank");
                 rest = rest.substring(at + 1);
             }
-            return withHost(user, rest, digest, text);
+            return withHost(user, rest, digest, text, text.startsWith(HTTP));
         }
 
-        private static Registry withHost(String user, String rest, String digest, String text) {
+        private static Registry withHost(String user, String rest, String digest, String text, boolean http) {
             Optional<String> host = host(rest, text);
             String name = host.isEmpty() ? rest : rest.substring(host.get().length() + 1);
             int colon = name.lastIndexOf(':');
@@ -116,7 +123,7 @@ public sealed interface ImageReference {
             matching(REPOSITORY, name, text, "an image's name is of lower-case letters, digits and single . _ - /");
             boolean hub = host.isEmpty() || host.get().equals("docker.io");
             String repository = hub && name.indexOf('/') < 0 ? "library/" + name : name;
-            return new Registry(user, hub ? DOCKER_HUB : host.get(), repository, tag, digest);
+            return new Registry(user, hub ? DOCKER_HUB : host.get(), repository, tag, digest, http);
         }
 
         /** Before a '#' always; before the first '/' where it looks like a host, as Docker decides. */
@@ -138,11 +145,12 @@ public sealed interface ImageReference {
             if (!scheme.matches()) {
                 return text;
             }
-            if (!scheme.group(1).equals("docker")) {
-                throw new ContainerFormatException("'" + text + "': jrun reads no " + scheme.group(1)
+            String name = scheme.group(1);
+            if (!name.equals("docker") && !name.equals("http")) {
+                throw new ContainerFormatException("'" + text + "': jrun reads no " + name
                         + ":// images; give docker://, the path of a .sqsh file, or the folder of an OCI layout");
             }
-            return text.substring("docker://".length());
+            return text.substring(name.length() + "://".length());
         }
 
         private static String matching(Pattern pattern, String part, String text, String rule) {

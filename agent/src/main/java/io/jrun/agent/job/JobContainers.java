@@ -9,6 +9,7 @@ import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.agent.container.builtin.BuiltinEngine;
+import io.jrun.agent.image.ImagePreparer;
 import io.jrun.agent.proto.Container;
 import io.jrun.agent.proto.OpenJob;
 import java.nio.file.Path;
@@ -16,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 
 /**
  * The containers of a job's workers on this node, if the job has asked for any. They are made while the workers' files come; a
@@ -24,6 +26,7 @@ import java.util.concurrent.CompletableFuture;
 final class JobContainers {
     private final Optional<ContainerSpec> spec;
     private final CompletableFuture<Optional<NodeContainers>> started = new CompletableFuture<>();
+    private Optional<Thread> maker = Optional.empty();
 
     JobContainers(OpenJob request) {
         this.spec = request.hasContainer() ? Optional.of(spec(request.getContainer())) : Optional.empty();
@@ -36,12 +39,15 @@ final class JobContainers {
      * Begins to make them, on a thread of their own.
      *
      * @param folder of this job alone; the guard removes it
+     * @param progress receives sentences for the user while the image is prepared
      */
-    void begin(Path folder, Map<String, String> environment) {
-        spec.ifPresent(asked -> Thread.ofVirtual().name("jrun-containers").start(() -> {
+    void begin(Path folder, Map<String, String> environment, Consumer<String> progress) {
+        maker = spec.map(asked -> Thread.ofVirtual().name("jrun-containers").start(() -> {
             try {
-                NodeContainers made =
-                        new BuiltinEngine().start(asked, new NodeRequest(folder.resolve("containers"), environment));
+                NodeContainers made = new BuiltinEngine()
+                        .start(
+                                prepared(asked, environment, progress),
+                                new NodeRequest(folder.resolve("containers"), environment));
                 if (!started.complete(Optional.of(made))) {
                     made.close(); // the job has ended meanwhile
                 }
@@ -52,6 +58,18 @@ final class JobContainers {
                 started.completeExceptionally(e);
             }
         }));
+    }
+
+    /** The same container, of an image that engines can mount. */
+    private static ContainerSpec prepared(
+            ContainerSpec asked, Map<String, String> environment, Consumer<String> progress)
+            throws ContainerException, InterruptedException {
+        if (asked.image().isEmpty()) {
+            return asked;
+        }
+        ImagePreparer preparer = new ImagePreparer(ImagePreparer.installedClassPath(), environment, progress);
+        Path image = preparer.prepare(asked.image().get());
+        return asked.withImage(new ImageReference.Local(image.toString()));
     }
 
     /** Completed when workers can start, or with the reason why none can. */
@@ -78,6 +96,7 @@ final class JobContainers {
 
     /** All workers have ended. */
     void close() {
+        maker.ifPresent(Thread::interrupt);
         if (!started.complete(Optional.empty()) && !started.isCompletedExceptionally()) {
             containers().ifPresent(NodeContainers::close);
         }

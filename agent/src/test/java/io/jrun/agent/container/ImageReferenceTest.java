@@ -12,7 +12,9 @@ class ImageReferenceTest {
     private static final String DIGEST = "sha256:" + "0123456789abcdef".repeat(4);
 
     @ParameterizedTest
-    @ValueSource(strings = {"/images/a.sqsh", "./a.sqsh", "../root", "jdk.sqsh", "images/jdk.squashfs", "/a b:c#d@e"})
+    @ValueSource(
+            strings = {"/images/a.sqsh", "./a.sqsh", "a.tar", "../root", "jdk.sqsh", "images/jdk.squashfs", "/a b:c#d@e"
+            })
     void paths(String text) {
         assertThat(ImageReference.parse(text)).isEqualTo(new ImageReference.Local(text));
     }
@@ -33,6 +35,7 @@ class ImageReferenceTest {
         "localhost/app, localhost#app:latest",
         "me@app, me@registry-1.docker.io#library/app:latest",
         "[::1]:5000#app, [::1]:5000#app:latest",
+        "http://me@registry:5000/app, http://me@registry:5000#app:latest",
     })
     void names(String text, String canonical) {
         ImageReference image = ImageReference.parse(text);
@@ -44,9 +47,9 @@ class ImageReferenceTest {
     @Test
     void digests() {
         assertThat(ImageReference.parse("me@h.io#app@" + DIGEST))
-                .isEqualTo(new ImageReference.Registry("me", "h.io", "app", "", DIGEST));
+                .isEqualTo(new ImageReference.Registry("me", "h.io", "app", "", DIGEST, false));
         assertThat(ImageReference.parse("h.io/app:tag@" + DIGEST))
-                .isEqualTo(new ImageReference.Registry("", "h.io", "app", "", DIGEST));
+                .isEqualTo(new ImageReference.Registry("", "h.io", "app", "", DIGEST, false));
     }
 
     @ParameterizedTest

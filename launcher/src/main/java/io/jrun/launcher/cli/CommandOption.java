@@ -48,6 +48,23 @@ public enum CommandOption implements CommandLineOption {
                     + " stdin is the secret of the job. jrun itself starts agents this way."),
     /** The name of an agent in its one job. */
     NODE("--node", "NAME", "With --home: the name of this node in the job."),
+    /** The .sqsh file of an image. */
+    OUTPUT("-o --output", "FILE", "import: the .sqsh file to make. Default: NAME+TAG.sqsh, here."),
+    /** What an image is made of. */
+    ROOTFS("--rootfs", "DIR", "create: make the image of this root folder."),
+    /** A Debian image. */
+    DEBIAN(
+            "--debian",
+            "SUITE",
+            "create: make the image of a minimal Debian, such as bookworm, and a JDK. Needs mmdebstrap and a mirror of Debian."),
+    /** What a Debian image has besides. */
+    PACKAGES("--packages", "NAME,...", "create, with --debian: more packages of Debian."),
+    /** Which images are kept. */
+    OLDER_THAN(
+            "--older-than",
+            "DAYS",
+            "prune: remove images that no job or command has used for this number of days. 0: all that no job uses now."
+                    + " Default: 30."),
     /** Shows a batch script. */
     PRINT("--print", "", "Print the batch script and submit nothing.");
 

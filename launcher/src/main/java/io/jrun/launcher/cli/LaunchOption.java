@@ -340,8 +340,8 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "Run each worker in a container of this image: a .sqsh file, or the folder of a root, under the same path "
-                    + "on every node (docs/containers.md)."),
+            "Run each worker in a container of this image: a .sqsh file, a root folder, an OCI layout or archive, or an "
+                    + "image of a registry as [USER@][REGISTRY#]IMAGE[:TAG] (docs/containers.md)."),
     CONTAINER_MOUNTS(
             "--container-mounts",
             "SRC[:DST[:FLAGS]],...",

@@ -29,6 +29,15 @@ enum Operand {
             "init: make an authority, DIR/ca.pem. Keep it where you admit hosts and users. node NAME: make DIR/NAME.pem, the"
                     + " --secret-file of the host or user NAME. Add the other names and addresses of a host after commas: the names"
                     + " by which launchers call the host."),
+    /** Of {@code jrun image}. */
+    IMAGES(
+            "ls|pull|import|inspect|create|rm|prune [IMAGE...]",
+            false,
+            Integer.MAX_VALUE,
+            "ls: list the images in the cache of this node. pull IMAGE: bring an image into the cache. import IMAGE: make a .sqsh file"
+                    + " of an image. inspect IMAGE: show what an image is. create FILE: make the .sqsh file FILE. rm IMAGE...: remove images"
+                    + " from the cache. prune: remove the images that are no longer used. An IMAGE is what --container-image takes, or the"
+                    + " beginning of its digest."),
     /** Of {@code jrun bench}, which parses the words itself. */
     BENCHMARK("OPERATION", false, Integer.MAX_VALUE, ""),
     /** Of a job. A job file may hold the program. */

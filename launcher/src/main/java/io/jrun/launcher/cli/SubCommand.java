@@ -77,6 +77,17 @@ public enum SubCommand {
             CommandOption.LISTEN,
             CommandOption.HOME,
             CommandOption.NODE),
+    /** Looks after the images of containers. */
+    IMAGE(
+            "list, pull, make and remove the images of containers on this node",
+            "images container containers pull",
+            Operand.IMAGES,
+            CommandOption.JSON,
+            CommandOption.OUTPUT,
+            CommandOption.ROOTFS,
+            CommandOption.DEBIAN,
+            CommandOption.PACKAGES,
+            CommandOption.OLDER_THAN),
     /** Makes certificates. */
     CERT(
             "make certificates for hosts and users, instead of a shared secret",

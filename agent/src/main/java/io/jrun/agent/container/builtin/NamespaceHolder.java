@@ -92,7 +92,12 @@ final class NamespaceHolder implements AutoCloseable {
         try {
             NamespaceHolder holder = new NamespaceHolder(
                     new ProcessBuilder(command).directory(Path.of("/").toFile()).start(), base);
-            holder.awaitReady(image);
+            try {
+                holder.awaitReady(image);
+            } catch (InterruptedException e) {
+                holder.close();
+                throw e;
+            }
             return holder;
         } catch (IOException e) {
             throw new ContainerException("the container of " + image + " cannot be made: " + e.getMessage(), e);

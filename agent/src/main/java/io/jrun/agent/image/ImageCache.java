@@ -1,0 +1,193 @@
+package io.jrun.agent.image;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.files.PrivateFolder;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The prepared images of one user on this node, in a folder of this user alone: {@code sha256-HEX} for each image, {@code names}
+ * for the names by which images were asked for, {@code locks} and {@code work} for the processes that prepare images. An
+ * entry appears by one rename, when it is complete. Thread-safe, also between processes.
+ */
+public final class ImageCache {
+    /** The variable with the folder. */
+    public static final String VARIABLE = "JRUN_IMAGE_CACHE";
+
+    static final String PREFIX = "sha256-";
+    private static final String DIGEST_PREFIX = "sha256:";
+
+    private final Path folder;
+
+    private ImageCache(Path folder) {
+        this.folder = folder;
+    }
+
+    /**
+     * The cache of this user.
+     *
+     * @param environment may name the folder in {@value #VARIABLE}; else the folder is on the node's own disk, in /var/tmp
+     * @throws ContainerException if the folder cannot be made, or belongs to another user
+     */
+    public static ImageCache open(Map<String, String> environment) throws ContainerException {
+        Path folder = Path.of(environment.getOrDefault(VARIABLE, ""));
+        try {
+            if (folder.toString().isEmpty()) {
+                Path own = Path.of("/var/tmp/jrun-" + Files.getAttribute(Path.of("/proc/self"), "unix:uid"));
+                PrivateFolder.claim(own);
+                folder = own.resolve("images");
+            }
+            if (!folder.isAbsolute()) {
+                throw new ContainerException(VARIABLE + "=" + folder + ": the path of the image cache begins with /");
+            }
+            for (Path each :
+                    List.of(folder, folder.resolve("names"), folder.resolve("locks"), folder.resolve("work"))) {
+                PrivateFolder.claim(each);
+            }
+            return new ImageCache(folder);
+        } catch (IOException e) {
+            throw new ContainerException(
+                    "the image cache " + folder + " cannot be used: " + reason(e) + "; name another folder with "
+                            + VARIABLE,
+                    e);
+        }
+    }
+
+    private static String reason(IOException e) {
+        String message = String.valueOf(e.getMessage());
+        return e.getClass() == IOException.class ? message : e.getClass().getSimpleName() + ": " + message;
+    }
+
+    /** Where the cache is. */
+    public Path folder() {
+        return folder;
+    }
+
+    /** Where the entry of an image is or will be. */
+    public Path entry(String digest) {
+        return folder.resolve(PREFIX + hex(digest));
+    }
+
+    /** Where the process that prepares an image works. */
+    public Path work(String digest) {
+        return folder.resolve("work").resolve(hex(digest));
+    }
+
+    /** The file that the process that prepares an image holds locked. */
+    public Path lock(String digest) {
+        return folder.resolve("locks").resolve(hex(digest));
+    }
+
+    private static String hex(String digest) {
+        if (!digest.matches("sha256:[0-9a-f]{64}")) {
+            throw new IllegalArgumentException("no digest: " + digest);
+        }
+        return digest.substring(DIGEST_PREFIX.length());
+    }
+
+    /** The image with a digest, if it is there. */
+    public Optional<CachedImage> find(String digest) throws IOException {
+        return CachedImage.read(entry(digest), List.of());
+    }
+
+    /** The image that a name stood for when it was last prepared, if it is there. */
+    public Optional<CachedImage> named(String name) throws IOException {
+        Path file = folder.resolve("names").resolve(fileName(name));
+        try {
+            return find(Files.readString(file).lines().findFirst().orElse("none"));
+        } catch (NoSuchFileException | IllegalArgumentException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Remembers that an image was asked for, now and by this name. */
+    public void use(CachedImage image, String name) throws IOException {
+        Path names = folder.resolve("names");
+        Path file = Files.createTempFile(names, ".new", "");
+        Files.writeString(file, image.digest() + "\n" + name + "\n");
+        Files.move(file, names.resolve(fileName(name)), StandardCopyOption.ATOMIC_MOVE);
+        Files.setLastModifiedTime(image.folder(), FileTime.from(Instant.now()));
+    }
+
+    private static String fileName(String name) {
+        try {
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(name.getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(digest);
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
+        }
+    }
+
+    /** All images, the last used first. */
+    public List<CachedImage> list() throws IOException {
+        List<List<String>> names = new ArrayList<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder.resolve("names"), "[!.]*")) {
+            for (Path file : files) {
+                names.add(Files.readAllLines(file));
+            }
+        }
+        List<CachedImage> images = new ArrayList<>();
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder, PREFIX + "*")) {
+            for (Path entry : entries) {
+                String digest = DIGEST_PREFIX + entry.getFileName().toString().substring(PREFIX.length());
+                List<String> own = names.stream()
+                        .filter(lines -> lines.size() > 1 && lines.getFirst().equals(digest))
+                        .map(lines -> lines.get(1))
+                        .sorted()
+                        .toList();
+                CachedImage.read(entry, own).ifPresent(images::add);
+            }
+        }
+        images.sort(Comparator.comparing(CachedImage::used).reversed());
+        return images;
+    }
+
+    /** Whether a process on this node has the image mounted. */
+    public boolean isMounted(CachedImage image) throws IOException {
+        String part = "/" + image.folder().getFileName() + "/";
+        try (DirectoryStream<Path> processes = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
+            for (Path process : processes) {
+                if (mentions(process.resolve("mountinfo"), part)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** A process that ends meanwhile, or of another user, has nothing of this cache mounted. */
+    private static boolean mentions(Path mounts, String part) {
+        try {
+            return Files.readString(mounts, StandardCharsets.ISO_8859_1).contains(part);
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Removes an image. A process that is preparing or mounting it at this moment fails. */
+    public void remove(CachedImage image) throws IOException {
+        Path doomed = folder.resolve("work")
+                .resolve(image.folder().getFileName() + "-removed-"
+                        + ProcessHandle.current().pid());
+        Files.move(image.folder(), doomed, StandardCopyOption.ATOMIC_MOVE);
+        FolderDeletion.delete(doomed);
+        for (String name : image.names()) {
+            Files.deleteIfExists(folder.resolve("names").resolve(fileName(name)));
+        }
+    }
+}

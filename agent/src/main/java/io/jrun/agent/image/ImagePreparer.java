@@ -1,0 +1,196 @@
+package io.jrun.agent.image;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ImageReference;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URI;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/**
+ * Makes images ready to be mounted. A .sqsh file or a root folder is ready as it is. Images of registries, OCI layouts and archives
+ * are unpacked into the cache by a process of their own, which has the libraries for that. The process ends with this one,
+ * however this one ends. Thread-safe.
+ */
+public final class ImagePreparer {
+    /** First words of the lines that the process prints. */
+    public static final String PROGRESS = "progress ";
+
+    /** Before the path of the entry of the cache, at the end. */
+    public static final String PREPARED = "prepared ";
+
+    /** Before a sentence for the user, at the end. */
+    public static final String FAILED = "failed ";
+
+    private static final String MAIN = ImagePreparer.class.getPackageName() + ".pull.ImageMain";
+    private static final int TAR_MAGIC_OFFSET = 257;
+    private static final byte[] TAR_MAGIC = "ustar".getBytes(StandardCharsets.US_ASCII);
+
+    /** The process prints a line at least every 10 s; it ends itself when no byte has come for 60 s. */
+    private static final long SILENCE_SECONDS = 120;
+
+    private final String classPath;
+    private final Map<String, String> environment;
+    private final Consumer<String> progress;
+
+    /**
+     * A preparer of this process.
+     *
+     * @param classPath of the process that unpacks images
+     * @param environment this process' own; names the cache, the credentials and the proxies
+     * @param progress receives sentences for the user
+     */
+    public ImagePreparer(String classPath, Map<String, String> environment, Consumer<String> progress) {
+        this.classPath = classPath;
+        this.environment = Map.copyOf(environment);
+        this.progress = progress;
+    }
+
+    /** The class path in the installation that this class is from. */
+    public static String installedClassPath() {
+        URL jar = ImagePreparer.class.getProtectionDomain().getCodeSource().getLocation();
+        Path launcher = Path.of(URI.create(jar.toString())).resolveSibling("");
+        return launcher + "/*:" + launcher.resolveSibling("image") + "/*";
+    }
+
+    /**
+     * Where the root folder or the .sqsh file of an image is on this node. An image by tag is looked up in its registry each
+     * time; an image by digest is not, once it is in the cache.
+     *
+     * @throws ContainerException if the image cannot be had; one sentence
+     */
+    public Path prepare(ImageReference image) throws ContainerException, InterruptedException {
+        if (image instanceof ImageReference.Local local && isReady(Path.of(local.path()))) {
+            return Path.of(local.path());
+        }
+        return CachedImage.root(entry(image));
+    }
+
+    /** The entry of the cache that holds an image, which is made if it is missing. */
+    public Path entry(ImageReference image) throws ContainerException, InterruptedException {
+        Optional<Path> known = image instanceof ImageReference.Registry registry
+                        && !registry.digest().isEmpty()
+                ? cached(image)
+                : Optional.empty();
+        return known.isPresent() ? known.get() : run(image);
+    }
+
+    private Optional<Path> cached(ImageReference image) throws ContainerException {
+        ImageCache cache = ImageCache.open(environment);
+        try {
+            Optional<CachedImage> found = cache.named(image.text());
+            if (found.isPresent()) {
+                cache.use(found.get(), image.text());
+            }
+            return found.map(CachedImage::folder);
+        } catch (IOException e) {
+            throw new ContainerException("the image cache " + cache.folder() + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    /** Whether a path can be mounted as it is; what does not exist is for the engine to say. */
+    public static boolean isReady(Path path) throws ContainerException {
+        if (Files.isDirectory(path)) {
+            return !Files.exists(path.resolve("oci-layout"));
+        }
+        if (!Files.exists(path)) {
+            String name = path.toString();
+            int colon = name.lastIndexOf(':');
+            return colon < 0 || !Files.exists(Path.of(name.substring(0, colon))); // else LAYOUT:TAG
+        }
+        try (InputStream in = Files.newInputStream(path)) {
+            byte[] head = in.readNBytes(TAR_MAGIC_OFFSET + TAR_MAGIC.length);
+            return head.length < TAR_MAGIC_OFFSET + TAR_MAGIC.length
+                    || !Arrays.equals(head, TAR_MAGIC_OFFSET, head.length, TAR_MAGIC, 0, TAR_MAGIC.length);
+        } catch (IOException e) {
+            throw new ContainerException("the image " + path + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    private Path run(ImageReference image) throws ContainerException, InterruptedException {
+        Process process = start(image);
+        try {
+            return result(image, process);
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    private Process start(ImageReference image) throws ContainerException {
+        ProcessBuilder builder = new ProcessBuilder(
+                System.getProperty("java.home") + "/bin/java",
+                "-XX:+UseSerialGC",
+                "-Xmx512m",
+                "--enable-native-access=ALL-UNNAMED", // of the zstd library
+                "--sun-misc-unsafe-memory-access=allow",
+                "-Dslf4j.internal.verbosity=ERROR",
+                "-cp",
+                classPath,
+                MAIN,
+                image.text());
+        Map<String, String> child = new HashMap<>(environment);
+        child.put("LC_ALL", "C.UTF-8"); // file names are bytes
+        builder.environment().clear();
+        builder.environment().putAll(child);
+        try {
+            return builder.start();
+        } catch (IOException e) {
+            throw new ContainerException("the process that prepares images cannot be started: " + e.getMessage(), e);
+        }
+    }
+
+    private Path result(ImageReference image, Process process) throws ContainerException, InterruptedException {
+        BlockingQueue<Optional<String>> lines = new LinkedBlockingQueue<>();
+        String[] lastError = {""};
+        Thread errors = Thread.ofVirtual().name("jrun-image-errors").start(() -> {
+            read(process.errorReader(StandardCharsets.UTF_8), line -> lastError[0] = line);
+        });
+        Thread.ofVirtual().name("jrun-image-lines").start(() -> {
+            read(process.inputReader(StandardCharsets.UTF_8), line -> lines.add(Optional.of(line)));
+            lines.add(Optional.empty());
+        });
+        while (true) {
+            Optional<String> next = lines.poll(SILENCE_SECONDS, TimeUnit.SECONDS);
+            if (next == null) {
+                throw new ContainerException("the image " + image.text() + " cannot be prepared: no progress for "
+                        + SILENCE_SECONDS + " s; try again");
+            }
+            if (next.isEmpty()) {
+                errors.join();
+                throw new ContainerException("the image " + image.text()
+                        + " cannot be prepared: the process that prepares images ended with exit code "
+                        + process.waitFor() + ": " + lastError[0]);
+            }
+            String line = next.get();
+            if (line.startsWith(PROGRESS)) {
+                progress.accept(line.substring(PROGRESS.length()));
+            } else if (line.startsWith(PREPARED)) {
+                return Path.of(line.substring(PREPARED.length()));
+            } else if (line.startsWith(FAILED)) {
+                throw new ContainerException(line.substring(FAILED.length()));
+            }
+        }
+    }
+
+    private static void read(BufferedReader reader, Consumer<String> line) {
+        try (reader) {
+            for (String next = reader.readLine(); next != null; next = reader.readLine()) {
+                line.accept(next);
+            }
+        } catch (IOException e) {
+            // the process has ended
+        }
+    }
+}

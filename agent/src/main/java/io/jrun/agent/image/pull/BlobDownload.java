@@ -1,0 +1,124 @@
+package io.jrun.agent.image.pull;
+
+import io.jrun.agent.container.ContainerException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/** Copies the files of an image into a folder, several at once, and verifies their size and digest. */
+final class BlobDownload {
+    /** A connection that breaks in the middle of a large layer is common; a registry that breaks three is down. */
+    private static final int ATTEMPTS = 3;
+
+    /** As Docker: more connections at once gain nothing, and some registries refuse them. */
+    private static final int AT_ONCE = 4;
+
+    private static final long PAUSE_MILLIS = 1_000;
+
+    private final ImageSource source;
+    private final Path folder;
+    private final TransferProgress progress;
+
+    BlobDownload(ImageSource source, Path folder, TransferProgress progress) {
+        this.source = source;
+        this.folder = folder;
+        this.progress = progress;
+    }
+
+    /** Where a file is afterwards. */
+    Path file(Blob blob) {
+        return folder.resolve(blob.hex());
+    }
+
+    /** Copies all; a file that is named twice once. */
+    void fetch(List<Blob> blobs) throws ContainerException, IOException, InterruptedException {
+        try (ExecutorService threads = Executors.newFixedThreadPool(AT_ONCE)) {
+            List<Future<?>> running = new ArrayList<>();
+            for (Blob blob : new LinkedHashSet<>(blobs)) {
+                running.add(threads.submit(() -> {
+                    fetch(blob);
+                    return null;
+                }));
+            }
+            try {
+                for (Future<?> each : running) {
+                    each.get();
+                }
+            } catch (ExecutionException e) {
+                threads.shutdownNow();
+                throw failure(e);
+            }
+        }
+    }
+
+    private static IOException failure(ExecutionException e) throws ContainerException {
+        if (e.getCause() instanceof ContainerException known) {
+            throw known;
+        }
+        if (e.getCause() instanceof IOException known) {
+            return known;
+        }
+        throw new IllegalStateException(e.getCause());
+    }
+
+    private void fetch(Blob blob) throws ContainerException, IOException, InterruptedException {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                copy(blob);
+                return;
+            } catch (FileSystemException e) {
+                throw e; // of this node's disk
+            } catch (IOException e) {
+                if (isDiskFull(e)) {
+                    throw e;
+                }
+                if (attempt == ATTEMPTS || Thread.currentThread().isInterrupted()) {
+                    throw broken(blob, e);
+                }
+                Thread.sleep(PAUSE_MILLIS);
+            }
+        }
+    }
+
+    static boolean isDiskFull(IOException e) {
+        return String.valueOf(e.getMessage()).contains("No space left on device")
+                || String.valueOf(e.getMessage()).contains("Disk quota exceeded");
+    }
+
+    private ContainerException broken(Blob blob, IOException e) {
+        return new ContainerException(
+                "the image " + source.image() + " cannot be read: the layer " + blob.digest() + " broke off " + ATTEMPTS
+                        + " times (" + e.getMessage() + "); try again when the registry works",
+                e);
+    }
+
+    private void copy(Blob blob) throws ContainerException, IOException {
+        Sha256Stream in = null;
+        try (InputStream opened = source.open(blob);
+                Sha256Stream counted = new Sha256Stream(opened, progress::add)) {
+            in = counted;
+            Files.copy(counted, file(blob), StandardCopyOption.REPLACE_EXISTING);
+            if (counted.count() < blob.size()) {
+                throw new IOException("after " + counted.count() + " of " + blob.size() + " bytes");
+            }
+            String digest = counted.digest();
+            if (!digest.equals(blob.digest())) {
+                throw ImageManifest.damaged(
+                        source.image(), "the content of the layer " + blob.digest() + " has the digest " + digest);
+            }
+        } catch (IOException e) {
+            progress.add(in == null ? 0 : -in.count());
+            throw e;
+        }
+    }
+}

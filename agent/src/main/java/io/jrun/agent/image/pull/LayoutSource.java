@@ -1,0 +1,57 @@
+package io.jrun.agent.image.pull;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.jrun.agent.container.ContainerException;
+import java.io.IOException;
+import java.io.InputStream;
+
+/**
+ * An OCI layout: a folder, or a tar archive of one. Source: the OCI image specification, v1.1, image-layout.md.
+ *
+ * @param tag the manifest that is meant, if the layout has several; empty for the only one
+ */
+record LayoutSource(String image, StoredFiles files, String tag) implements ImageSource {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String NAME = "org.opencontainers.image.ref.name";
+    private static final long MAX_MANIFEST = 4 << 20;
+
+    @Override
+    public byte[] manifest() throws ContainerException, IOException {
+        JsonNode index = ImageManifest.parse(files.read("index.json", MAX_MANIFEST), image);
+        ArrayNode named = JSON.createArrayNode();
+        for (JsonNode each : index.path("manifests")) {
+            String name = each.path("annotations").path(NAME).asText();
+            if (tag.isEmpty() || name.equals(tag) || name.endsWith(":" + tag)) {
+                named.add(each);
+            }
+        }
+        if (named.isEmpty()) {
+            throw new ContainerException("the image " + image + ": its layout has no manifest"
+                    + (tag.isEmpty() ? "" : " with the tag '" + tag + "'") + "; list them with 'skopeo inspect'");
+        }
+        if (named.size() == 1) {
+            return manifest(Blob.of(named.get(0), image));
+        }
+        ObjectNode several = JSON.createObjectNode();
+        several.set("manifests", named);
+        return JSON.writeValueAsBytes(several);
+    }
+
+    @Override
+    public byte[] manifest(Blob descriptor) throws ContainerException, IOException {
+        return files.read("blobs/sha256/" + descriptor.hex(), MAX_MANIFEST);
+    }
+
+    @Override
+    public InputStream open(Blob blob) throws ContainerException, IOException {
+        return files.open("blobs/sha256/" + blob.hex());
+    }
+
+    @Override
+    public void close() throws IOException {
+        files.close();
+    }
+}

@@ -1,0 +1,61 @@
+package io.jrun.agent.image.pull;
+
+import io.jrun.agent.container.ContainerException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** A file in the form of netrc, as Enroot's credentials have it: {@code machine HOST login USER password PASSWORD}. Stateless. */
+final class NetrcFile {
+    private NetrcFile() {}
+
+    /**
+     * The first entry that fits.
+     *
+     * @param machines any of these names
+     * @param user empty for any
+     */
+    static Optional<Credential> find(Path file, List<String> machines, String user) throws ContainerException {
+        if (!Files.exists(file)) {
+            return Optional.empty();
+        }
+        try {
+            String text = Files.readAllLines(file).stream()
+                    .filter(line -> !line.strip().startsWith("#"))
+                    .collect(Collectors.joining("\n"));
+            return find(Arrays.asList(text.strip().split("\\s+")).iterator(), machines, user, file);
+        } catch (IOException e) {
+            throw new ContainerException("the credentials in " + file + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    private static Optional<Credential> find(Iterator<String> words, List<String> machines, String user, Path file) {
+        boolean fits = false;
+        String login = "";
+        while (words.hasNext()) {
+            switch (words.next()) {
+                case "machine" -> {
+                    fits = words.hasNext() && machines.contains(words.next());
+                    login = "";
+                }
+                case "default" -> fits = true;
+                case "login" -> login = words.hasNext() ? words.next() : "";
+                case "password" -> {
+                    String password = words.hasNext() ? words.next() : "";
+                    if (fits && (user.isEmpty() || user.equals(login))) {
+                        return Optional.of(new Credential(login, password, file.toString()));
+                    }
+                }
+                default -> {
+                    // of netrc, and of no use here: account, macdef
+                }
+            }
+        }
+        return Optional.empty();
+    }
+}

@@ -1,0 +1,35 @@
+package io.jrun.agent.image.pull;
+
+import java.net.URI;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** Gives the JVM the proxies that the environment names, as curl and Enroot take them: https_proxy, http_proxy, no_proxy. Stateless. */
+final class ProxySettings {
+    private ProxySettings() {}
+
+    static void apply(Map<String, String> environment) {
+        for (String scheme : new String[] {"https", "http"}) {
+            String proxy = variable(environment, scheme + "_proxy");
+            if (proxy.isEmpty()) {
+                continue;
+            }
+            URI uri = URI.create(proxy.contains("://") ? proxy : "http://" + proxy);
+            if (uri.getHost() != null) {
+                System.setProperty(scheme + ".proxyHost", uri.getHost());
+                System.setProperty(scheme + ".proxyPort", Integer.toString(uri.getPort() < 0 ? 80 : uri.getPort()));
+            }
+        }
+        String direct = Arrays.stream(variable(environment, "no_proxy").split(",", -1))
+                .map(String::strip)
+                .filter(host -> !host.isEmpty())
+                .map(host -> host.startsWith(".") ? "*" + host : host)
+                .collect(Collectors.joining("|"));
+        System.setProperty("http.nonProxyHosts", "localhost|127.*|[::1]" + (direct.isEmpty() ? "" : "|" + direct));
+    }
+
+    private static String variable(Map<String, String> environment, String name) {
+        return environment.getOrDefault(name, environment.getOrDefault(name.toUpperCase(java.util.Locale.ROOT), ""));
+    }
+}

@@ -1,0 +1,62 @@
+package io.jrun.agent.image.pull;
+
+import java.io.FilterInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.function.LongConsumer;
+
+/** Counts and digests the bytes of another stream. For one thread. */
+final class Sha256Stream extends FilterInputStream {
+    private final MessageDigest sha256 = sha256();
+    private final LongConsumer counter;
+    private long count;
+
+    /** @param counter receives the number of bytes of each read */
+    Sha256Stream(InputStream in, LongConsumer counter) {
+        super(in);
+        this.counter = counter;
+    }
+
+    @Override
+    public int read() throws IOException {
+        byte[] one = new byte[1];
+        return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+    }
+
+    @Override
+    public int read(byte[] bytes, int offset, int length) throws IOException {
+        int read = in.read(bytes, offset, length);
+        if (read > 0) {
+            sha256.update(bytes, offset, read);
+            count += read;
+            counter.accept(read);
+        }
+        return read;
+    }
+
+    /** Bytes so far. */
+    long count() {
+        return count;
+    }
+
+    /** Of all bytes so far, as sha256:...; ends the stream's use. */
+    String digest() {
+        return "sha256:" + HexFormat.of().formatHex(sha256.digest());
+    }
+
+    /** Of an array. */
+    static String digest(byte[] bytes) {
+        return "sha256:" + HexFormat.of().formatHex(sha256().digest(bytes));
+    }
+
+    private static MessageDigest sha256() {
+        try {
+            return MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
+        }
+    }
+}

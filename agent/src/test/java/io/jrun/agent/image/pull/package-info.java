@@ -1,0 +1,4 @@
+@NullMarked
+package io.jrun.agent.image.pull;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,77 @@
+package io.jrun.launcher.image;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.image.FolderDeletion;
+import io.jrun.launcher.cli.ImageRequest;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/**
+ * The root folder of a minimal Debian with a JDK, until it is closed. The JDK is made by jlink of the JDK that runs jrun, with all
+ * its modules: programs may use any.
+ */
+record DebianRoot(Path temporary, Path folder) implements AutoCloseable {
+    private static final String JAVA_HOME = "/usr/lib/jvm/jdk";
+
+    /** Needed by a JVM, and by libtorch. */
+    private static final List<String> LIBRARIES = List.of("libgomp1", "libstdc++6", "zlib1g");
+
+    static DebianRoot make(
+            ImageRequest.CreateOfDebian request, Map<String, String> environment, Consumer<String> report)
+            throws ContainerException, IOException, InterruptedException {
+        Path jlink = Path.of(System.getProperty("java.home"), "bin", "jlink");
+        if (!Files.isExecutable(jlink)) {
+            throw new ContainerException(System.getProperty("java.home")
+                    + " has no jlink; run jrun with a whole JDK (JRUN_JAVA or JAVA_HOME)");
+        }
+        Path temporary = Files.createTempDirectory("jrun-image-");
+        DebianRoot root = new DebianRoot(temporary, temporary.resolve("root"));
+        try {
+            report.accept("making the root of Debian " + request.suite() + " with mmdebstrap");
+            List<String> packages = new ArrayList<>(LIBRARIES);
+            packages.addAll(request.packages());
+            ToolRun.run(
+                    environment,
+                    "mmdebstrap",
+                    List.of(
+                            "mmdebstrap",
+                            "--quiet",
+                            "--variant=minbase",
+                            "--include=" + String.join(",", packages),
+                            request.suite(),
+                            root.folder().toString()));
+            report.accept("making the JDK " + Runtime.version() + " with jlink");
+            ToolRun.run(
+                    environment,
+                    "a JDK",
+                    List.of(
+                            jlink.toString(),
+                            "--add-modules",
+                            "ALL-MODULE-PATH",
+                            "--strip-debug",
+                            "--no-header-files",
+                            "--no-man-pages",
+                            "--output",
+                            root.folder() + JAVA_HOME));
+            Files.writeString(
+                    root.folder().resolve("etc/environment"),
+                    "PATH=" + JAVA_HOME
+                            + "/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nJAVA_HOME="
+                            + JAVA_HOME + "\n");
+            return root;
+        } catch (ContainerException | IOException | InterruptedException | RuntimeException e) {
+            root.close();
+            throw e;
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        FolderDeletion.delete(temporary);
+    }
+}

@@ -1,0 +1,72 @@
+package io.jrun.launcher.image;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.launcher.cli.UsageException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A .sqsh file that squashfs-tools make or read. The file appears when it is complete. */
+record SquashfsFile(Path path, Map<String, String> environment) {
+    /** @throws UsageException if the file exists, or its folder does not */
+    static SquashfsFile at(Path path, Map<String, String> environment) {
+        if (Files.exists(path)) {
+            throw new UsageException(path + " exists already. Remove it, or give another name.");
+        }
+        if (path.getParent() == null || !Files.isDirectory(path.getParent())) {
+            throw new UsageException(
+                    path.getParent() + " is no folder, so " + path.getFileName() + " cannot be made there.");
+        }
+        return new SquashfsFile(path, environment);
+    }
+
+    /** Makes the file of a root folder: zstd, all files of root, no extended attributes. */
+    void make(Path root) throws ContainerException, IOException, InterruptedException {
+        Path part = path.resolveSibling(
+                "." + path.getFileName() + "." + ProcessHandle.current().pid() + ".part");
+        try {
+            ToolRun.run(
+                    environment,
+                    "squashfs-tools",
+                    List.of(
+                            "mksquashfs",
+                            root.toString(),
+                            part.toString(),
+                            "-comp",
+                            "zstd",
+                            "-all-root",
+                            "-no-xattrs",
+                            "-noappend",
+                            "-no-progress",
+                            "-quiet"));
+            Files.move(part, path, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(part);
+        }
+    }
+
+    /** What an image says: its variables and its entrypoint script. */
+    Map<String, String> read(Path image) throws ContainerException, IOException, InterruptedException {
+        Map<String, String> settings = new LinkedHashMap<>();
+        String statistics = ToolRun.run(environment, "squashfs-tools", List.of("unsquashfs", "-s", image.toString()));
+        statistics
+                .lines()
+                .filter(line -> line.startsWith("Compression ") || line.startsWith("Number of inodes "))
+                .forEach(line -> settings.put(
+                        line.startsWith("C") ? "compression" : "files", line.substring(line.lastIndexOf(' ') + 1)));
+        for (String file : List.of("etc/environment", "etc/rc")) {
+            try {
+                String content = ToolRun.run(
+                        environment, "squashfs-tools", List.of("unsquashfs", "-cat", image.toString(), file));
+                settings.put(file.substring("etc/".length()), content.strip());
+            } catch (ContainerException e) {
+                // the image has no such file
+            }
+        }
+        return settings;
+    }
+}
