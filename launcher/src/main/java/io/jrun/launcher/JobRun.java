@@ -17,6 +17,7 @@ import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.layout.LayoutException;
+import io.jrun.launcher.metrics.MetricsEndpoint;
 import io.jrun.launcher.process.SignalHandlers;
 import io.jrun.launcher.record.JobControlServer;
 import io.jrun.launcher.record.JobIndex;
@@ -24,6 +25,7 @@ import io.jrun.launcher.record.JobRecorder;
 import io.jrun.launcher.record.RecordSchema;
 import io.jrun.launcher.report.FailureReport;
 import io.jrun.launcher.report.JobResultJson;
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -93,7 +95,8 @@ final class JobRun implements AutoCloseable {
     /** Runs the job on the agents of {@code context}. Returns jrun's exit code. */
     int run(RunContext context) throws IOException, InterruptedException {
         Path logs = job.logDirectory().resolve(job.runId());
-        try (RunFolder folder = RunFolder.claim(logs, terminal::report)) {
+        try (Closeable metrics = serveMetrics();
+                RunFolder folder = RunFolder.claim(logs, terminal::report)) {
             index.ifPresent(jobs -> enter(jobs, folder, logs));
             if (DetachedLaunch.isDetachedLauncher()) {
                 terminal = Terminal.toFile(logs.resolve(RecordSchema.CONSOLE));
@@ -105,9 +108,22 @@ final class JobRun implements AutoCloseable {
                     events.subscribe(new JobResultJson(job.runId(), logs, line -> console.print(terminal.out(), line)));
                 }
                 events.publish(started());
+                if (metrics instanceof MetricsEndpoint endpoint) {
+                    report("metrics at " + endpoint.url());
+                }
                 return run(logs, context);
             }
         }
+    }
+
+    /** Begins to serve metrics with --metrics-port. The classes of the endpoint are loaded only then. */
+    private Closeable serveMetrics() {
+        if (job.metricsAddress().isEmpty()) {
+            return () -> {};
+        }
+        MetricsEndpoint endpoint = MetricsEndpoint.open(job.metricsAddress().get(), job.runId());
+        events.subscribe(endpoint);
+        return endpoint;
     }
 
     private JobEvent started() {

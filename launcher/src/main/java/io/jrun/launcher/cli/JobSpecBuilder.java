@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.agent.LauncherAddress;
 import io.jrun.agent.container.ContainerSpec;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ConsoleSettings;
@@ -13,6 +14,7 @@ import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
+import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -82,7 +84,14 @@ final class JobSpecBuilder {
                 timeout,
                 cluster,
                 settings.isOn(LaunchOption.DRY_RUN),
-                settings.isOn(LaunchOption.JSON));
+                settings.isOn(LaunchOption.JSON),
+                settings.get(LaunchOption.METRICS_PORT).map(_ -> metricsAddress()));
+    }
+
+    private InetSocketAddress metricsAddress() {
+        LauncherAddress address = OptionForm.metricsAddress(
+                settings.text(LaunchOption.METRICS_PORT, ""), settings.name(LaunchOption.METRICS_PORT));
+        return InetSocketAddress.createUnresolved(address.host(), address.port());
     }
 
     private String runId() {

@@ -475,6 +475,15 @@ public enum LaunchOption implements CommandLineOption {
             OptionGroup.OUTPUT,
             "Print the result, or the rank map of --dry-run, as one JSON object on stdout. jrun then shows the "
                     + "stdout of the workers on stderr."),
+    METRICS_PORT(
+            "--metrics-port",
+            "[ADDRESS:]PORT",
+            "no endpoint",
+            Kind.OWN,
+            OptionGroup.OUTPUT,
+            "Serve the metrics that the workers report, in OpenMetrics text format, at http://ADDRESS:PORT/metrics of "
+                    + "the launcher's host, without authentication. ADDRESS is 127.0.0.1 if left out. With port 0 jrun "
+                    + "takes a free port and prints its number."),
     SHUTDOWN_TIMEOUT(
             "--shutdown-timeout",
             "TIME",

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.agent.LauncherAddress;
 import io.jrun.launcher.cli.ResolvedOptions.Setting;
 import java.time.Duration;
 import java.util.List;
@@ -13,6 +14,7 @@ import java.util.regex.Pattern;
 final class OptionForm {
     private static final int MOST_NODES = 65_536;
     private static final int MAX_PORT = 65_535;
+    private static final String LOOPBACK = "127.0.0.1";
 
     /** A class as the {@code java} command takes it; anything else would be an option of its own there. */
     private static final Pattern CLASS_NAME =
@@ -41,6 +43,7 @@ final class OptionForm {
             case NODE_RANK -> OptionValues.count(text, name, 0, MOST_NODES - 1);
             case MAX_RESTARTS -> OptionValues.count(text, name, 0, Integer.MAX_VALUE);
             case AGENT_PORT -> OptionValues.count(text, name, 1, MAX_PORT);
+            case METRICS_PORT -> metricsAddress(text, name);
             case MASTER_PORT -> OptionValues.count(text, name, 0, MAX_PORT);
             case JOIN_TIMEOUT, NODE_COOLDOWN, RESTART_WINDOW, TIMEOUT, SHUTDOWN_TIMEOUT, MONITOR_INTERVAL ->
                 OptionValues.time(text, name);
@@ -97,6 +100,14 @@ final class OptionForm {
         if (!option.choices().isEmpty() && !option.choices().contains(text)) {
             throw OptionValues.refused(name, text, alternatives(option.choices()));
         }
+    }
+
+    /** Where the metrics are served: on the loopback interface if only a port is given. */
+    static LauncherAddress metricsAddress(String text, String name) {
+        boolean isPort = text.strip().chars().allMatch(Character::isDigit);
+        return isPort
+                ? new LauncherAddress(LOOPBACK, OptionValues.count(text, name, 0, MAX_PORT))
+                : HostAndPort.parse(text, name, OptionalInt.empty());
     }
 
     private static String alternatives(List<String> words) {

@@ -1,5 +1,6 @@
 package io.jrun.launcher.job;
 
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -12,6 +13,7 @@ import java.util.Set;
  * @param runId the name of the job and of its log folder
  * @param logDirectory absolute path; the folder of the job is {@code logDirectory/runId}
  * @param timeout time limit of the job, empty for no limit
+ * @param metricsAddress unresolved address where the launcher serves metrics; empty for nowhere
  * @param cluster the hosts of the job, empty for this machine with the agent inside the launcher
  */
 public record JobSpec(
@@ -27,7 +29,8 @@ public record JobSpec(
         Optional<Duration> timeout,
         Optional<Cluster> cluster,
         boolean dryRun,
-        boolean json) {
+        boolean json,
+        Optional<InetSocketAddress> metricsAddress) {
 
     /** How the job stops and restarts. */
     public record StopPolicy(int maxRestarts, Duration gracePeriod, Set<StopSignal> signals) {

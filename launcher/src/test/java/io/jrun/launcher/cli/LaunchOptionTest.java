@@ -17,6 +17,7 @@ import io.jrun.launcher.job.StreamChoice;
 import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -217,6 +218,12 @@ class LaunchOptionTest {
                         "10",
                         Optional.of(Set.of(10)),
                         job -> job.console().ranks()),
+                new Case(
+                        LaunchOption.METRICS_PORT,
+                        Optional.empty(),
+                        "9400",
+                        Optional.of(InetSocketAddress.createUnresolved("127.0.0.1", 9400)),
+                        JobSpec::metricsAddress),
                 new Case(LaunchOption.JSON, false, "true", true, JobSpec::json),
                 new Case(
                         LaunchOption.SHUTDOWN_TIMEOUT,

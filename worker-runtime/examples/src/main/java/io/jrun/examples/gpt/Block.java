@@ -1,13 +1,12 @@
 package io.jrun.examples.gpt;
 
-import org.bytedeco.pytorch.DoubleOptional;
+import io.jrun.train.precision.ScaledAttention;
 import org.bytedeco.pytorch.LayerNormImpl;
 import org.bytedeco.pytorch.LayerNormOptions;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.LongVector;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -52,15 +51,8 @@ final class Block extends Module {
                 .forward(x_BSD)
                 .view(batch, sequence, 3, heads, width / heads)
                 .permute(2, 0, 3, 1, 4);
-        Tensor attended = torch.scaled_dot_product_attention(
-                perHead.select(0, 0),
-                perHead.select(0, 1),
-                perHead.select(0, 2),
-                new TensorOptional(),
-                0.0,
-                true,
-                new DoubleOptional(),
-                false);
+        Tensor attended =
+                ScaledAttention.apply(perHead.select(0, 0), perHead.select(0, 1), perHead.select(0, 2), 0.0, true);
         return projection.forward(attended.transpose(1, 2).reshape(batch, sequence, width));
     }
 }

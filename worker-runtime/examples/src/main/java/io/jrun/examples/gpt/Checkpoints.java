@@ -7,7 +7,6 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Map;
-import org.bytedeco.pytorch.AdamW;
 
 /** Saves the model and the optimizer in the folder of --checkpoint, and reads them back. Without the option it does neither. */
 final class Checkpoints {
@@ -16,14 +15,12 @@ final class Checkpoints {
 
     private final GptOptions options;
     private final ProcessGroup group;
-    private final Gpt model;
-    private final AdamW optimizer;
+    private final GptOptimizer optimizer;
     private final Progress progress;
 
-    Checkpoints(GptOptions options, ProcessGroup group, Gpt model, AdamW optimizer, Progress progress) {
+    Checkpoints(GptOptions options, ProcessGroup group, GptOptimizer optimizer, Progress progress) {
         this.options = options;
         this.group = group;
-        this.model = model;
         this.optimizer = optimizer;
         this.progress = progress;
     }
@@ -60,7 +57,7 @@ final class Checkpoints {
             progress.say("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()
                     + "; the samples come in another order from here on");
         }
-        directory.load(step[0], model, optimizer);
+        optimizer.load(directory, step[0]);
         return step[0];
     }
 
@@ -70,7 +67,8 @@ final class Checkpoints {
             progress.say("a checkpoint was asked for, but there is no --checkpoint=DIR");
         } else if (group.groupRank() == 0) {
             Map<String, String> metadata = Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder());
-            Path written = CheckpointDirectory.of(options.checkpoint().get()).save(step, model, optimizer, metadata);
+            Path written =
+                    optimizer.save(CheckpointDirectory.of(options.checkpoint().get()), step, metadata);
             progress.say("checkpoint " + written);
         }
     }
@@ -85,6 +83,10 @@ final class Checkpoints {
     /** Everything that decides which samples a step sees. */
     private String dataOrder() {
         return String.format(
-                Locale.ROOT, "seed %d, %d ranks x %d sequences", options.seed(), group.size(), options.batch());
+                Locale.ROOT,
+                "seed %d, %d ranks x %d sequences",
+                options.seed(),
+                group.size(),
+                options.batch() * options.recipe().accumulate());
     }
 }

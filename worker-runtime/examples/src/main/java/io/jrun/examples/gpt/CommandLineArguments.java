@@ -1,10 +1,13 @@
 package io.jrun.examples.gpt;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /** {@code --name value}, {@code --name=value} and {@code --flag}, checked against what is known. */
 final class CommandLineArguments {
@@ -80,6 +83,26 @@ final class CommandLineArguments {
             // Not a number: refused below.
         }
         throw new InvalidArgumentException(name + " is '" + text + "', expected a number above 0");
+    }
+
+    /** One of the words of an enum, in small letters and with dashes. */
+    <E extends Enum<E>> E word(String name, E fallback) {
+        String text = values.get(name);
+        if (text == null) {
+            return fallback;
+        }
+        E[] constants = fallback.getDeclaringClass().getEnumConstants();
+        for (E constant : constants) {
+            if (word(constant).equals(text)) {
+                return constant;
+            }
+        }
+        String words = Arrays.stream(constants).map(CommandLineArguments::word).collect(Collectors.joining(", "));
+        throw new InvalidArgumentException(name + " is '" + text + "', expected one of " + words);
+    }
+
+    private static String word(Enum<?> constant) {
+        return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
     private static String unknown(String given, String name, List<String> valued, List<String> flags) {

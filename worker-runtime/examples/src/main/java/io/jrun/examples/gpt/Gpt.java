@@ -1,8 +1,11 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.train.recompute.RecomputePolicy;
+import io.jrun.train.recompute.RecomputedSegment;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
@@ -30,22 +33,32 @@ final class Gpt extends Module {
     private final GptConfig config;
     private final EmbeddingImpl tokenEmbedding;
     private final EmbeddingImpl positionEmbedding;
-    private final List<Block> blocks = new ArrayList<>();
+    private final List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
     private final LayerNormImpl norm;
     private final @Nullable LinearImpl head;
     private final Tensor positions_S;
 
     Gpt(GptConfig config, long seed) {
+        this(config, seed, RecomputePolicy.NONE);
+    }
+
+    /** A model that keeps only the inputs of the blocks of {@code recompute}. */
+    Gpt(GptConfig config, long seed, RecomputePolicy recompute) {
         this.config = config;
         tokenEmbedding = register_module("tokenEmbedding", new EmbeddingImpl(VOCABULARY, config.width()));
         positionEmbedding = register_module("positionEmbedding", new EmbeddingImpl(config.context(), config.width()));
         for (int i = 0; i < config.layers(); i++) {
-            blocks.add(register_module("block" + i, new Block(config)));
+            Block block = register_module("block" + i, new Block(config));
+            blocks.add(recompute.recomputes(i) ? recomputed("block" + i, block) : block::forward);
         }
         norm = register_module("norm", Block.norm(config.width()));
         head = config.isTied() ? null : register_module("head", untiedHead(config));
         positions_S = torch.arange(new Scalar(config.context()), new TensorOptions(torch.ScalarType.Long));
         initialize(seed);
+    }
+
+    private static UnaryOperator<Tensor> recomputed(String name, Block block) {
+        return RecomputedSegment.of(name, block, block::forward)::forward;
     }
 
     private static LinearImpl untiedHead(GptConfig config) {
@@ -63,8 +76,8 @@ final class Gpt extends Module {
         Tensor x_BSD = tokenEmbedding
                 .forward(bytes_BS)
                 .add(positionEmbedding.forward(positions_S.narrow(0, 0, bytes_BS.size(1))));
-        for (Block block : blocks) {
-            x_BSD = block.forward(x_BSD);
+        for (UnaryOperator<Tensor> block : blocks) {
+            x_BSD = block.apply(x_BSD);
         }
         Tensor last_BSD = norm.forward(x_BSD);
         return head == null ? torch.linear(last_BSD, tokenEmbedding.weight()) : head.forward(last_BSD);

@@ -3,6 +3,7 @@ package io.jrun.examples.gpt;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The command line of train.jar.
@@ -21,7 +22,7 @@ record GptOptions(
         int steps,
         int batch,
         double learningRate,
-        int warmup,
+        GptRecipe recipe,
         int seed,
         int threads,
         int logEvery,
@@ -47,12 +48,27 @@ record GptOptions(
               --steps=N              optimizer steps  Default: 600.
               --batch=N              sequences per rank and step  Default: 16.
               --lr=X                 peak learning rate  Default: 0.004.
-              --warmup=N             steps until the peak; then a cosine leads down to a tenth of it  Default: 50.
+              --warmup=N             steps until the peak; then the schedule follows  Default: 50.
+              --schedule=NAME        cosine or linear (down to a tenth of the peak), constant, or one-cycle (torch's
+                                     OneCycleLR, without --warmup)  Default: cosine.
+              --optimizer=NAME       sgd (momentum 0.9), adamw, or fused (AdamW in one kernel call)  Default: adamw.
+              --precision=TYPE       f32, or bf16 (matrix products in bfloat16 by autocast)  Default: f32.
+              --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
+              --accumulate=N         batches whose gradients make one step  Default: 1.
+              --recompute=N          keep only the inputs of every Nth block and compute it again in the backward
+                                     pass; 1 is every block, 0 is none  Default: 0.
+              --comm-hook=NAME       how gradients travel: none (as they are), fp16 or bf16 (half the bytes), or powersgd
+                                     (rank 4, from the 11th pass)  Default: none.
+              --on-nonfinite=POLICY  stop or skip the step when the loss or a gradient is NaN or infinite  Default:
+                                     no check.
               --seed=N               decides the initial values and the order of the data  Default: 1.
               --threads=N            threads per worker  Default: what jrun chose, else 1.
               --tiny                 defaults for a smoke test of a few seconds; other options still apply
             Output
               --log-every=N          steps between progress lines  Default: 20.
+              --tensorboard=DIR      write TensorBoard event files there
+              --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
+                                     formula
               --sample=N             print N bytes of generated text at the end  Default: 0.
               --checkpoint=DIR       save the model and the optimizer there
               --checkpoint-every=N   also save every N steps  Default: 0 (only at the end, and when jrun asks for it).
@@ -75,7 +91,6 @@ record GptOptions(
             "--steps",
             "--batch",
             "--lr",
-            "--warmup",
             "--seed",
             "--threads",
             "--log-every",
@@ -86,7 +101,8 @@ record GptOptions(
 
     /** Reads the arguments; empty if they ask for help. */
     static Optional<GptOptions> parse(String[] args) {
-        CommandLineArguments given = CommandLineArguments.parse(args, VALUED, FLAGS);
+        CommandLineArguments given = CommandLineArguments.parse(
+                args, Stream.of(VALUED, GptRecipe.VALUED).flatMap(List::stream).toList(), FLAGS);
         if (given.has("--help")) {
             return Optional.empty();
         }
@@ -104,7 +120,7 @@ record GptOptions(
                 given.number("--steps", tiny ? 40 : 600, 0),
                 given.number("--batch", tiny ? 8 : 16, 1),
                 given.positive("--lr", tiny ? 5e-3 : 4e-3),
-                given.number("--warmup", tiny ? 5 : 50, 0),
+                GptRecipe.of(given, tiny ? 5 : 50),
                 given.number("--seed", 1, 0),
                 given.number("--threads", 0, 0),
                 given.number("--log-every", tiny ? 10 : 20, 1),
@@ -123,12 +139,8 @@ record GptOptions(
         return checkpointEvery > 0 && step % checkpointEvery == 0;
     }
 
-    /** Linear warm-up, then a cosine from the peak to a tenth of it. */
+    /** The learning rate after {@code step} steps. */
     double learningRateAt(long step) {
-        if (step < warmup) {
-            return learningRate * (step + 1) / warmup;
-        }
-        double progress = Math.min(1.0, (step - warmup) / (double) Math.max(1, steps - warmup));
-        return learningRate * (0.1 + 0.45 * (1 + StrictMath.cos(Math.PI * progress)));
+        return recipe.learningRate(learningRate, step, steps);
     }
 }

@@ -7,19 +7,13 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.data.DistributedSampler;
 import io.jrun.train.data.Remainder;
 import io.jrun.train.data.SamplerOptions;
-import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.ddp.Step;
 import java.util.Locale;
 import java.util.Optional;
-import org.bytedeco.pytorch.AdamW;
-import org.bytedeco.pytorch.AdamWOptions;
-import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /** Main class of train.jar: trains a byte-level GPT on all ranks. It runs under jrun, or alone as a world of one rank. */
 public final class TrainGpt {
     private static final int EXIT_USAGE = 2;
-    private static final double MAX_GRADIENT_NORM = 1.0;
 
     private TrainGpt() {}
 
@@ -72,39 +66,30 @@ public final class TrainGpt {
         SamplerOptions order = SamplerOptions.TRAINING.withSeed(options.seed()).withRemainder(Remainder.DROP);
         DistributedSampler sampler = DistributedSampler.of(windows.count(), group, order);
 
-        try (var model = new DistributedDataParallel<>(new Gpt(options.model(), options.seed()), group)) {
-            AdamW optimizer = new AdamW(model.module().parameters(), new AdamWOptions(options.learningRate()));
-            Checkpoints checkpoints = new Checkpoints(options, group, model.module(), optimizer, progress);
+        try (var trainer = new GptTrainer(options, world)) {
+            int perStep = options.batch() * options.recipe().accumulate();
+            Checkpoints checkpoints = new Checkpoints(options, group, trainer.optimizer(), progress);
             long firstStep = checkpoints.resume();
-            SampleStream samples = new SampleStream(sampler, firstStep * options.batch());
-            MeanLoss meanLoss = new MeanLoss(group);
-            progress.say(description(options, model.module(), corpus, group, firstStep));
+            SampleStream samples = new SampleStream(sampler, firstStep * perStep);
+            progress.say(description(options, trainer.module(), corpus, group, firstStep));
             progress.begin(
-                    firstStep,
-                    options.steps(),
-                    (long) options.batch() * options.model().context() * group.size());
+                    firstStep, options.steps(), (long) perStep * options.model().context() * group.size());
 
             for (long step = firstStep + 1; step <= options.steps(); step++) {
-                optimizer.param_groups().get(0).options().set_lr(options.learningRateAt(step - 1));
-                try (Step scope = model.step()) { // frees the native memory of this step at its end
-                    Windows.Batch batch = windows.batch(samples.next(options.batch()));
-                    optimizer.zero_grad();
-                    Tensor loss = model.module().loss(batch.inputs(), batch.targets());
-                    scope.backward(loss); // the gradients are now the mean over all ranks
-                    torch.clip_grad_norm_(model.module().parameters(), MAX_GRADIENT_NORM);
-                    optimizer.step();
-                    meanLoss.add(loss.item_double());
-                }
+                trainer.step(step, () -> windows.batch(samples.next(options.batch())));
                 if (step % options.logEvery() == 0 || step == options.steps()) {
-                    progress.report(step, meanLoss.takeOverRanks());
+                    progress.report(step, trainer.report(step));
                 }
                 if (step < options.steps() && (options.isCheckpointDue(step) || world.checkpointRequested())) {
                     checkpoints.save(step);
                 }
             }
-            progress.end(model.exposedCommunication());
+            progress.end(trainer.model().exposedCommunication());
+            if (trainer.skipped() > 0) {
+                progress.say(trainer.skipped() + " steps were skipped: a loss or a gradient was not finite");
+            }
             checkpoints.saveLast(Math.max(firstStep, options.steps()));
-            evaluate(options, model.module(), corpus, group, progress);
+            evaluate(options, trainer.module(), corpus, group, progress);
         }
     }
 

@@ -66,6 +66,15 @@ class GptOptionsTest {
                 "--steps=many | --steps is 'many', expected a whole number of at least 0",
                 "--batch=0 | --batch is '0', expected a whole number of at least 1",
                 "--lr=-1 | --lr is '-1', expected a number above 0",
+                "--precision=f64 | --precision is 'f64', expected one of f32, bf16",
+                "--optimizer=lion | --optimizer is 'lion', expected one of sgd, adamw, fused",
+                "--schedule=step | --schedule is 'step', expected one of cosine, linear, constant, one-cycle",
+                "--on-nonfinite=ignore | --on-nonfinite is 'ignore', expected one of stop, skip",
+                "--comm-hook=zip | --comm-hook is 'zip', expected one of none, fp16, bf16, powersgd",
+                "--clip=-1 | --clip is '-1', expected a number above 0",
+                "--accumulate=0 | --accumulate is '0', expected a whole number of at least 1",
+                "--recompute=all | --recompute is 'all', expected a whole number of at least 0",
+                "--peak-flops=fast | --peak-flops is 'fast', expected a number above 0",
                 "--heads=3 | --width 128 is not a multiple of --heads 3",
                 "--resume | --resume and --checkpoint-every need --checkpoint=DIR"
             })
@@ -82,7 +91,8 @@ class GptOptionsTest {
         assertThat(defaultOf("--steps")).isEqualTo(Integer.toString(defaults.steps()));
         assertThat(defaultOf("--batch")).isEqualTo(Integer.toString(defaults.batch()));
         assertThat(defaultOf("--lr")).isEqualTo(Double.toString(defaults.learningRate()));
-        assertThat(defaultOf("--warmup")).isEqualTo(Integer.toString(defaults.warmup()));
+        assertThat(defaultOf("--warmup"))
+                .isEqualTo(Integer.toString(defaults.recipe().warmup()));
         assertThat(defaultOf("--layers"))
                 .isEqualTo(Integer.toString(defaults.model().layers()));
         assertThat(defaultOf("--width"))

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.NavigableSet;
 import java.util.OptionalLong;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -66,6 +67,16 @@ public final class CheckpointDirectory {
      */
     public Path save(long step, Module module, Optimizer optimizer, Map<String, String> metadata) {
         Libtorch.load();
+        return save(step, module, OptimizerState.of(optimizer, ModuleTensors.parameters(module)), metadata);
+    }
+
+    /**
+     * As {@link #save(long, Module, Optimizer, Map)}.
+     *
+     * @param optimizerState copies by name; they are freed
+     */
+    public Path save(long step, Module module, Map<String, Tensor> optimizerState, Map<String, String> metadata) {
+        Libtorch.load();
         Path target = path(step);
         Path temporary = AtomicFile.temporary(target);
         try {
@@ -74,14 +85,13 @@ public final class CheckpointDirectory {
             Map<String, String> described = new HashMap<>(metadata);
             described.put("format", "pt");
             Safetensors.write(temporary.resolve(MODEL_FILE), ModelState.of(module), described);
-            Map<String, Tensor> state = OptimizerState.of(optimizer, ModuleTensors.parameters(module));
-            Safetensors.write(temporary.resolve(OPTIMIZER_FILE), state, Map.of());
-            state.values().forEach(Tensor::close);
+            Safetensors.write(temporary.resolve(OPTIMIZER_FILE), optimizerState, Map.of());
             publish(temporary, target);
             prune(step);
         } catch (IOException e) {
             throw new CheckpointException("cannot save " + target + ": " + e, e);
         } finally {
+            optimizerState.values().forEach(Tensor::close);
             delete(temporary);
         }
         return target;
@@ -99,6 +109,15 @@ public final class CheckpointDirectory {
      * @throws CheckpointException if it does not exist, is damaged, or is of another model
      */
     public Map<String, String> load(long step, Module module, Optimizer optimizer) {
+        return load(step, module, state -> OptimizerState.load(optimizer, ModuleTensors.parameters(module), state));
+    }
+
+    /**
+     * As {@link #load(long, Module, Optimizer)}.
+     *
+     * @param optimizer takes the state that was saved; the tensors are freed afterwards
+     */
+    public Map<String, String> load(long step, Module module, Consumer<Map<String, Tensor>> optimizer) {
         Path source = find(step);
         if (!Files.isDirectory(source)) {
             throw new CheckpointException("there is no checkpoint " + source + ". It has to be visible on every node;"
@@ -107,7 +126,7 @@ public final class CheckpointDirectory {
         Safetensors.Content model = Safetensors.read(source.resolve(MODEL_FILE));
         Safetensors.Content state = Safetensors.read(source.resolve(OPTIMIZER_FILE));
         ModelState.load(module, model.tensors());
-        OptimizerState.load(optimizer, ModuleTensors.parameters(module), state.tensors());
+        optimizer.accept(state.tensors());
         model.tensors().values().forEach(Tensor::close);
         state.tensors().values().forEach(Tensor::close);
         return model.metadata();

@@ -4,6 +4,7 @@ import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 
 /**
  * Measures the steps of one rank. Each phase is a span; the spans between two reports give the seconds of each phase.
@@ -100,6 +101,15 @@ public final class StepMetrics {
      * @return what was reported
      */
     public Map<String, Double> report(Map<String, Double> values) {
+        return report(values, _ -> {});
+    }
+
+    /**
+     * As {@link #report(Map)}.
+     *
+     * @param derive adds values that follow from the others, such as MFU from tokens a second
+     */
+    public Map<String, Double> report(Map<String, Double> values, Consumer<Map<String, Double>> derive) {
         long now = System.nanoTime();
         double seconds = (now - reportedNanos) / NANOS;
         Map<String, Double> all = new LinkedHashMap<>(values);
@@ -112,6 +122,7 @@ public final class StepMetrics {
         if (totalSteps > 0) {
             all.put("steps_total", (double) totalSteps);
         }
+        derive.accept(all);
         reports.accept(step, all);
         reportedNanos = now;
         nanosSinceReport.clear();

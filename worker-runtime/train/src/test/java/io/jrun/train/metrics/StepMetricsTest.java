@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
@@ -33,7 +34,9 @@ class StepMetricsTest {
                 .containsEntry("backward_seconds", 3.0)
                 .containsEntry("exposed_communication_seconds", 2.0)
                 .doesNotContainKey("data_seconds");
-        assertThat(first.get("tokens_per_second") * first.get("step_seconds")).isCloseTo(50, within(1e-6));
+        assertThat(Objects.requireNonNull(first.get("tokens_per_second"))
+                        * Objects.requireNonNull(first.get("step_seconds")))
+                .isCloseTo(50, within(1e-6));
         metrics.begin(3);
         metrics.record(StepPhase.FORWARD, 0, SECOND, 0);
         metrics.end(50);

@@ -11,6 +11,7 @@ import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.Map;
+import java.util.Objects;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -36,7 +37,7 @@ class NonFiniteGuardTest {
             Tensor loss = model.loss(TinyGpt.tokens(1, 2, 4), TinyGpt.tokens(2, 2, 4));
             if (world.rank() == BAD_RANK) {
                 // At 0 the root is finite and its slope is not: the loss stays finite.
-                Tensor weight = parameters.get("up.weight");
+                Tensor weight = Objects.requireNonNull(parameters.get("up.weight"));
                 loss = loss.add(
                         weight.pow(new Scalar(2)).sum().mul(new Scalar(factor)).sqrt());
             }

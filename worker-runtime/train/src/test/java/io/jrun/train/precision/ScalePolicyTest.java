@@ -30,19 +30,20 @@ class ScalePolicyTest {
         ScalePolicy policy = new ScalePolicy(initial, growth, backoff, interval);
         ScalePolicy.State state = policy.begin();
         List<ScalePolicy.State> found = new ArrayList<>();
-        for (char step : steps.toCharArray()) {
-            state = policy.after(state, step == '.');
+        for (int i = 0; i < steps.length(); i++) {
+            state = policy.after(state, steps.charAt(i) == '.');
             found.add(state);
         }
         assertThat(found)
-                .isEqualTo(Arrays.stream(wanted.split(" "))
+                .isEqualTo(Arrays.stream(wanted.split(" ", -1))
                         .map(ScalePolicyTest::state)
                         .toList());
     }
 
     private static ScalePolicy.State state(String text) {
-        String[] parts = text.split("/");
-        return new ScalePolicy.State(Float.parseFloat(parts[0]), Integer.parseInt(parts[1]));
+        int slash = text.indexOf('/');
+        return new ScalePolicy.State(
+                Float.parseFloat(text.substring(0, slash)), Integer.parseInt(text.substring(slash + 1)));
     }
 
     @Test

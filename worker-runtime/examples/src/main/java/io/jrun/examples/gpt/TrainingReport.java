@@ -1,0 +1,77 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.comm.World;
+import io.jrun.train.metrics.ModelFlops;
+import io.jrun.train.metrics.StepMetrics;
+import io.jrun.train.metrics.TensorBoardWriter;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The metrics of the training: to jrun from every rank, and to TensorBoard from rank 0. */
+final class TrainingReport implements AutoCloseable {
+    private final StepMetrics metrics;
+    private final double peakFlops;
+    private final ModelFlops flops;
+    private final @Nullable TensorBoardWriter tensorBoard;
+
+    TrainingReport(GptOptions options, Gpt model, World world) {
+        GptConfig config = options.model();
+        metrics = new StepMetrics(options.steps(), world.metrics()::report);
+        peakFlops = options.recipe().peakFlops() * world.size();
+        flops = ModelFlops.palm(model.parameterCount(), config.layers(), config.width(), config.context());
+        tensorBoard = world.rank() == 0
+                ? options.recipe().tensorBoard().map(TrainingReport::open).orElse(null)
+                : null;
+    }
+
+    private static TensorBoardWriter open(Path folder) {
+        try {
+            return TensorBoardWriter.open(folder);
+        } catch (IOException e) {
+            throw new InvalidArgumentException("--tensorboard: cannot write to " + folder + ": " + e);
+        }
+    }
+
+    StepMetrics metrics() {
+        return metrics;
+    }
+
+    /** Reports the steps since the last report. */
+    void report(long step, double loss, double gradientNorm, double learningRate) {
+        Map<String, Double> values = new LinkedHashMap<>();
+        values.put("loss", loss);
+        if (!Double.isNaN(gradientNorm)) {
+            values.put("gradient_norm", gradientNorm);
+        }
+        values.put("learning_rate", learningRate);
+        Map<String, Double> all = new LinkedHashMap<>(metrics.report(values, this::withUtilisation));
+        if (tensorBoard != null) {
+            try {
+                tensorBoard.write(step, all);
+            } catch (IOException e) {
+                throw new InvalidArgumentException("cannot write " + tensorBoard.file() + ": " + e);
+            }
+        }
+    }
+
+    private void withUtilisation(Map<String, Double> values) {
+        Double tokensPerSecond = values.get("tokens_per_second");
+        if (peakFlops > 0 && tokensPerSecond != null) {
+            values.put("mfu", flops.utilisation(tokensPerSecond, peakFlops));
+        }
+    }
+
+    @Override
+    public void close() {
+        if (tensorBoard != null) {
+            try {
+                tensorBoard.close();
+            } catch (IOException e) {
+                throw new InvalidArgumentException("cannot write " + tensorBoard.file() + ": " + e);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+package io.jrun.examples.gpt;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.train.Libtorch;
+import io.jrun.train.precision.NonFiniteException;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the options of a recipe do to the parameters after a few steps. */
+class GptRecipeTest {
+    private static final List<String> SHORT = List.of("--tiny", "--steps=4", "--layers=2", "--width=32", "--batch=2");
+
+    @TempDir
+    private Path folder;
+
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    private static GptOptions options(String... more) {
+        return GptOptions.parse(
+                        Stream.concat(SHORT.stream(), Arrays.stream(more)).toArray(String[]::new))
+                .orElseThrow();
+    }
+
+    /** All parameters of rank 0 after the training of {@code ranks} ranks, and what rank 0 prints. */
+    private static Trained train(int ranks, String... more) {
+        GptOptions options = options(more);
+        byte[] text = Corpus.load(options).train();
+        List<float[]> parameters = new ArrayList<>();
+        List<Double> losses = new ArrayList<>();
+        LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> {
+            Windows windows = new Windows(text, options.model().context());
+            try (GptTrainer trainer = new GptTrainer(options, world)) {
+                long[] sample = {world.rank() * 1000L};
+                for (int step = 1; step <= options.steps(); step++) {
+                    trainer.step(step, () -> windows.batch(new long[] {sample[0]++, sample[0]++}));
+                    double loss = trainer.report(step);
+                    if (world.rank() == 0) {
+                        losses.add(loss);
+                    }
+                }
+                if (world.rank() == 0) {
+                    ModuleTensors.parameters(trainer.module())
+                            .values()
+                            .forEach(tensor ->
+                                    parameters.add(TensorMemory.segment(tensor).toArray(ValueLayout.JAVA_FLOAT)));
+                }
+            }
+        });
+        return new Trained(parameters, losses);
+    }
+
+    private record Trained(List<float[]> parameters, List<Double> losses) {}
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--precision=f32", "--precision=bf16"})
+    void recomputationChangesNoBit(String precision) {
+        Trained kept = train(2, precision);
+        assertThat(train(2, precision, "--recompute=1").parameters())
+                .usingRecursiveComparison()
+                .isEqualTo(kept.parameters());
+    }
+
+    /** Two ranks see four batches of two sequences in each step; one rank with accumulation sees two of them. */
+    @Test
+    void accumulationDelaysTheStep() {
+        Trained twice = train(1, "--accumulate=2", "--steps=2", "--optimizer=sgd");
+        Trained once = train(1, "--batch=2", "--steps=4", "--optimizer=sgd");
+        assertThat(twice.losses()).hasSize(2);
+        assertThat(twice.losses().getFirst()).isNotEqualTo(once.losses().getFirst());
+        double mean = (lossOfUntrained(0) + lossOfUntrained(2)) / 2;
+        assertThat(twice.losses().getFirst()).isCloseTo(mean, within(1e-6));
+    }
+
+    private static double lossOfUntrained(long firstSample) {
+        GptOptions options = options();
+        Windows windows =
+                new Windows(Corpus.load(options).train(), options.model().context());
+        Windows.Batch batch = windows.batch(new long[] {firstSample, firstSample + 1});
+        return new Gpt(options.model(), options.seed())
+                .loss(batch.inputs(), batch.targets())
+                .item_double();
+    }
+
+    /** The kernel of the fused optimizer rounds in another order than the operations of libtorch's AdamW. */
+    @Test
+    void theFusedOptimizerIsAdamW() {
+        List<Double> found = train(1, "--optimizer=fused").losses();
+        List<Double> wanted = train(1, "--optimizer=adamw").losses();
+        for (int i = 0; i < wanted.size(); i++) {
+            assertThat(found.get(i)).isCloseTo(wanted.get(i), within(1e-5));
+        }
+    }
+
+    @Test
+    void theFusedOptimizerResumesWithTheSameBits() throws IOException {
+        Path whole = folder.resolve("whole");
+        Path halves = folder.resolve("halves");
+        run("--optimizer=fused", "--checkpoint=" + whole, "--checkpoint-every=2");
+        Files.createDirectories(halves);
+        copy(whole.resolve("step-00000002"), halves.resolve("step-00000002"));
+        run("--optimizer=fused", "--checkpoint=" + halves, "--resume");
+        for (String file : List.of("model.safetensors", "optimizer.safetensors")) {
+            assertThat(Files.readAllBytes(halves.resolve("step-00000004").resolve(file)))
+                    .isEqualTo(Files.readAllBytes(whole.resolve("step-00000004").resolve(file)));
+        }
+    }
+
+    private static void copy(Path from, Path to) throws IOException {
+        Files.createDirectories(to);
+        for (String file : List.of("model.safetensors", "optimizer.safetensors")) {
+            Files.copy(from.resolve(file), to.resolve(file));
+        }
+    }
+
+    private static String run(String... more) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8);
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(1), world -> TrainGpt.train(options(more), world, new Progress(out, false)));
+        return bytes.toString(StandardCharsets.UTF_8);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"fp16", "bf16", "powersgd"})
+    void communicationHooksChangeTheLossALittle(String hook) {
+        List<Double> found = train(2, "--comm-hook=" + hook, "--steps=14").losses();
+        List<Double> wanted = train(2, "--steps=14").losses();
+        assertThat(found).isNotEqualTo(wanted);
+        assertThat(found.getLast()).isCloseTo(wanted.getLast(), within(0.2));
+    }
+
+    /** A learning rate that makes the parameters infinite in the first step. */
+    @Test
+    void stepsThatAreNotFiniteStopTheJobOrAreSkipped() {
+        String[] diverges = {"--lr=1e38", "--optimizer=sgd", "--clip=0", "--warmup=0"};
+        assertThatThrownBy(() -> run(with(diverges, "--on-nonfinite=stop")))
+                .hasStackTraceContaining(NonFiniteException.class.getName())
+                .hasStackTraceContaining("rank 0, step 2: the loss is not finite");
+        assertThat(run(with(diverges, "--on-nonfinite=skip"))).contains("3 steps were skipped");
+    }
+
+    private static String[] with(String[] first, String last) {
+        return Stream.concat(Arrays.stream(first), Stream.of(last)).toArray(String[]::new);
+    }
+
+    @Test
+    void tensorBoardFilesHaveTheMetrics() throws IOException {
+        run("--tensorboard=" + folder, "--peak-flops=1e12", "--log-every=2");
+        try (Stream<Path> files = Files.list(folder)) {
+            String bytes = new String(Files.readAllBytes(files.findFirst().orElseThrow()), StandardCharsets.ISO_8859_1);
+            assertThat(bytes)
+                    .contains("loss", "gradient_norm", "learning_rate", "tokens_per_second", "mfu", "forward_seconds")
+                    .contains("exposed_communication_seconds", "data_seconds", "optimizer_seconds", "backward_seconds");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"cosine, 0.55, 0.1", "linear, 0.55, 0.1", "constant, 1, 1"})
+    void schedulesFollowTheWarmUp(String schedule, double middle, double end) {
+        GptOptions options = options("--schedule=" + schedule, "--lr=1", "--warmup=10", "--steps=110");
+        assertThat(options.learningRateAt(4)).isEqualTo(0.5);
+        assertThat(options.learningRateAt(60)).isCloseTo(middle, within(1e-12));
+        assertThat(options.learningRateAt(110)).isCloseTo(end, within(1e-12));
+    }
+}
