@@ -14,8 +14,7 @@ record StepResult(float loss, long forwardNanos, long backwardNanos, long expose
     /** The result of a step whose parts began and ended at these times. */
     static StepResult of(float loss, long begin, long forwardEnd, long backwardEnd, long exposed) {
         long end = System.nanoTime();
-        return new StepResult(
-                loss, forwardEnd - begin, backwardEnd - forwardEnd - exposed, exposed, end - backwardEnd);
+        return new StepResult(loss, forwardEnd - begin, backwardEnd - forwardEnd - exposed, exposed, end - backwardEnd);
     }
 
     /** The durations of all phases, in nanoseconds. */

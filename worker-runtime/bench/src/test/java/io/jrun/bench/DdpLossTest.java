@@ -43,7 +43,8 @@ class DdpLossTest {
                 for (int step = 0; step < count; step++) {
                     try (PointerScope _ = new PointerScope()) {
                         double[] loss = {
-                            loop.step(BenchData.batch(step, world.rank(), RANKS)).loss()
+                            loop.step(BenchData.batch(step, world.rank(), RANKS))
+                                    .loss()
                         };
                         world.group().allReduce(MemorySegment.ofArray(loss), DataType.F64, 1, ReduceOp.AVG);
                         if (world.rank() == 0) {
@@ -63,7 +64,9 @@ class DdpLossTest {
 
     private static double[] golden(int column) throws IOException {
         try (InputStream file = Objects.requireNonNull(DdpLossTest.class.getResourceAsStream("ddp-losses.txt"))) {
-            List<String> lines = new String(file.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+            List<String> lines = new String(file.readAllBytes(), StandardCharsets.UTF_8)
+                    .lines()
+                    .toList();
             return lines.stream()
                     .filter(line -> !line.startsWith("#"))
                     .mapToDouble(line -> Double.parseDouble(line.split(" ", -1)[column]))
