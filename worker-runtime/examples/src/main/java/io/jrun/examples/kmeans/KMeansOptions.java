@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The command line of kmeans.jar.
+ * The command line of plain-kmeans.jar.
  *
  * @param points of all ranks together
  * @param clusters centres to find
@@ -15,7 +15,7 @@ import java.util.Optional;
  */
 record KMeansOptions(int points, int clusters, int dimensions, int iterations, int seed) {
     static final String HELP = """
-            usage: jrun [--nproc-per-node=N] kmeans.jar [options]
+            usage: jrun [--nproc-per-node=N] plain-kmeans.jar [options]
             Finds the centres of clusters of random points with Lloyd's algorithm. Each rank has a share of the points.
 
               --points=N      points of all ranks together  Default: 100000.

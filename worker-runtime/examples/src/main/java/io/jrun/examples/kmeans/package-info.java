@@ -1,5 +1,5 @@
 /**
- * The example program kmeans.jar: a training loop written by hand, with plain Java arrays and jrun's collectives. It needs no
+ * The example program plain-kmeans.jar: a training loop written by hand, with plain Java arrays and jrun's collectives. It needs no
  * libtorch. Entry class: {@code KMeans}.
  */
 @NullMarked
