@@ -4,12 +4,14 @@ import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.image.FolderDeletion;
 import io.jrun.launcher.cli.ImageRequest;
 import java.io.IOException;
+import java.lang.module.ModuleFinder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 /**
  * The root folder of a minimal Debian with a JDK, until it is closed. The JDK is made by jlink of the JDK that runs jrun, with all
@@ -26,8 +28,8 @@ record DebianRoot(Path temporary, Path folder) implements AutoCloseable {
             throws ContainerException, IOException, InterruptedException {
         Path jlink = Path.of(System.getProperty("java.home"), "bin", "jlink");
         if (!Files.isExecutable(jlink)) {
-            throw new ContainerException(System.getProperty("java.home")
-                    + " has no jlink; run jrun with a whole JDK (JRUN_JAVA or JAVA_HOME)");
+            throw new ContainerException(
+                    System.getProperty("java.home") + " has no jlink; run jrun with a whole JDK (JRUN_JAVA_HOME)");
         }
         Path temporary = Files.createTempDirectory("jrun-image-");
         DebianRoot root = new DebianRoot(temporary, temporary.resolve("root"));
@@ -52,8 +54,7 @@ record DebianRoot(Path temporary, Path folder) implements AutoCloseable {
                     List.of(
                             jlink.toString(),
                             "--add-modules",
-                            "ALL-MODULE-PATH",
-                            "--strip-debug",
+                            modules(),
                             "--no-header-files",
                             "--no-man-pages",
                             "--output",
@@ -68,6 +69,15 @@ record DebianRoot(Path temporary, Path folder) implements AutoCloseable {
             root.close();
             throw e;
         }
+    }
+
+    /** A JDK without packaged modules cannot link the linker itself. */
+    private static String modules() {
+        return ModuleFinder.ofSystem().findAll().stream()
+                .map(module -> module.descriptor().name())
+                .filter(name -> !name.equals("jdk.jlink") && !name.equals("jdk.jpackage"))
+                .sorted()
+                .collect(Collectors.joining(","));
     }
 
     @Override
