@@ -1,0 +1,97 @@
+package io.jrun.models;
+
+import io.jrun.models.bert.Bert;
+import io.jrun.models.bert.BertConfig;
+import io.jrun.models.gpt2.Gpt2;
+import io.jrun.models.gpt2.Gpt2Config;
+import io.jrun.models.llama.Llama;
+import io.jrun.models.llama.LlamaConfig;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.SafetensorsFolder;
+import io.jrun.train.json.JsonObject;
+import io.jrun.train.weights.WeightFiles;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * A model on disk: the configuration and the weights. A Hugging Face folder has {@code config.json}, a folder of Meta's
+ * {@code params.json}. A single file of weights has its configuration beside it.
+ */
+public final class ModelFolder {
+    private static final String CONFIG = "config.json";
+    private static final String META_CONFIG = "params.json";
+
+    private ModelFolder() {}
+
+    /**
+     * Builds the model that a folder describes, with zero parameters. {@code WeightLoader.load} with
+     * {@link LanguageModel#mapping()} fills the parameters.
+     *
+     * @param path a folder, or a file of weights in it
+     * @throws CheckpointException in one line, if the configuration is missing, malformed, or of a model that jrun lacks
+     */
+    public static LanguageModel build(Path path) {
+        Libtorch.load();
+        Path folder = Files.isDirectory(path) ? path : path.toAbsolutePath().resolveSibling("");
+        Path config = folder.resolve(CONFIG);
+        Path metaConfig = folder.resolve(META_CONFIG);
+        try {
+            if (Files.exists(config)) {
+                return build(JsonObject.read(config));
+            }
+            if (Files.exists(metaConfig)) {
+                return buildMeta(JsonObject.read(metaConfig), path);
+            }
+        } catch (IOException e) {
+            throw new CheckpointException("cannot read the configuration in " + folder + ": " + e, e);
+        } catch (IllegalArgumentException e) {
+            throw new CheckpointException(String.valueOf(e.getMessage()), e);
+        }
+        throw new CheckpointException(folder + " has neither " + CONFIG + " (Hugging Face) nor " + META_CONFIG
+                + " (Meta). Put the configuration of the model beside the weights.");
+    }
+
+    /**
+     * Saves a model as a Hugging Face folder: weights first, then config.json.
+     *
+     * @throws CheckpointException if the folder cannot be written
+     */
+    public static void save(LanguageModel model, Path folder) {
+        String config = model.configJson();
+        SafetensorsFolder.write(
+                folder, model.fileTensors(), Map.of("format", "pt"), SafetensorsFolder.DEFAULT_SHARD_BYTES);
+        try {
+            Files.writeString(folder.resolve(CONFIG), config);
+        } catch (IOException e) {
+            throw new CheckpointException("cannot write " + folder.resolve(CONFIG) + ": " + e, e);
+        }
+    }
+
+    private static LanguageModel build(JsonObject config) {
+        String type = config.text("model_type").orElse("none").toLowerCase(Locale.ROOT);
+        return switch (type) {
+            case "bert" -> new Bert(BertConfig.of(config));
+            case "gpt2" -> new Gpt2(Gpt2Config.of(config));
+            case "llama" -> new Llama(LlamaConfig.of(config));
+            default ->
+                throw new IllegalArgumentException(
+                        "config.json has the model_type '" + type + "'; jrun has bert, gpt2 and llama");
+        };
+    }
+
+    private static LanguageModel buildMeta(JsonObject params, Path path) {
+        try (WeightFiles files = WeightFiles.open(path)) {
+            return new Llama(LlamaConfig.ofMeta(
+                    params, rows(files, "tok_embeddings.weight"), rows(files, "layers.0.feed_forward.w1.weight")));
+        }
+    }
+
+    private static long rows(WeightFiles files, String name) {
+        return files.fileOf(name).stored(name).shape().getFirst();
+    }
+}

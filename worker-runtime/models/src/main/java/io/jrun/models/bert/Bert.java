@@ -1,0 +1,103 @@
+package io.jrun.models.bert;
+
+import io.jrun.models.transformer.CompositeModule;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.models.transformer.ModuleSequence;
+import io.jrun.models.transformer.Norm;
+import io.jrun.models.transformer.Projection;
+import io.jrun.models.transformer.Projection.Layout;
+import io.jrun.models.transformer.TokenEmbedding;
+import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.weights.NameMapping;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * BERT with the head for masked tokens, tied to the embedding. All tokens are of segment 0, and none is padding. Source: Devlin et
+ * al. 2018; names of the weights as in Hugging Face's {@code modeling_bert.py}, {@code BertForMaskedLM}. No dropout.
+ */
+public final class Bert extends LanguageModel {
+    private final BertConfig config;
+    private final TokenEmbedding words;
+    private final TokenEmbedding positions;
+    private final TokenEmbedding segments;
+    private final Norm embeddingNorm;
+    private final ModuleSequence<BertLayer> layers;
+    private final Projection headProjection;
+    private final Norm headNorm;
+    private final Tensor headBias;
+
+    /** A model whose parameters are zero. */
+    public Bert(BertConfig config) {
+        this.config = config;
+        long width = config.width();
+        CompositeModule bert = add("bert", new CompositeModule());
+        CompositeModule embeddings = bert.add("embeddings", new CompositeModule());
+        words = embeddings.add("word_embeddings", new TokenEmbedding(config.vocabulary(), width));
+        positions = embeddings.add("position_embeddings", new TokenEmbedding(config.context(), width));
+        segments = embeddings.add("token_type_embeddings", new TokenEmbedding(config.segments(), width));
+        embeddingNorm = embeddings.add("LayerNorm", Norm.layer(width, config.epsilon()));
+        layers = bert.add("encoder", new CompositeModule())
+                .add("layer", new ModuleSequence<>(config.layers(), () -> new BertLayer(config)));
+        CompositeModule predictions = add("cls", new CompositeModule()).add("predictions", new CompositeModule());
+        headBias = TensorMemory.own(predictions.register_parameter("bias", torch.zeros(config.vocabulary())));
+        CompositeModule transform = predictions.add("transform", new CompositeModule());
+        headProjection = transform.add("dense", new Projection(width, width, true, Layout.LINEAR));
+        headNorm = transform.add("LayerNorm", Norm.layer(width, config.epsilon()));
+    }
+
+    @Override
+    public Tensor forward(Tensor tokens_BS) {
+        TensorOptions whole = new TensorOptions(torch.ScalarType.Long);
+        Tensor x_BSD = words.forward(tokens_BS)
+                .add(segments.forward(torch.zeros_like(tokens_BS)))
+                .add(positions.forward(torch.arange(new Scalar(tokens_BS.size(1)), whole)));
+        x_BSD = embeddingNorm.forward(x_BSD);
+        for (BertLayer layer : layers.list()) {
+            x_BSD = layer.forward(x_BSD);
+        }
+        Tensor head_BSD = headNorm.forward(torch.gelu(headProjection.forward(x_BSD)));
+        return words.logits(head_BSD).add(headBias);
+    }
+
+    @Override
+    public boolean isCausal() {
+        return false;
+    }
+
+    @Override
+    public long vocabulary() {
+        return config.vocabulary();
+    }
+
+    @Override
+    public long context() {
+        return config.context();
+    }
+
+    @Override
+    public String configJson() {
+        return config.toJson();
+    }
+
+    /** Files from TensorFlow call weight and bias of a norm gamma and beta. Heads of other tasks are not needed. */
+    @Override
+    public NameMapping mapping() {
+        Map<String, String> rules = new LinkedHashMap<>();
+        rules.put("LayerNorm\\.gamma$", "LayerNorm.weight");
+        rules.put("LayerNorm\\.beta$", "LayerNorm.bias");
+        rules.put("^(embeddings|encoder|pooler)\\.", "bert.$1.");
+        return NameMapping.of(
+                rules,
+                List.of(
+                        "bert\\.embeddings\\.position_ids",
+                        "bert\\.pooler\\..*",
+                        "cls\\.seq_relationship\\..*",
+                        "cls\\.predictions\\.decoder\\.(weight|bias)"));
+    }
+}

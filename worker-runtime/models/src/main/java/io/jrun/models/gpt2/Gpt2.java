@@ -1,0 +1,114 @@
+package io.jrun.models.gpt2;
+
+import io.jrun.models.transformer.Attention;
+import io.jrun.models.transformer.CompositeModule;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.models.transformer.ModuleSequence;
+import io.jrun.models.transformer.Norm;
+import io.jrun.models.transformer.Projection;
+import io.jrun.models.transformer.Projection.Layout;
+import io.jrun.models.transformer.TokenEmbedding;
+import io.jrun.train.weights.NameMapping;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * GPT-2: a decoder with learned positions, norms before the sublayers, and an output layer tied to the embedding. Source:
+ * Radford et al. 2019; names and layout of the weights as in Hugging Face's {@code modeling_gpt2.py}. No dropout.
+ */
+public final class Gpt2 extends LanguageModel {
+    private final Gpt2Config config;
+    private final TokenEmbedding tokens;
+    private final TokenEmbedding positions;
+    private final ModuleSequence<Block> blocks;
+    private final Norm norm;
+
+    /** A model whose parameters are zero. */
+    public Gpt2(Gpt2Config config) {
+        this.config = config;
+        CompositeModule transformer = add("transformer", new CompositeModule());
+        tokens = transformer.add("wte", new TokenEmbedding(config.vocabulary(), config.width()));
+        positions = transformer.add("wpe", new TokenEmbedding(config.context(), config.width()));
+        blocks = transformer.add("h", new ModuleSequence<>(config.layers(), () -> new Block(config)));
+        norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon()));
+    }
+
+    @Override
+    public Tensor forward(Tensor tokens_BS) {
+        TensorOptions whole = new TensorOptions(torch.ScalarType.Long);
+        Tensor x_BSD =
+                tokens.forward(tokens_BS).add(positions.forward(torch.arange(new Scalar(tokens_BS.size(1)), whole)));
+        for (Block block : blocks.list()) {
+            x_BSD = block.forward(x_BSD);
+        }
+        return tokens.logits(norm.forward(x_BSD));
+    }
+
+    @Override
+    public boolean isCausal() {
+        return true;
+    }
+
+    @Override
+    public long vocabulary() {
+        return config.vocabulary();
+    }
+
+    @Override
+    public long context() {
+        return config.context();
+    }
+
+    @Override
+    public String configJson() {
+        return config.toJson();
+    }
+
+    /** Files of OpenAI's sizes lack the prefix. Masks are buffers of older versions. */
+    @Override
+    public NameMapping mapping() {
+        return NameMapping.of(
+                Map.of("^(wte|wpe|h|ln_f)\\.", "transformer.$1."),
+                List.of(".*\\.attn\\.(masked_)?bias", "lm_head\\.weight"));
+    }
+
+    private static final class Block extends CompositeModule {
+        private final long heads;
+        private final Norm attentionNorm;
+        private final Projection queriesKeysValues;
+        private final Projection attentionOut;
+        private final Norm feedForwardNorm;
+        private final Projection feedForwardIn;
+        private final Projection feedForwardOut;
+
+        Block(Gpt2Config config) {
+            long width = config.width();
+            heads = config.heads();
+            attentionNorm = add("ln_1", Norm.layer(width, config.epsilon()));
+            CompositeModule attention = add("attn", new CompositeModule());
+            queriesKeysValues = attention.add("c_attn", new Projection(width, 3 * width, true, Layout.CONV1D));
+            attentionOut = attention.add("c_proj", new Projection(width, width, true, Layout.CONV1D));
+            feedForwardNorm = add("ln_2", Norm.layer(width, config.epsilon()));
+            CompositeModule feedForward = add("mlp", new CompositeModule());
+            feedForwardIn = feedForward.add("c_fc", new Projection(width, config.inner(), true, Layout.CONV1D));
+            feedForwardOut = feedForward.add("c_proj", new Projection(config.inner(), width, true, Layout.CONV1D));
+        }
+
+        Tensor forward(Tensor x_BSD) {
+            long width = x_BSD.size(2);
+            Tensor qkv = queriesKeysValues.forward(attentionNorm.forward(x_BSD));
+            Tensor attended = Attention.attend(
+                    Attention.split(qkv.narrow(2, 0, width).contiguous(), heads),
+                    Attention.split(qkv.narrow(2, width, width).contiguous(), heads),
+                    Attention.split(qkv.narrow(2, 2 * width, width).contiguous(), heads),
+                    true);
+            Tensor y_BSD = x_BSD.add(attentionOut.forward(attended));
+            Tensor inner = torch.gelu(feedForwardIn.forward(feedForwardNorm.forward(y_BSD)), "tanh");
+            return y_BSD.add(feedForwardOut.forward(inner));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package io.jrun.models.gpt2;
+
+import io.jrun.train.json.JsonObject;
+
+/**
+ * The sizes of a GPT-2, with the names and defaults of Hugging Face's config.json.
+ *
+ * @param inner width of the feed-forward layer
+ */
+public record Gpt2Config(
+        long vocabulary, long context, long width, long layers, long heads, long inner, double epsilon) {
+    /** Checks that the heads divide the width. */
+    public Gpt2Config {
+        if (width % heads != 0) {
+            throw new IllegalArgumentException("n_embd " + width + " is not a multiple of n_head " + heads);
+        }
+    }
+
+    /** Reads a configuration. Throws {@link IllegalArgumentException} naming what is missing or not supported. */
+    public static Gpt2Config of(JsonObject json) {
+        String activation = json.text("activation_function").orElse("gelu_new");
+        if (!activation.equals("gelu_new") || json.flag("scale_attn_by_inverse_layer_idx", false)) {
+            throw new IllegalArgumentException("config.json asks for activation_function " + activation
+                    + " or scale_attn_by_inverse_layer_idx; jrun's GPT-2 has gelu_new without that scale");
+        }
+        long width = json.integer("n_embd");
+        return new Gpt2Config(
+                json.integer("vocab_size"),
+                json.integer("n_positions", json.integer("n_ctx", 1024)),
+                width,
+                json.integer("n_layer"),
+                json.integer("n_head"),
+                json.integer("n_inner", 4 * width),
+                json.number("layer_norm_epsilon", 1e-5));
+    }
+
+    String toJson() {
+        return """
+                {
+                  "architectures": ["GPT2LMHeadModel"],
+                  "model_type": "gpt2",
+                  "activation_function": "gelu_new",
+                  "vocab_size": %d,
+                  "n_positions": %d,
+                  "n_embd": %d,
+                  "n_layer": %d,
+                  "n_head": %d,
+                  "n_inner": %d,
+                  "layer_norm_epsilon": %s,
+                  "tie_word_embeddings": true
+                }
+                """.formatted(vocabulary, context, width, layers, heads, inner, epsilon);
+    }
+}

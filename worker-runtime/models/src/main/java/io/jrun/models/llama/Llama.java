@@ -1,0 +1,94 @@
+package io.jrun.models.llama;
+
+import io.jrun.models.transformer.CompositeModule;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.models.transformer.ModuleSequence;
+import io.jrun.models.transformer.Norm;
+import io.jrun.models.transformer.Projection;
+import io.jrun.models.transformer.Projection.Layout;
+import io.jrun.models.transformer.RotaryEmbedding.Pairs;
+import io.jrun.models.transformer.TokenEmbedding;
+import io.jrun.train.weights.NameMapping;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Llama. The parameters have the names of Hugging Face's {@code modeling_llama.py}; Meta's names are mapped to them. The rows of
+ * the query and key projections stay in the order of the file, and {@link LlamaConfig#pairs()} says which order that is.
+ */
+public final class Llama extends LanguageModel {
+    private final LlamaConfig config;
+    private final TokenEmbedding tokens;
+    private final ModuleSequence<LlamaLayer> layers;
+    private final Norm norm;
+    private final @Nullable Projection head;
+
+    /** A model whose parameters are zero. */
+    public Llama(LlamaConfig config) {
+        this.config = config;
+        CompositeModule model = add("model", new CompositeModule());
+        tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width()));
+        layers = model.add("layers", new ModuleSequence<>(config.layers(), () -> new LlamaLayer(config)));
+        norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon()));
+        head = config.isTied()
+                ? null
+                : add("lm_head", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
+    }
+
+    @Override
+    public Tensor forward(Tensor tokens_BS) {
+        Tensor x_BSD = tokens.forward(tokens_BS);
+        for (LlamaLayer layer : layers.list()) {
+            x_BSD = layer.forward(x_BSD);
+        }
+        Tensor normed = norm.forward(x_BSD);
+        return head == null ? tokens.logits(normed) : head.forward(normed);
+    }
+
+    @Override
+    public boolean isCausal() {
+        return true;
+    }
+
+    @Override
+    public long vocabulary() {
+        return config.vocabulary();
+    }
+
+    @Override
+    public long context() {
+        return config.context();
+    }
+
+    /** Throws {@link IllegalStateException} for a model of Meta's files: Hugging Face's config.json has no such order of rows. */
+    @Override
+    public String configJson() {
+        if (config.pairs() != Pairs.HALVES) {
+            throw new IllegalStateException("a Llama of Meta's files cannot be saved as a Hugging Face folder:"
+                    + " its query and key projections have another order of rows");
+        }
+        return config.toJson();
+    }
+
+    @Override
+    public NameMapping mapping() {
+        Map<String, String> rules = new LinkedHashMap<>();
+        rules.put("^tok_embeddings\\.", "model.embed_tokens.");
+        rules.put("^norm\\.", "model.norm.");
+        rules.put("^output\\.", "lm_head.");
+        rules.put("^layers\\.", "model.layers.");
+        rules.put("\\.attention\\.w([qkvo])\\.", ".self_attn.$1_proj.");
+        rules.put("\\.feed_forward\\.w1\\.", ".mlp.gate_proj.");
+        rules.put("\\.feed_forward\\.w2\\.", ".mlp.down_proj.");
+        rules.put("\\.feed_forward\\.w3\\.", ".mlp.up_proj.");
+        rules.put("\\.attention_norm\\.", ".input_layernorm.");
+        rules.put("\\.ffn_norm\\.", ".post_attention_layernorm.");
+        List<String> unused = config.isTied()
+                ? List.of(".*rotary_emb\\.inv_freq", "rope\\.freqs", "lm_head\\.weight")
+                : List.of(".*rotary_emb\\.inv_freq", "rope\\.freqs");
+        return NameMapping.of(rules, unused);
+    }
+}

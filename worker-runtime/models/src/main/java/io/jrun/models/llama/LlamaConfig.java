@@ -1,0 +1,130 @@
+package io.jrun.models.llama;
+
+import io.jrun.models.transformer.RotaryEmbedding;
+import io.jrun.models.transformer.RotaryEmbedding.Pairs;
+import io.jrun.train.json.JsonObject;
+
+/**
+ * The sizes of a Llama, with the names and defaults of Hugging Face's config.json.
+ *
+ * @param inner width of the feed-forward layer
+ * @param keyHeads heads of keys and values; divides {@code heads}
+ * @param headWidth width of a head
+ * @param theta base of the rotary angles
+ * @param isTied whether the output layer uses the matrix of the embedding
+ * @param hasAttentionBias whether the projections of the attention have a bias
+ * @param pairs the rotary pairs of the file
+ */
+public record LlamaConfig(
+        long vocabulary,
+        long context,
+        long width,
+        long layers,
+        long heads,
+        long keyHeads,
+        long headWidth,
+        long inner,
+        double epsilon,
+        double theta,
+        boolean isTied,
+        boolean hasAttentionBias,
+        Pairs pairs) {
+    /** Checks that the heads of keys divide the heads. */
+    public LlamaConfig {
+        if (heads % keyHeads != 0) {
+            throw new IllegalArgumentException(
+                    "num_attention_heads " + heads + " is not a multiple of num_key_value_heads " + keyHeads);
+        }
+    }
+
+    /** Reads Hugging Face's config.json. Throws {@link IllegalArgumentException} naming what is missing or not supported. */
+    public static LlamaConfig of(JsonObject json) {
+        String activation = json.text("hidden_act").orElse("silu");
+        if (!activation.equals("silu") || json.has("rope_scaling") || json.flag("mlp_bias", false)) {
+            throw new IllegalArgumentException("config.json asks for hidden_act " + activation
+                    + ", rope_scaling or mlp_bias; jrun's Llama has silu, no rope_scaling and no mlp_bias");
+        }
+        long heads = json.integer("num_attention_heads");
+        long width = json.integer("hidden_size");
+        return new LlamaConfig(
+                json.integer("vocab_size"),
+                json.integer("max_position_embeddings", 2048),
+                width,
+                json.integer("num_hidden_layers"),
+                heads,
+                json.integer("num_key_value_heads", heads),
+                json.integer("head_dim", width / heads),
+                json.integer("intermediate_size"),
+                json.number("rms_norm_eps", 1e-6),
+                json.number("rope_theta", 10_000),
+                json.flag("tie_word_embeddings", false),
+                json.flag("attention_bias", false),
+                Pairs.HALVES);
+    }
+
+    /**
+     * Reads Meta's params.json, which lacks two sizes.
+     *
+     * @param vocabulary rows of {@code tok_embeddings.weight}
+     * @param inner rows of {@code layers.0.feed_forward.w1.weight}
+     */
+    public static LlamaConfig ofMeta(JsonObject params, long vocabulary, long inner) {
+        if (params.flag("use_scaled_rope", false)) {
+            throw new IllegalArgumentException("params.json asks for use_scaled_rope, which jrun's Llama lacks");
+        }
+        long heads = params.integer("n_heads");
+        long width = params.integer("dim");
+        return new LlamaConfig(
+                vocabulary,
+                params.integer("max_seq_len", 2048),
+                width,
+                params.integer("n_layers"),
+                heads,
+                params.integer("n_kv_heads", heads),
+                width / heads,
+                inner,
+                params.number("norm_eps", 1e-5),
+                params.number("rope_theta", 10_000),
+                false,
+                false,
+                Pairs.INTERLEAVED);
+    }
+
+    RotaryEmbedding rotary() {
+        return new RotaryEmbedding(headWidth, theta, pairs);
+    }
+
+    String toJson() {
+        return """
+                {
+                  "architectures": ["LlamaForCausalLM"],
+                  "model_type": "llama",
+                  "hidden_act": "silu",
+                  "vocab_size": %d,
+                  "max_position_embeddings": %d,
+                  "hidden_size": %d,
+                  "num_hidden_layers": %d,
+                  "num_attention_heads": %d,
+                  "num_key_value_heads": %d,
+                  "head_dim": %d,
+                  "intermediate_size": %d,
+                  "rms_norm_eps": %s,
+                  "rope_theta": %s,
+                  "tie_word_embeddings": %b,
+                  "attention_bias": %b
+                }
+                """.formatted(
+                        vocabulary,
+                        context,
+                        width,
+                        layers,
+                        heads,
+                        keyHeads,
+                        headWidth,
+                        inner,
+                        epsilon,
+                        theta,
+                        isTied,
+                        hasAttentionBias);
+    }
+}

@@ -1,0 +1,134 @@
+package io.jrun.models.lora;
+
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.models.transformer.Projection;
+import io.jrun.models.transformer.Projection.Layout;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.weights.NameMapping;
+import io.jrun.train.weights.WeightFiles;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import org.bytedeco.pytorch.Generator;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Low-rank adapters of a model: the weights of the model are frozen, and two small matrices beside each chosen projection are
+ * trained. Source: Hu et al. 2021, section 4.1; names, initial values and files as in Hugging Face's PEFT. Confined to the
+ * thread of the model.
+ */
+public final class Lora {
+    private static final String PEFT_PREFIX = "base_model.model.";
+    private static final String WEIGHTS = "adapter_model.safetensors";
+    private static final String CONFIG = "adapter_config.json";
+
+    private final LanguageModel model;
+    private final LoraOptions options;
+    private final Map<String, Projection> adapted = new TreeMap<>();
+
+    private Lora(LanguageModel model, LoraOptions options) {
+        this.model = model;
+        this.options = options;
+    }
+
+    /**
+     * Freezes the parameters of a model and adds adapters. The outputs of the model do not change: the outer matrices are zero.
+     * Attach the adapters before the model is wrapped, for example by DistributedDataParallel.
+     *
+     * @throws IllegalArgumentException if no projection has one of the names
+     */
+    public static Lora attach(LanguageModel model, LoraOptions options) {
+        Lora lora = new Lora(model, options);
+        ModuleTensors.parameters(model).values().forEach(tensor -> tensor.requires_grad_(false));
+        model.projections().forEach((name, projection) -> {
+            if (options.targets().contains(lastWord(name))) {
+                lora.adapted.put(name, projection);
+            }
+        });
+        if (lora.adapted.isEmpty()) {
+            throw new IllegalArgumentException("the model has no projection named " + options.targets());
+        }
+        try (NoGradGuard _ = new NoGradGuard();
+                Generator generator = torch.createCPUGenerator(options.seed())) {
+            lora.adapted.values().forEach(projection -> {
+                projection.addAdapter(options.rank(), options.alpha() / options.rank());
+                double bound = 1 / Math.sqrt((double) projection.inputs());
+                Objects.requireNonNull(projection.down()).uniform_(-bound, bound, new GeneratorOptional(generator));
+            });
+        }
+        return lora;
+    }
+
+    /** Adds the adapters to the weights: the model is then as fast as without adapters, and is saved with them. */
+    public void merge() {
+        adapted.values().forEach(projection -> projection.setMerged(true));
+    }
+
+    /** Subtracts the adapters from the weights again, to train on. */
+    public void unmerge() {
+        adapted.values().forEach(projection -> projection.setMerged(false));
+    }
+
+    /** The parameters that are trained, by their names in the model. */
+    public Map<String, Tensor> parameters() {
+        Map<String, Tensor> own = new LinkedHashMap<>(ModuleTensors.parameters(model));
+        own.keySet().removeIf(name -> !name.contains(Projection.ADAPTER_INFIX));
+        return own;
+    }
+
+    /** Saves the adapters as a folder of PEFT. */
+    public void save(Path folder) {
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        parameters().forEach((name, tensor) -> tensors.put(PEFT_PREFIX + name, tensor));
+        boolean isTransposed = adapted.values().stream().anyMatch(projection -> projection.layout() == Layout.CONV1D);
+        Safetensors.write(folder.resolve(WEIGHTS), tensors, Map.of("format", "pt"));
+        try {
+            Files.writeString(folder.resolve(CONFIG), options.toJson(isTransposed));
+        } catch (IOException e) {
+            throw new CheckpointException("cannot write " + folder.resolve(CONFIG) + ": " + e, e);
+        }
+    }
+
+    /**
+     * Loads adapters that were saved with the same rank and targets.
+     *
+     * @throws CheckpointException naming what is missing, unknown or of another shape
+     */
+    public void load(Path folder) {
+        NameMapping mapping = NameMapping.of(Map.of("^" + PEFT_PREFIX.replace(".", "\\."), ""), List.of());
+        Map<String, Tensor> own = parameters();
+        try (WeightFiles files = WeightFiles.open(folder.resolve(WEIGHTS))) {
+            Map<String, String> fileNames = new LinkedHashMap<>();
+            files.names().forEach(name -> mapping.modelName(name).ifPresent(mapped -> fileNames.put(mapped, name)));
+            if (!fileNames.keySet().equals(own.keySet())) {
+                throw new CheckpointException(folder + " has adapters for other projections: "
+                        + fileNames.keySet().stream().limit(3).toList() + ", expected "
+                        + own.keySet().stream().limit(3).toList());
+            }
+            own.forEach((name, tensor) -> {
+                String fileName = Objects.requireNonNull(fileNames.get(name));
+                files.fileOf(fileName).read(fileName, tensor);
+            });
+        }
+    }
+
+    /** The parameters as libtorch's optimizers take them. */
+    public TensorVector trained() {
+        return new TensorVector(parameters().values().toArray(Tensor[]::new));
+    }
+
+    private static String lastWord(String name) {
+        return name.substring(name.lastIndexOf('.') + 1);
+    }
+}

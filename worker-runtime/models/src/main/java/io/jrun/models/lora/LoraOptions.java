@@ -1,0 +1,38 @@
+package io.jrun.models.lora;
+
+import java.util.List;
+
+/**
+ * How adapters are made.
+ *
+ * @param rank inner size of an adapter, at least 1
+ * @param alpha the output of an adapter is multiplied by {@code alpha / rank}
+ * @param targets last words of the names of the projections, for example {@code q_proj}
+ * @param seed of the inner matrices
+ */
+public record LoraOptions(long rank, double alpha, List<String> targets, long seed) {
+    /** Checks the rank. */
+    public LoraOptions {
+        targets = List.copyOf(targets);
+        if (rank < 1) {
+            throw new IllegalArgumentException("the rank of adapters is " + rank + ", expected at least 1");
+        }
+    }
+
+    String toJson(boolean isTransposed) {
+        String names = String.join(
+                ", ", targets.stream().map(name -> "\"" + name + "\"").toList());
+        return """
+                {
+                  "peft_type": "LORA",
+                  "task_type": "CAUSAL_LM",
+                  "r": %d,
+                  "lora_alpha": %s,
+                  "target_modules": [%s],
+                  "lora_dropout": 0.0,
+                  "bias": "none",
+                  "fan_in_fan_out": %b
+                }
+                """.formatted(rank, alpha, names, isTransposed);
+    }
+}

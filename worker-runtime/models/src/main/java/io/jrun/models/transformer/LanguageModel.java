@@ -1,0 +1,76 @@
+package io.jrun.models.transformer;
+
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.weights.NameMapping;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.bytedeco.pytorch.Generator;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * A model that gives logits for the tokens of a text. Parameters have Hugging Face's names and are zero until they are loaded or
+ * {@link #initialize initialised}. Shapes: B texts, S tokens, V vocabulary, D width. Confined to one thread at a time.
+ */
+public abstract class LanguageModel extends CompositeModule {
+    private static final double DEVIATION = 0.02;
+
+    /** For subclasses. */
+    protected LanguageModel() {}
+
+    /**
+     * Logits [B, S, V]. For a {@link #isCausal() causal} model the logits at a position are for the next token. For BERT they are
+     * for the token of the position.
+     *
+     * @param tokens_BS token numbers of type Long, from 0 to V - 1; S at most the context of the model
+     */
+    public abstract Tensor forward(Tensor tokens_BS);
+
+    /** Whether a position sees only the positions before. */
+    public abstract boolean isCausal();
+
+    /** The number of different tokens. */
+    public abstract long vocabulary();
+
+    /** The longest text in tokens. */
+    public abstract long context();
+
+    /** The text of config.json. */
+    public abstract String configJson();
+
+    /** The names of this module for the names that Hugging Face's and other files have. */
+    public abstract NameMapping mapping();
+
+    /** The tensors that a file of this model has, by the names of the file; without adapters. */
+    public Map<String, Tensor> fileTensors() {
+        Map<String, Tensor> tensors = new LinkedHashMap<>(ModuleTensors.all(this));
+        tensors.keySet().removeIf(name -> name.contains(Projection.ADAPTER_INFIX));
+        return tensors;
+    }
+
+    /**
+     * Gives the parameters random values: matrices normal with deviation 0.02, biases 0, weights of norms 1.
+     *
+     * @param seed equal seeds give equal values
+     */
+    public void initialize(long seed) {
+        try (NoGradGuard _ = new NoGradGuard();
+                Generator generator = torch.createCPUGenerator(seed)) {
+            ModuleTensors.parameters(this).forEach((name, tensor) -> {
+                if (tensor.dim() > 1) {
+                    tensor.normal_(0, DEVIATION, new GeneratorOptional(generator));
+                } else {
+                    tensor.fill_(new Scalar(name.endsWith("bias") ? 0.0 : 1.0));
+                }
+            });
+        }
+    }
+
+    /** Mean cross entropy in nats of the next tokens of a causal model; both [B, S]. */
+    public Tensor loss(Tensor tokens_BS, Tensor next_BS) {
+        return torch.cross_entropy_loss(forward(tokens_BS).view(-1, vocabulary()), next_BS.reshape(-1));
+    }
+}

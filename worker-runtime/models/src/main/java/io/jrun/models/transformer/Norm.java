@@ -1,0 +1,42 @@
+package io.jrun.models.transformer;
+
+import io.jrun.train.tensor.TensorMemory;
+import org.bytedeco.pytorch.DoubleOptional;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/** Normalises the last dimension: LayerNorm (Ba et al. 2016) with a bias, RMSNorm (Zhang and Sennrich 2019) without. */
+public final class Norm extends Module {
+    private final double epsilon;
+    private final long[] width;
+    private final Tensor weight;
+    private final @Nullable Tensor bias;
+
+    private Norm(long width, double epsilon, boolean hasBias) {
+        this.epsilon = epsilon;
+        this.width = new long[] {width};
+        weight = TensorMemory.own(register_parameter("weight", torch.ones(width)));
+        bias = hasBias ? TensorMemory.own(register_parameter("bias", torch.zeros(width))) : null;
+    }
+
+    /** (x - mean) / sqrt(variance + epsilon) * weight + bias. */
+    public static Norm layer(long width, double epsilon) {
+        return new Norm(width, epsilon, true);
+    }
+
+    /** x / sqrt(mean of x^2 + epsilon) * weight. */
+    public static Norm rootMeanSquare(long width, double epsilon) {
+        return new Norm(width, epsilon, false);
+    }
+
+    /** The normalised tensor. */
+    public Tensor forward(Tensor x) {
+        TensorOptional scale = new TensorOptional(weight);
+        return bias == null
+                ? torch.rms_norm(x, width, scale, new DoubleOptional(epsilon))
+                : torch.layer_norm(x, width, scale, new TensorOptional(bias), epsilon, false);
+    }
+}

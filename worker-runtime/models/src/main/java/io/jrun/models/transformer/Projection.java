@@ -1,0 +1,127 @@
+package io.jrun.models.transformer;
+
+import io.jrun.train.tensor.TensorMemory;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A linear map, optionally with a low-rank adapter: {@code x W^T + b + scale (x A^T) B^T}. Source of the adapter: Hu et al.
+ * 2021, LoRA, section 4.1; names as in Hugging Face's PEFT.
+ */
+public final class Projection extends Module {
+    /** The beginning of the names of an adapter's parameters. */
+    public static final String ADAPTER_INFIX = ".lora_";
+
+    /** How the file lays out the weight. */
+    public enum Layout {
+        /** [outputs, inputs], as torch.nn.Linear. */
+        LINEAR,
+        /** [inputs, outputs], as GPT-2's Conv1D. */
+        CONV1D
+    }
+
+    private final Layout layout;
+    private final long inputs;
+    private final long outputs;
+    private final Tensor weight;
+    private final @Nullable Tensor bias;
+    private @Nullable Matrix down;
+    private @Nullable Matrix up;
+    private double scale;
+    private boolean isMerged;
+
+    /** A map with zero parameters. */
+    public Projection(long inputs, long outputs, boolean hasBias, Layout layout) {
+        this.layout = layout;
+        this.inputs = inputs;
+        this.outputs = outputs;
+        weight = TensorMemory.own(register_parameter(
+                "weight", layout == Layout.LINEAR ? torch.zeros(outputs, inputs) : torch.zeros(inputs, outputs)));
+        bias = hasBias ? TensorMemory.own(register_parameter("bias", torch.zeros(outputs))) : null;
+    }
+
+    /** The map of the last dimension. */
+    public Tensor forward(Tensor x) {
+        Tensor matrix = layout == Layout.LINEAR ? weight : weight.t();
+        Tensor y = bias == null ? torch.linear(x, matrix) : torch.linear(x, matrix, new TensorOptional(bias));
+        Matrix a = down;
+        Matrix b = up;
+        if (a == null || b == null || isMerged) {
+            return y;
+        }
+        return y.add(torch.linear(torch.linear(x, a.weight()), b.weight()), new Scalar(scale));
+    }
+
+    /** The size of the last dimension of the input. */
+    public long inputs() {
+        return inputs;
+    }
+
+    /** How the weight is laid out. */
+    public Layout layout() {
+        return layout;
+    }
+
+    /** Whether the map has an adapter. */
+    public boolean hasAdapter() {
+        return down != null;
+    }
+
+    /**
+     * Adds an adapter whose matrices are zero.
+     *
+     * @param rank the inner size
+     * @param newScale the factor of the adapter's output
+     * @throws IllegalStateException if the map has an adapter
+     */
+    public void addAdapter(long rank, double newScale) {
+        if (down != null) {
+            throw new IllegalStateException("the projection has an adapter already");
+        }
+        down = register_module("lora_A", new Matrix(torch.zeros(rank, inputs).to(weight.scalar_type())));
+        up = register_module("lora_B", new Matrix(torch.zeros(outputs, rank).to(weight.scalar_type())));
+        scale = newScale;
+    }
+
+    /** The inner matrix [rank, inputs] of the adapter; null without an adapter. */
+    public @Nullable Tensor down() {
+        Matrix a = down;
+        return a == null ? null : a.weight();
+    }
+
+    /**
+     * Adds the product of the adapter's matrices to the weight, or subtracts the product again. Nothing happens without an
+     * adapter, or if the state is as wanted already. Merging and unmerging rounds: the weight comes back to about 1e-7 of its
+     * size.
+     */
+    public void setMerged(boolean merged) {
+        Matrix a = down;
+        Matrix b = up;
+        if (a == null || b == null || isMerged == merged) {
+            return;
+        }
+        try (NoGradGuard _ = new NoGradGuard()) {
+            Tensor product = torch.mm(b.weight(), a.weight());
+            weight.add_(layout == Layout.LINEAR ? product : product.t(), new Scalar(merged ? scale : -scale));
+        }
+        isMerged = merged;
+    }
+
+    /** A module with one parameter {@code weight}. */
+    private static final class Matrix extends Module {
+        private final Tensor weight;
+
+        Matrix(Tensor initial) {
+            weight = TensorMemory.own(register_parameter("weight", initial));
+        }
+
+        Tensor weight() {
+            return weight;
+        }
+    }
+}

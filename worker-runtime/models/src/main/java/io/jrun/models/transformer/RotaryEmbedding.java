@@ -1,0 +1,64 @@
+package io.jrun.models.transformer;
+
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Rotary position embedding (Su et al. 2021, RoFormer, 3.4.2). Position p turns pair i of a head by the angle
+ * p * theta^(-2i/E). Meta's and Hugging Face's files of the same model differ in the pairs, and in the order of the rows of
+ * the query and key projections. Stateless.
+ *
+ * @param width E, the even width of a head
+ * @param theta the base of the angles
+ */
+public record RotaryEmbedding(long width, double theta, Pairs pairs) {
+    /** Which elements of a head make a pair. */
+    public enum Pairs {
+        /** Element i and element i + E/2, as in Hugging Face's files. */
+        HALVES,
+        /** Elements 2i and 2i + 1, as in Meta's files. */
+        INTERLEAVED
+    }
+
+    /** Checks the width. */
+    public RotaryEmbedding {
+        if (width % 2 != 0) {
+            throw new IllegalArgumentException("the width of a head is " + width + ", expected an even number");
+        }
+    }
+
+    /** The turned vectors. The position of a vector is its index in the dimension S. */
+    public Tensor turn(Tensor x_BHSE) {
+        Tensor angles_Si = angles(x_BHSE.size(2));
+        Tensor cos = torch.cos(angles_Si).to(x_BHSE.scalar_type());
+        Tensor sin = torch.sin(angles_Si).to(x_BHSE.scalar_type());
+        long half = width / 2;
+        if (pairs == Pairs.HALVES) {
+            Tensor first = x_BHSE.narrow(3, 0, half);
+            Tensor second = x_BHSE.narrow(3, half, half);
+            return torch.cat(
+                    new TensorVector(
+                            first.mul(cos).sub(second.mul(sin)), second.mul(cos).add(first.mul(sin))),
+                    3);
+        }
+        Tensor x_BHSi2 = x_BHSE.reshape(x_BHSE.size(0), x_BHSE.size(1), x_BHSE.size(2), half, 2);
+        Tensor even = x_BHSi2.select(4, 0);
+        Tensor odd = x_BHSi2.select(4, 1);
+        return torch.stack(
+                        new TensorVector(
+                                even.mul(cos).sub(odd.mul(sin)), odd.mul(cos).add(even.mul(sin))),
+                        4)
+                .flatten(3, 4);
+    }
+
+    private Tensor angles(long positions) {
+        TensorOptions options = new TensorOptions(torch.ScalarType.Float);
+        Tensor exponents = torch.arange(new Scalar(0), new Scalar(width), new Scalar(2), options)
+                .div(new Scalar(-(double) width));
+        Tensor frequencies = torch.pow(new Scalar(theta), exponents);
+        return torch.outer(torch.arange(new Scalar(positions), options), frequencies);
+    }
+}

@@ -1,0 +1,5 @@
+/** Parts that the models share: projections with or without an adapter, attention, rotary position embeddings. */
+@NullMarked
+package io.jrun.models.transformer;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,178 @@
+package io.jrun.models;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.checkpoint.SafetensorsFolder;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.bytedeco.pytorch.global.torch.ScalarType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The golden logits are of make.py in the resources: the same formulas, written by hand in Python. */
+class ModelFolderTest {
+    private static final double TOLERANCE = 1e-4;
+
+    @TempDir
+    private Path folder;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"gpt2", "bert", "llama"})
+    void logitsEqualTheOracle(String name) throws IOException {
+        LanguageModel model = TinyModels.write(folder, name);
+        assertThat(TinyModels.difference(TinyModels.logits(model), TinyModels.golden(name)))
+                .isLessThan(TOLERANCE);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"gpt2", "bert", "llama"})
+    void aSavedFolderHasTheSameLogitsBitForBit(String name) throws IOException {
+        LanguageModel model = TinyModels.write(folder.resolve("in"), name);
+        ModelFolder.save(model, folder.resolve("out"));
+        LanguageModel again = TinyModels.load(folder.resolve("out"));
+        assertThat(TinyModels.logits(again).equal(TinyModels.logits(model))).isTrue();
+        assertThat(Safetensors.read(folder.resolve("out/model.safetensors")).tensors())
+                .containsOnlyKeys(TinyModels.tensors(model).keySet());
+    }
+
+    /** Hugging Face's and Meta's rows of one model: row r of half h is row 2r + h. The rotation makes the same logits of both. */
+    @Test
+    void metasFilesAreReadWithInterleavedPairs() throws IOException {
+        LanguageModel model = TinyModels.write(folder.resolve("hf"), "llama");
+        Map<String, Tensor> meta = new LinkedHashMap<>();
+        TinyModels.tensors(model).forEach((name, tensor) -> meta.put(metaName(name), metaRows(name, tensor)));
+        Path metaFolder = Files.createDirectories(folder.resolve("meta"));
+        Files.writeString(
+                metaFolder.resolve("params.json"),
+                "{\"dim\": 24, \"n_layers\": 2, \"n_heads\": 6, \"n_kv_heads\": 2, \"vocab_size\": -1,"
+                        + " \"norm_eps\": 1e-05}");
+        Safetensors.write(metaFolder.resolve("model.safetensors"), meta, Map.of());
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(metaFolder)), TinyModels.golden("llama")))
+                .isLessThan(TOLERANCE);
+    }
+
+    @Test
+    void theTwoRotationsDiffer() throws IOException {
+        LanguageModel model = TinyModels.write(folder.resolve("hf"), "llama");
+        Map<String, Tensor> sameRows = new LinkedHashMap<>();
+        TinyModels.tensors(model).forEach((name, tensor) -> sameRows.put(metaName(name), tensor));
+        Path metaFolder = Files.createDirectories(folder.resolve("meta"));
+        Files.writeString(
+                metaFolder.resolve("params.json"),
+                "{\"dim\": 24, \"n_layers\": 2, \"n_heads\": 6, \"n_kv_heads\": 2, \"norm_eps\": 1e-05}");
+        Safetensors.write(metaFolder.resolve("model.safetensors"), sameRows, Map.of());
+        Tensor logits = TinyModels.logits(TinyModels.load(metaFolder));
+        assertThat(TinyModels.difference(logits, TinyModels.golden("llama-meta")))
+                .isLessThan(TOLERANCE);
+        assertThat(TinyModels.difference(logits, TinyModels.golden("llama"))).isGreaterThan(0.1);
+    }
+
+    private static String metaName(String name) {
+        return name.replace("model.embed_tokens", "tok_embeddings")
+                .replace("lm_head", "output")
+                .replace("model.norm", "norm")
+                .replace("model.layers", "layers")
+                .replaceFirst("self_attn\\.([qkvo])_proj", "attention.w$1")
+                .replace("mlp.gate_proj", "feed_forward.w1")
+                .replace("mlp.down_proj", "feed_forward.w2")
+                .replace("mlp.up_proj", "feed_forward.w3")
+                .replace("input_layernorm", "attention_norm")
+                .replace("post_attention_layernorm", "ffn_norm");
+    }
+
+    private static Tensor metaRows(String name, Tensor tensor) {
+        if (!name.contains("q_proj") && !name.contains("k_proj")) {
+            return tensor;
+        }
+        long headWidth = 4;
+        return tensor.view(-1, 2, headWidth / 2, tensor.size(1))
+                .transpose(1, 2)
+                .reshape(tensor.size(0), tensor.size(1));
+    }
+
+    @Test
+    void oldNamesAndTensorsOfOtherHeadsAreAccepted() throws IOException {
+        LanguageModel bert = TinyModels.describe(folder, "bert");
+        Map<String, Tensor> old = new LinkedHashMap<>();
+        TinyModels.tensors(bert)
+                .forEach((name, tensor) -> old.put(
+                        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"),
+                        tensor));
+        old.put("bert.embeddings.position_ids", torch.zeros(1, 16));
+        old.put("bert.pooler.dense.weight", torch.zeros(24, 24));
+        old.put("cls.seq_relationship.weight", torch.zeros(2, 24));
+        old.put("cls.predictions.decoder.weight", torch.zeros(61, 24));
+        Safetensors.write(folder.resolve("model.safetensors"), old, Map.of());
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("bert")))
+                .isLessThan(TOLERANCE);
+
+        Path gptFolder = folder.resolve("gpt2");
+        LanguageModel gpt2 = TinyModels.describe(gptFolder, "gpt2");
+        Map<String, Tensor> bare = new LinkedHashMap<>();
+        TinyModels.tensors(gpt2).forEach((name, tensor) -> bare.put(name.replace("transformer.", ""), tensor));
+        bare.put("h.0.attn.bias", torch.ones(1, 1, 16, 16));
+        bare.put("lm_head.weight", torch.zeros(61, 24));
+        SafetensorsFolder.write(gptFolder, bare, Map.of(), 1 << 20);
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(gptFolder)), TinyModels.golden("gpt2")))
+                .isLessThan(TOLERANCE);
+    }
+
+    @Test
+    void halfPrecisionWeightsAreConverted() throws IOException {
+        LanguageModel model = TinyModels.describe(folder, "gpt2");
+        Map<String, Tensor> half = new LinkedHashMap<>();
+        TinyModels.tensors(model).forEach((name, tensor) -> half.put(name, tensor.to(ScalarType.BFloat16)));
+        SafetensorsFolder.write(folder, half, Map.of(), 1 << 20);
+        Tensor logits = TinyModels.logits(TinyModels.load(folder));
+        assertThat(logits.scalar_type().intern()).isEqualTo(ScalarType.Float);
+        assertThat(TinyModels.difference(logits, TinyModels.golden("gpt2"))).isBetween(1e-4, 0.3);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "{\"model_type\": \"t5\"}            | config.json has the model_type 't5'; jrun has bert, gpt2 and llama",
+                "{\"model_type\": \"gpt2\"}          | config.json lacks 'n_embd'",
+                "{\"model_type\": \"gpt2\", \"n_embd\": 5, \"vocab_size\": 1, \"n_layer\": 1, \"n_head\": 2} | not a multiple",
+                "{\"model_type\": \"bert\", \"hidden_act\": \"relu\"} | hidden_act relu",
+                "{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"linear\"}} | rope_scaling"
+            })
+    void aConfigurationThatJrunLacksIsOneLine(String config, String message) throws IOException {
+        Files.writeString(folder.resolve("config.json"), config);
+        assertThatThrownBy(() -> ModelFolder.build(folder))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining(message)
+                .hasMessageNotContaining("\n");
+    }
+
+    @Test
+    void aFolderWithoutConfigurationSaysWhatToDo() {
+        assertThatThrownBy(() -> ModelFolder.build(folder))
+                .hasMessageContaining("has neither config.json (Hugging Face) nor params.json (Meta)");
+    }
+
+    @Test
+    void equalSeedsInitializeEqually() throws IOException {
+        LanguageModel first = TinyModels.describe(folder, "llama");
+        LanguageModel second = ModelFolder.build(folder);
+        first.initialize(7);
+        second.initialize(7);
+        assertThat(TinyModels.logits(first).equal(TinyModels.logits(second))).isTrue();
+        second.initialize(8);
+        assertThat(TinyModels.logits(first).equal(TinyModels.logits(second))).isFalse();
+        assertThat(TinyModels.logits(first).isfinite().all().item_bool()).isTrue();
+    }
+}
