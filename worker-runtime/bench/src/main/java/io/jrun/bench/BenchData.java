@@ -40,7 +40,7 @@ final class BenchData {
                         .to(torch.ScalarType.Float)
                         .view_as(tensor);
                 if (tensor.dim() == 2) {
-                    tensor.copy_(centred.mul(new Scalar(2 / Math.sqrt(tensor.size(1)))));
+                    tensor.copy_(centred.mul(new Scalar(2 / Math.sqrt((double) tensor.size(1)))));
                 } else {
                     double base = parameter.getKey().endsWith("weight") ? 1 : 0;
                     tensor.copy_(centred.mul(new Scalar(0.02)).add(new Scalar(base)));
