@@ -24,11 +24,14 @@ final class DoctorCommand {
     /** Prints the results. Returns the exit code. */
     static int run(DoctorRequest request, Path home, Terminal terminal) throws IOException, InterruptedException {
         if (request.cluster().isEmpty()) {
-            return report(Doctor.examine(home, Version.TEXT, List.of()), request, terminal);
+            return report(Doctor.examine(home, Version.TEXT, List.of(), request.container()), request, terminal);
         }
         Cluster cluster = request.cluster().get();
         try (JobAgents agents = JobAgents.open(cluster, home, _ -> {})) {
-            return report(Doctor.examine(home, Version.TEXT, checks(cluster, agents, home)), request, terminal);
+            return report(
+                    Doctor.examine(home, Version.TEXT, checks(cluster, agents, home), request.container()),
+                    request,
+                    terminal);
         }
     }
 

@@ -69,12 +69,20 @@ final class DryRunCommand {
                 : Optional.empty();
         JobFiles files = JobFiles.of(job);
         if (job.json()) {
-            return List.of(RankMapJson.of(ranks.placements(), commands, job.nodes(), standingBy, slurm, files));
+            return List.of(RankMapJson.of(
+                    ranks.placements(),
+                    commands,
+                    job.nodes(),
+                    standingBy,
+                    slurm,
+                    files,
+                    job.workers().container()));
         }
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), commands));
         lines.addAll(DryRun.nodes(job.nodes(), standingBy));
         slurm.ifPresent(lines::add);
         lines.addAll(DryRun.files(files));
+        lines.addAll(DryRun.container(job.workers().container()));
         return lines;
     }
 
@@ -89,9 +97,15 @@ final class DryRunCommand {
                 job.workers().masterPort());
         RankMap ranks = Layout.place(List.of(node), LayoutRules.of(job));
         Layout.checkFilters(ranks, job);
-        return job.json()
-                ? List.of(RankMapJson.of(ranks.placements(), commands(job, home, here, ranks)))
-                : DryRun.table(ranks.placements(), shortCommands(job, ranks));
+        if (job.json()) {
+            return List.of(RankMapJson.of(
+                    ranks.placements(),
+                    commands(job, home, here, ranks),
+                    job.workers().container()));
+        }
+        List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), shortCommands(job, ranks)));
+        lines.addAll(DryRun.container(job.workers().container()));
+        return lines;
     }
 
     private static List<List<String>> commands(

@@ -21,6 +21,7 @@ import java.util.regex.Pattern;
  * @param environment names of variables whose values come from the node, and not from the image
  * @param unshare namespaces that the workers do not share with the node
  * @param java whose JDK runs Java programs
+ * @param engine the engine that runs the workers
  */
 public record ContainerSpec(
         Optional<ImageReference> image,
@@ -35,7 +36,8 @@ public record ContainerSpec(
         boolean entrypointLog,
         List<String> environment,
         List<UnsharedNamespace> unshare,
-        JavaChoice java) {
+        JavaChoice java,
+        EngineChoice engine) {
     private static final Pattern VARIABLE = Pattern.compile("[A-Za-z_][A-Za-z0-9_]*");
 
     /** Copies the lists. */
@@ -63,7 +65,8 @@ public record ContainerSpec(
                 false,
                 List.of(),
                 List.of(),
-                JavaChoice.AUTO);
+                JavaChoice.AUTO,
+                EngineChoice.AUTO);
     }
 
     /** The same of another image. */
@@ -81,7 +84,8 @@ public record ContainerSpec(
                 entrypointLog,
                 environment,
                 unshare,
-                java);
+                java,
+                engine);
     }
 
     /** The same with these mounts. */
@@ -99,7 +103,8 @@ public record ContainerSpec(
                 entrypointLog,
                 environment,
                 unshare,
-                java);
+                java,
+                engine);
     }
 
     /**

@@ -6,6 +6,9 @@ import java.util.Optional;
 
 /** The containers of one job on this node. They vanish with the agent, however the agent ends. */
 public interface NodeContainers extends AutoCloseable {
+    /** Whether workers have process ids of their own, which the agent does not know. */
+    boolean hasOwnPids();
+
     /** What the image says. */
     ImageSettings image();
 
@@ -36,6 +39,15 @@ public interface NodeContainers extends AutoCloseable {
      * @return a command of the node that becomes the worker's program without another process in between
      */
     List<String> command(WorkerRequest worker) throws ContainerException;
+
+    /**
+     * Writes the image, and what the worker has written to the root, to a .sqsh file. The file appears complete or not at all.
+     * Takes as long as the compression needs.
+     *
+     * @param id of a worker that has ended, before {@link #remove}
+     * @param target absolute path on the node
+     */
+    void save(String id, Path target) throws ContainerException, InterruptedException;
 
     /** Takes a container away whose worker has ended. */
     void remove(String id);

@@ -8,7 +8,8 @@ import java.util.Locale;
 public enum UnsharedNamespace {
     NET,
     IPC,
-    UTS;
+    UTS,
+    PID;
 
     /** As unshare(1) and the option call it. */
     public String word() {
@@ -37,6 +38,7 @@ public enum UnsharedNamespace {
                 return namespace;
             }
         }
-        throw new ContainerFormatException("'" + word + "' is no namespace to unshare; there are net, ipc and uts");
+        throw new ContainerFormatException(
+                "'" + word + "' is no namespace to unshare; there are net, ipc, uts and pid");
     }
 }

@@ -2,16 +2,19 @@ package io.jrun.agent.job;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.EngineChoice;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.JavaChoice;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.UnsharedNamespace;
-import io.jrun.agent.container.builtin.BuiltinEngine;
+import io.jrun.agent.container.external.ContainerEngines;
 import io.jrun.agent.image.ImagePreparer;
 import io.jrun.agent.proto.Container;
 import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.worker.UserId;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +27,9 @@ import java.util.function.Consumer;
  * launch waits for both.
  */
 final class JobContainers {
+    /** Beside the cache of native libraries, on a disk of the node. */
+    private static final Path NAMED = Path.of("/var/tmp/jrun-" + UserId.ofThisProcess(), "containers");
+
     private final Optional<ContainerSpec> spec;
     private final CompletableFuture<Optional<NodeContainers>> started = new CompletableFuture<>();
     private Optional<Thread> maker = Optional.empty();
@@ -44,10 +50,10 @@ final class JobContainers {
     void begin(Path folder, Map<String, String> environment, Consumer<String> progress) {
         maker = spec.map(asked -> Thread.ofVirtual().name("jrun-containers").start(() -> {
             try {
-                NodeContainers made = new BuiltinEngine()
+                NodeContainers made = ContainerEngines.of(asked.engine())
                         .start(
                                 prepared(asked, environment, progress),
-                                new NodeRequest(folder.resolve("containers"), environment));
+                                new NodeRequest(folder.resolve("containers"), NAMED, environment));
                 if (!started.complete(Optional.of(made))) {
                     made.close(); // the job has ended meanwhile
                 }
@@ -87,10 +93,30 @@ final class JobContainers {
         return spec.orElseThrow();
     }
 
-    /** A worker has ended. */
-    void ended(String id) {
-        if (started.isDone() && !started.isCompletedExceptionally()) {
-            containers().ifPresent(containers -> containers.remove(id));
+    /**
+     * Called when a worker has ended. Saves the root, if the job asks for it and the worker has local rank 0. May take long.
+     *
+     * @return why the root could not be saved; empty if there is no problem
+     */
+    Optional<String> ended(String id, int localRank) {
+        if (!started.isDone()
+                || started.isCompletedExceptionally()
+                || containers().isEmpty()) {
+            return Optional.empty();
+        }
+        NodeContainers made = containers().get();
+        try {
+            if (localRank == 0 && !spec().save().isEmpty()) {
+                made.save(id, Path.of(spec().save()));
+            }
+            return Optional.empty();
+        } catch (ContainerException e) {
+            return Optional.of(String.valueOf(e.getMessage()));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.of("--container-save was interrupted");
+        } finally {
+            made.remove(id);
         }
     }
 
@@ -104,21 +130,26 @@ final class JobContainers {
 
     private static ContainerSpec spec(Container asked) {
         return new ContainerSpec(
-                Optional.of(ImageReference.parse(asked.getImage())),
+                optional(asked.getImage()).map(ImageReference::parse),
                 asked.getMountsList().stream().map(JobContainers::mount).toList(),
                 asked.getWorkdir(),
-                Optional.empty(),
-                "",
+                optional(asked.getName()).map(ContainerName::parse),
+                asked.getSave(),
                 asked.getMountHome(),
                 asked.getRemapRoot(),
                 !asked.getReadOnly(),
                 asked.getEntrypoint(),
-                false,
+                asked.getEntrypointLog(),
                 asked.getEnvList(),
                 asked.getUnshareList().isEmpty()
                         ? List.of()
                         : UnsharedNamespace.parseAll(String.join(",", asked.getUnshareList())),
-                JavaChoice.parse(asked.getJava()));
+                JavaChoice.parse(asked.getJava()),
+                EngineChoice.parse(asked.getEngine()));
+    }
+
+    private static Optional<String> optional(String text) {
+        return Optional.of(text).filter(given -> !given.isEmpty());
     }
 
     private static ContainerMount mount(io.jrun.agent.proto.ContainerMountEntry asked) {

@@ -44,6 +44,7 @@ final class NodeRendezvous {
     private final Map<Integer, WorkerConnection> connectionOf = new HashMap<>();
     private final Map<WorkerConnection, List<Frame.FromWorker>> beforeStart = new HashMap<>();
     private final Map<Integer, WorkerEndpoint> joins = new TreeMap<>();
+    private final Map<Integer, Long> tokens = new HashMap<>();
     private final List<Frame.FromAgent> forLatecomers = new ArrayList<>();
     private final SurvivingWorkers parking;
 
@@ -80,6 +81,11 @@ final class NodeRendezvous {
             case Frame.Hello _, Frame.RecordReply _, Frame.Alive _, Frame.ToLauncher _ ->
                 throw new IllegalArgumentException("a frame that the rendezvous does not handle: " + frame);
         }
+    }
+
+    /** The worker of a rank sees a pid that the agent does not know, and says this token instead. */
+    void expect(int rank, long token) {
+        tokens.put(rank, token);
     }
 
     /** A worker may send Hello before the agent knows its process. The agent keeps the worker's frames until then. */
@@ -243,8 +249,13 @@ final class NodeRendezvous {
             return "rank " + hello.rank() + " does not run on this node in round " + launch.getRound();
         }
         Long pid = pids.get(hello.rank());
-        if (pid != null && pid != hello.pid()) {
-            return "rank " + hello.rank() + " is process " + pid + ", not " + hello.pid()
+        if (pid != null && tokens.containsKey(hello.rank())) {
+            if (tokens.get(hello.rank()) != hello.identity()) {
+                return "another process than the worker says that it is rank " + hello.rank()
+                        + ": its JRUN_WORKER_TOKEN is not the worker's";
+            }
+        } else if (pid != null && pid != hello.identity()) {
+            return "rank " + hello.rank() + " is process " + pid + ", not " + hello.identity()
                     + "; a wrapper script must exec the program that joins";
         }
         return connectionOf.containsKey(hello.rank()) ? "rank " + hello.rank() + " is connected already" : "";

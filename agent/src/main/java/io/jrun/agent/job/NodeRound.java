@@ -1,5 +1,6 @@
 package io.jrun.agent.job;
 
+import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.guard.Guard;
 import io.jrun.agent.log.ConsoleFeed;
@@ -163,6 +164,8 @@ final class NodeRound {
                 living.put(spec.getRank(), Worker.start(this, launch, spec, roundContext, mark));
             } catch (IOException e) {
                 exited(spec.getRank(), NO_FILES, WorkerExit.notStarted(String.valueOf(e.getMessage())));
+            } catch (ContainerException e) {
+                exited(spec.getRank(), NO_FILES, WorkerExit.notStarted(String.valueOf(e.getMessage()), e.exitCode()));
             }
         }
     }
@@ -312,6 +315,7 @@ final class NodeRound {
                                 .setPid(worker.pid())
                                 .setLogFolder(worker.logFolder()))
                         .build());
+        worker.token().ifPresent(token -> rendezvous.expect(worker.rank(), token));
         rendezvous.workerKnown(pids);
     }
 

@@ -17,6 +17,7 @@ import io.jrun.agent.worker.WorkerProcess;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * One worker process of this node, in its current round. A parked worker continues in later rounds, perhaps under
@@ -28,6 +29,7 @@ final class Worker implements WorkerProcess.Listener {
     private final WorkerProcess process;
     private final String logFolder;
     private final String containerId;
+    private final OptionalLong token;
     private NodeRound round;
     private WorkerSpec spec;
     private long pid;
@@ -36,6 +38,7 @@ final class Worker implements WorkerProcess.Listener {
             NodeRound round, WorkerSpec spec, WorkerPlan plan, NodeRound.RoundContext roundContext, String containerId)
             throws IOException {
         this.containerId = containerId;
+        this.token = plan.token();
         this.round = round;
         this.spec = spec;
         this.roundContext = roundContext;
@@ -50,10 +53,11 @@ final class Worker implements WorkerProcess.Listener {
      *
      * @param mark of the round's processes
      * @throws IOException if the log folder of the worker cannot be written
+     * @throws ContainerException if the container of the worker cannot be made
      */
     static Worker start(
             NodeRound round, LaunchRound launch, WorkerSpec spec, NodeRound.RoundContext roundContext, long mark)
-            throws IOException {
+            throws IOException, ContainerException {
         LaunchContext context = roundContext.context();
         Path logDir = context.rankLogDir(launch, spec.getRank());
         Worker worker;
@@ -61,8 +65,6 @@ final class Worker implements WorkerProcess.Listener {
             PrivateFolder.claim(context.runLogDir());
             WorkerPlan plan = plan(launch, spec, roundContext, mark);
             worker = new Worker(round, spec, plan, roundContext, containerId(launch, spec));
-        } catch (ContainerException e) {
-            throw new IOException(e.getMessage(), e);
         } catch (IOException e) {
             throw new IOException("its log folder " + logDir + " cannot be written: " + e.getMessage(), e);
         }
@@ -88,7 +90,8 @@ final class Worker implements WorkerProcess.Listener {
                 WorkerCommand.neededFiles(launch),
                 context.rankLogDir(launch, spec.getRank()),
                 mark,
-                JvmDefaults.addsVectorModule(launch));
+                JvmDefaults.addsVectorModule(launch),
+                OptionalLong.empty());
     }
 
     private static String containerId(LaunchRound launch, WorkerSpec spec) {
@@ -125,6 +128,11 @@ final class Worker implements WorkerProcess.Listener {
         return pid;
     }
 
+    /** What the worker says it is instead of its pid; usually empty. */
+    OptionalLong token() {
+        return token;
+    }
+
     void stop(int signal) {
         process.stop(signal);
     }
@@ -147,9 +155,11 @@ final class Worker implements WorkerProcess.Listener {
 
     @Override
     public void ended(WorkerExit end) {
+        Optional<String> problem =
+                roundContext.containers().ended(containerId, spec.getLocalRank()); // on the worker's thread
         roundContext.mailbox().post(() -> {
-            roundContext.containers().ended(containerId);
-            round.exited(rank(), logFolder, end);
+            problem.ifPresent(roundContext.notices());
+            round.exited(rank(), logFolder, problem.isPresent() && end.exitCode() == 0 ? end.failed() : end);
         });
     }
 }

@@ -9,7 +9,6 @@ import io.jrun.agent.container.WorkerRequest;
 import io.jrun.agent.proto.JavaProgramSpec;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -17,6 +16,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
+import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Makes the command and the environment of a worker that runs in a container. What the worker needs of the node (the program, its class path,
@@ -25,6 +26,11 @@ import java.util.Map;
 public final class ContainedWorker {
     /** Programs of the node that make the container would load libraries by these. */
     private static final List<String> LATE = List.of("LD_LIBRARY_PATH", "LD_PRELOAD");
+
+    /** The entrypoint prints nowhere; the program gets the streams of the worker back. */
+    private static final String QUIET = "exec 8>&1 9>&2 >/dev/null 2>&1; exec /bin/sh /etc/rc \"$@\"";
+
+    private static final String LOUD = "exec \"$@\" >&8 2>&9 8>&- 9>&-";
 
     private static final String ALL_JARS = "/*";
 
@@ -63,10 +69,14 @@ public final class ContainedWorker {
                 late.put(name, value);
             }
         }
+        environment.putIfAbsent("PATH", ContainerEnvironment.PATH);
+        OptionalLong token = containers.hasOwnPids()
+                ? OptionalLong.of(ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE))
+                : OptionalLong.empty();
+        token.ifPresent(value -> environment.put("JRUN_WORKER_TOKEN", Long.toString(value)));
         List<String> program = new ArrayList<>(entrypoint());
         program.addAll(WorkerCommand.program(inside, worker, seen));
-        WorkerRequest request = new WorkerRequest(
-                id, workdir(launch), environment.getOrDefault("PATH", ContainerEnvironment.PATH), late, program);
+        WorkerRequest request = new WorkerRequest(id, workdir(launch), environment, late, program);
         List<String> command = new ArrayList<>(WorkerCommand.binding(launch, worker));
         command.addAll(containers.command(request));
         return new WorkerPlan(
@@ -77,7 +87,8 @@ public final class ContainedWorker {
                 List.of(),
                 context.rankLogDir(launch, worker.getRank()),
                 mark,
-                JvmDefaults.addsVectorModule(launch));
+                JvmDefaults.addsVectorModule(launch),
+                token);
     }
 
     private List<String> entrypoint() throws ContainerException {
@@ -88,7 +99,9 @@ public final class ContainedWorker {
             throw new ContainerException(
                     "--container-entrypoint: the image has none (no /etc/rc); leave the option out");
         }
-        return List.of("/bin/sh", "/etc/rc");
+        return spec.entrypointLog()
+                ? List.of("/bin/sh", "/etc/rc")
+                : List.of("/bin/sh", "-c", QUIET, "jrun-entrypoint", "/bin/sh", "-c", LOUD, "jrun-program");
     }
 
     /** The launch as it is inside, once all that it names has been mounted. */
@@ -108,7 +121,7 @@ public final class ContainedWorker {
         for (Path jar : context.options().runtimeClassPath()) {
             containers.add(new HostFolder(jar.resolve("..").normalize(), Access.READ)); // of the whole folder, once
         }
-        Path natives = Path.of("/var/tmp/jrun-" + userId());
+        Path natives = Path.of("/var/tmp/jrun-" + UserId.ofThisProcess()); // see NativeCache
         if (Files.isDirectory(natives.resolve("natives"), LinkOption.NOFOLLOW_LINKS)) {
             containers.add(new HostFolder(natives, Access.WRITE_COPY));
         }
@@ -143,15 +156,6 @@ public final class ContainedWorker {
             throw new ContainerException(
                     path + " exists neither on this node nor inside the container; mount its folder with "
                             + "--container-mounts, or name a file of the image");
-        }
-    }
-
-    /** jrun's native libraries lie in a folder of this user on the node, see NativeCache. */
-    private static Object userId() throws ContainerException {
-        try {
-            return Files.getAttribute(Path.of("/proc/self"), "unix:uid");
-        } catch (IOException e) {
-            throw new ContainerException("/proc/self cannot be read: " + e.getMessage(), e);
         }
     }
 

@@ -89,6 +89,7 @@ public final class WorkerEnvironmentBuilder {
         env.put("JRUN_RUN_ID", context.runId());
         put(env, "JRUN_ROUND", launch.getRound());
         env.put("JRUN_AGENT_SOCKET", context.socket().toString());
+        env.remove("JRUN_WORKER_TOKEN"); // of an outer job
         env.put("JRUN_HOST", context.node().host());
         put(env, "JRUN_NODE_CORES", context.node().cores());
         if (worker.getConsoleStdout() && worker.getTerminalStdout()) {

@@ -30,6 +30,16 @@ public record WorkerExit(
 
     /** The exit of a worker that never ran. */
     public static WorkerExit notStarted(String reason) {
-        return new WorkerExit(0, CANNOT_EXECUTE, false, reason, Optional.empty(), List.of(), List.of(), 0);
+        return notStarted(reason, CANNOT_EXECUTE);
+    }
+
+    /** The exit of a worker that never ran, with an exit code of shells. */
+    public static WorkerExit notStarted(String reason, int exitCode) {
+        return new WorkerExit(0, exitCode, false, reason, Optional.empty(), List.of(), List.of(), 0);
+    }
+
+    /** The same exit, with exit code 1: what the worker has left could not be kept. */
+    public WorkerExit failed() {
+        return new WorkerExit(pid, 1, afterStop, startError, error, stderrTail, artifacts, runSeconds);
     }
 }

@@ -3,6 +3,7 @@ package io.jrun.agent.worker;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 
 /**
  * All data for the start of one worker.
@@ -15,6 +16,7 @@ import java.util.Map;
  * @param logDir the log folder of the rank, made if missing
  * @param mark the mark of the round, a limit that all processes of the worker inherit, see {@code ProcessMark}
  * @param dropIncubatorLine whether jrun causes the JVM's notice about the Vector API
+ * @param token what the worker says it is, if the agent does not know the pid that the worker sees; else empty
  */
 public record WorkerPlan(
         int rank,
@@ -24,7 +26,8 @@ public record WorkerPlan(
         List<Path> neededFiles,
         Path logDir,
         long mark,
-        boolean dropIncubatorLine) {
+        boolean dropIncubatorLine,
+        OptionalLong token) {
     /** Copies lists and map. */
     public WorkerPlan {
         command = List.copyOf(command);

@@ -25,8 +25,8 @@ class ContainerSpecTest {
     void namespaces() {
         assertThat(UnsharedNamespace.parseAll("ipc,net,ipc"))
                 .containsExactly(UnsharedNamespace.IPC, UnsharedNamespace.NET);
-        assertThatThrownBy(() -> UnsharedNamespace.parseAll("ipc,pid"))
-                .hasMessage("'pid' is no namespace to unshare; there are net, ipc and uts");
+        assertThatThrownBy(() -> UnsharedNamespace.parseAll("ipc,user"))
+                .hasMessage("'user' is no namespace to unshare; there are net, ipc, uts and pid");
     }
 
     @Test

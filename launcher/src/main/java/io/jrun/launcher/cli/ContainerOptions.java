@@ -2,12 +2,12 @@ package io.jrun.launcher.cli;
 
 import io.jrun.agent.container.ContainerFormatException;
 import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.EngineChoice;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.JavaChoice;
 import io.jrun.agent.container.UnsharedNamespace;
-import io.jrun.launcher.job.Cluster;
-import io.jrun.launcher.job.NodePolicy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -26,37 +26,55 @@ final class ContainerOptions {
     /**
      * Empty if no image is asked for.
      *
-     * @param cluster the hosts, empty for this machine alone
+     * @param severalNodes whether the job may have workers on several nodes
      */
-    Optional<ContainerSpec> read(Optional<Cluster> cluster, NodePolicy nodes) {
-        if (!settings.has(LaunchOption.CONTAINER_IMAGE)) {
+    Optional<ContainerSpec> read(boolean severalNodes) {
+        if (!areGiven(settings)) {
             refuseAllOthers();
             return Optional.empty();
         }
+        if (isTyped(LaunchOption.CONTAINER_WRITABLE)
+                && isTyped(LaunchOption.CONTAINER_READONLY)
+                && settings.isOn(LaunchOption.CONTAINER_WRITABLE)
+                && settings.isOn(LaunchOption.CONTAINER_READONLY)) {
+            throw new UsageException(
+                    "--container-writable and --container-readonly contradict each other. Leave one out.");
+        }
         List<UnsharedNamespace> unshare =
                 one(LaunchOption.CONTAINER_UNSHARE, UnsharedNamespace::parseAll).orElse(List.of());
-        boolean severalNodes = nodes.isElastic()
-                || cluster.filter(named -> named.hosts().size() != 1).isPresent();
         if (unshare.contains(UnsharedNamespace.NET) && severalNodes) {
             throw new UsageException(settings.name(LaunchOption.CONTAINER_UNSHARE)
                     + ": workers without the node's network cannot reach other nodes. Leave net out, or use one node.");
         }
-        return Optional.of(new ContainerSpec(
+        ContainerSpec spec = new ContainerSpec(
                 one(LaunchOption.CONTAINER_IMAGE, this::image),
                 mounts(),
                 one(LaunchOption.CONTAINER_WORKDIR, ContainerSpec::checkWorkdir).orElse(""),
-                Optional.empty(),
-                "",
+                one(LaunchOption.CONTAINER_NAME, ContainerName::parse),
+                one(
+                                LaunchOption.CONTAINER_SAVE,
+                                path -> commandContext.resolve(path).toString())
+                        .orElse(""),
                 isOn(LaunchOption.CONTAINER_MOUNT_HOME, LaunchOption.NO_CONTAINER_MOUNT_HOME),
                 isOn(LaunchOption.CONTAINER_REMAP_ROOT, LaunchOption.NO_CONTAINER_REMAP_ROOT),
                 !isOn(LaunchOption.CONTAINER_READONLY, LaunchOption.CONTAINER_WRITABLE),
                 isOn(LaunchOption.CONTAINER_ENTRYPOINT, LaunchOption.NO_CONTAINER_ENTRYPOINT),
-                false,
+                settings.isOn(LaunchOption.CONTAINER_ENTRYPOINT_LOG),
                 settings.all(LaunchOption.CONTAINER_ENV).stream()
                         .flatMap(text -> in(LaunchOption.CONTAINER_ENV, text, ContainerSpec::parseEnvironment).stream())
                         .toList(),
                 unshare,
-                one(LaunchOption.CONTAINER_JAVA, JavaChoice::parse).orElse(JavaChoice.AUTO)));
+                one(LaunchOption.CONTAINER_JAVA, JavaChoice::parse).orElse(JavaChoice.AUTO),
+                one(LaunchOption.CONTAINER_RUNTIME, EngineChoice::parse).orElse(EngineChoice.AUTO));
+        spec.engine().unsupported(spec).ifPresent(sentence -> {
+            throw new UsageException(settings.name(LaunchOption.CONTAINER_RUNTIME) + ": " + sentence + ".");
+        });
+        return Optional.of(spec);
+    }
+
+    /** Whether workers run in containers. */
+    static boolean areGiven(ResolvedOptions settings) {
+        return settings.has(LaunchOption.CONTAINER_IMAGE) || settings.has(LaunchOption.CONTAINER_NAME);
     }
 
     /** @throws UsageException if the text does not have the form of the option's value */
@@ -68,6 +86,7 @@ final class ContainerOptions {
                     case CONTAINER_IMAGE -> ImageReference::parse;
                     case CONTAINER_MOUNTS -> ContainerMount::parseAll;
                     case CONTAINER_WORKDIR -> ContainerSpec::checkWorkdir;
+                    case CONTAINER_NAME -> ContainerName::parse;
                     case CONTAINER_ENV -> ContainerSpec::parseEnvironment;
                     case CONTAINER_UNSHARE -> UnsharedNamespace::parseAll;
                     default -> throw new IllegalArgumentException(option + " is no option of containers");
@@ -78,7 +97,8 @@ final class ContainerOptions {
         for (LaunchOption option : LaunchOption.values()) {
             if (option.group() == OptionGroup.CONTAINER && isTyped(option)) {
                 throw new UsageException(
-                        option.longName() + " is for jobs in containers. Give --container-image too, or leave it out.");
+                        option.longName()
+                                + " is for jobs in containers. Give --container-image or --container-name too, or leave it out.");
             }
         }
     }

@@ -56,10 +56,6 @@ enum ForeignOption implements CommandLineOption {
             "--export --set-env --genv -genv",
             "the variables that srun and mpirun hand on",
             "workers have jrun's environment; add variables with --env=NAME=VALUE"),
-    NAMED_CONTAINERS(
-            "--container-name --container-save --container-entrypoint-log --no-container-entrypoint-log",
-            "a container of Pyxis that stays, or is saved, and the log of its entrypoint",
-            "jrun does not have it yet: each worker has a root of its own, which ends with the worker"),
     TIME_LIMIT("--time --time-limit --walltime", "Slurm's time limit in minutes", "use --timeout={TIME}"),
     CPUS(
             "-c --cpus-per-task --cpus-per-proc --cpus-per-rank",

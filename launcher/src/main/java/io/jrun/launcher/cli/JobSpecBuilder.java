@@ -68,8 +68,12 @@ final class JobSpecBuilder {
         LivenessSettings liveness = liveness();
         Optional<Duration> timeout = settings.get(LaunchOption.TIMEOUT).map(_ -> positiveTime(LaunchOption.TIMEOUT));
         ProgramFinder programs = new ProgramFinder(settings, commandContext);
-        WorkerSettings workers =
-                workers(programs.isJava(word), new ContainerOptions(settings, commandContext).read(cluster, nodes));
+        WorkerSettings workers = workers(
+                programs.isJava(word),
+                new ContainerOptions(settings, commandContext)
+                        .read(nodes.isElastic()
+                                || cluster.filter(named -> named.hosts().size() != 1)
+                                        .isPresent()));
         Program program = programs.find(word, args);
         return new JobSpec(
                 runId,

@@ -357,6 +357,22 @@ public enum LaunchOption implements CommandLineOption {
             Kind.PYXIS,
             OptionGroup.CONTAINER,
             "Working folder of the workers, inside."),
+    CONTAINER_NAME(
+            "--container-name",
+            "NAME[:auto|create|exec|no_exec]",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Keep the root on the node under this name; all workers of the node share it. auto: join the container if a "
+                    + "job runs in it, else use the root, else make it from the image. create: the root must not exist. "
+                    + "exec: a job must run in the container. no_exec: as auto, but never join."),
+    CONTAINER_SAVE(
+            "--container-save",
+            "PATH",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "When local rank 0 has ended, write its root to this .sqsh file."),
     CONTAINER_MOUNT_HOME(
             "--container-mount-home", "", "", Kind.PYXIS, OptionGroup.CONTAINER, "Mount the user's home folder."),
     NO_CONTAINER_MOUNT_HOME(
@@ -408,6 +424,13 @@ public enum LaunchOption implements CommandLineOption {
             Kind.PYXIS,
             OptionGroup.CONTAINER,
             "Start the program itself. This is the default."),
+    CONTAINER_ENTRYPOINT_LOG(
+            "--container-entrypoint-log",
+            "",
+            "",
+            Kind.PYXIS,
+            OptionGroup.CONTAINER,
+            "Show the output of the entrypoint itself, too."),
     CONTAINER_ENV(
             "--container-env",
             "NAME,...",
@@ -417,11 +440,19 @@ public enum LaunchOption implements CommandLineOption {
             "Variables of the node that the image does not override. --env overrides both. Repeatable."),
     CONTAINER_UNSHARE(
             "--container-unshare",
-            "net,ipc,uts",
+            "net,ipc,uts,pid",
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
             "Namespaces that the workers do not share with the node. net: for jobs on one node."),
+    CONTAINER_RUNTIME(
+            "--container-runtime",
+            "auto|builtin|enroot|podman|apptainer",
+            "auto",
+            Kind.OWN,
+            OptionGroup.CONTAINER,
+            "Engine that runs the workers. auto: builtin, which needs util-linux and nothing else. "
+                    + "'jrun doctor' says which engines a machine can run."),
     CONTAINER_JAVA(
             "--container-java",
             "auto|image|host",

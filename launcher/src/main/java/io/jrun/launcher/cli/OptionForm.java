@@ -65,7 +65,8 @@ final class OptionForm {
             case RDZV_CONF -> RendezvousOptionsReader.conf(text, name);
             case RUN_ID -> RunId.check(text, name);
             case RDZV_ID, ROLE -> checkVisible(text, name);
-            case FILE, HOSTFILE, SECRET_FILE, JAVA, WORKDIR, STAGE, LOG_DIR, REMOTE_JRUN -> checkPath(text, name);
+            case FILE, HOSTFILE, SECRET_FILE, JAVA, WORKDIR, STAGE, LOG_DIR, REMOTE_JRUN, CONTAINER_SAVE ->
+                checkPath(text, name);
             case SSH_OPTIONS -> checkWords(text, name, "-", "options for ssh, which begin with a dash");
             case JVM_OPTS -> OptionValues.shellWords(text, name);
             case MAIN_CLASS -> {
@@ -87,10 +88,15 @@ final class OptionForm {
                     CONTAINER_WRITABLE,
                     CONTAINER_READONLY,
                     CONTAINER_ENTRYPOINT,
+                    CONTAINER_ENTRYPOINT_LOG,
                     NO_CONTAINER_ENTRYPOINT -> OptionValues.isTrue(text, name);
-            case CONTAINER_IMAGE, CONTAINER_MOUNTS, CONTAINER_WORKDIR, CONTAINER_ENV, CONTAINER_UNSHARE ->
-                ContainerOptions.checkForm(option, text, name);
-            case LAUNCH, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND, CONTAINER_JAVA -> {
+            case CONTAINER_IMAGE,
+                    CONTAINER_MOUNTS,
+                    CONTAINER_WORKDIR,
+                    CONTAINER_NAME,
+                    CONTAINER_ENV,
+                    CONTAINER_UNSHARE -> ContainerOptions.checkForm(option, text, name);
+            case LAUNCH, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND, CONTAINER_RUNTIME, CONTAINER_JAVA -> {
                 // one of the words below
             }
             case CLASSPATH, ENV -> {

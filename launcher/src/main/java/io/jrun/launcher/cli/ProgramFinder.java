@@ -180,7 +180,7 @@ final class ProgramFinder {
 
     /** Whether a file is not here, and so must be in the image of the job's containers, if it has any. */
     private boolean isOfImage(String word, Path path) {
-        return settings.has(LaunchOption.CONTAINER_IMAGE) && word.startsWith("/") && !Files.exists(path);
+        return ContainerOptions.areGiven(settings) && word.startsWith("/") && !Files.exists(path);
     }
 
     private String executable(String word) {
@@ -188,10 +188,10 @@ final class ProgramFinder {
         if (isOfImage(word, given)) {
             return word;
         }
-        if (settings.has(LaunchOption.CONTAINER_IMAGE) && !word.contains("/") && !Files.isRegularFile(given)) {
+        if (ContainerOptions.areGiven(settings) && !word.contains("/") && !Files.isRegularFile(given)) {
             return word; // looked for on the PATH of the image
         }
-        if (word.contains("/") || settings.has(LaunchOption.CONTAINER_IMAGE)) {
+        if (word.contains("/") || ContainerOptions.areGiven(settings)) {
             return executableFile(word, given);
         }
         Optional<Path> onPath = SearchPath.of(commandContext.environment(), commandContext.directory())

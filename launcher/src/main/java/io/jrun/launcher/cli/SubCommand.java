@@ -159,6 +159,7 @@ public enum SubCommand {
         Stream<? extends CommandLineOption> others = switch (this) {
             case SUBMIT -> Stream.concat(SbatchOption.ALL.stream(), Stream.of(LaunchOption.values()));
             case BENCH -> Stream.of(LaunchOption.values()).filter(option -> !OF_BENCHMARKS.contains(option));
+            case DOCTOR -> Stream.of(LaunchOption.values()).filter(option -> option.group() == OptionGroup.CONTAINER);
             default -> Stream.of();
         };
         return Stream.of(ownOptions.stream(), others, Stream.of(CommandOption.HELP))

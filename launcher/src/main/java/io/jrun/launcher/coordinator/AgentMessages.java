@@ -1,6 +1,7 @@
 package io.jrun.launcher.coordinator;
 
 import com.google.protobuf.ByteString;
+import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.proto.AbortRound;
@@ -84,7 +85,11 @@ public final class AgentMessages {
                 .setReadOnly(!spec.writable())
                 .setEntrypoint(spec.entrypoint())
                 .addAllEnv(spec.environment())
-                .setJava(spec.java().word());
+                .setJava(spec.java().word())
+                .setName(spec.name().map(ContainerName::text).orElse(""))
+                .setSave(spec.save())
+                .setEntrypointLog(spec.entrypointLog())
+                .setEngine(spec.engine().word());
         spec.unshare().forEach(namespace -> container.addUnshare(namespace.word()));
         spec.mounts()
                 .forEach(mount -> container.addMounts(ContainerMountEntry.newBuilder()

@@ -1,5 +1,6 @@
 package io.jrun.launcher.doctor;
 
+import io.jrun.agent.container.ContainerSpec;
 import io.jrun.launcher.json.JsonLine;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -7,6 +8,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Runs the checks one after another and reports the results. */
 public final class Doctor {
@@ -16,14 +18,17 @@ public final class Doctor {
         this.findings = List.copyOf(findings);
     }
 
-    /** Checks this machine and the hosts. Without hosts, checks the installation in {@code home} too. */
-    public static Doctor examine(Path home, String version, List<? extends Check> hosts) throws InterruptedException {
+    /** Checks this machine and the hosts. Without hosts, checks the installation in {@code home} too. Makes a container, if one is given. */
+    public static Doctor examine(
+            Path home, String version, List<? extends Check> hosts, Optional<ContainerSpec> container)
+            throws InterruptedException {
         List<Check> checks = new ArrayList<>();
         checks.add(() -> MachineChecks.jrun(version, home));
         checks.add(MachineChecks::jdk);
         checks.add(() -> MachineChecks.node(version));
         checks.add(() -> SshCheck.here(System.getenv()));
         checks.add(new SlurmCheck(System.getenv()));
+        checks.add(new ContainersCheck(container, System.getenv()));
         if (hosts.isEmpty()) {
             checks.add(new BackendsCheck(home));
         }

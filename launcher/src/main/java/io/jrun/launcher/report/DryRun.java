@@ -1,10 +1,17 @@
 package io.jrun.launcher.report;
 
+import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerName;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.EngineChoice;
+import io.jrun.agent.container.JavaChoice;
+import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.layout.Placement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /** Prints the rank map as a table. Stateless. */
 public final class DryRun {
@@ -44,6 +51,61 @@ public final class DryRun {
             lines.add("standby hosts, for lost nodes: " + String.join(", ", standingBy));
         }
         return lines;
+    }
+
+    /** Returns one line about the containers of the workers. */
+    public static List<String> container(Optional<ContainerSpec> container) {
+        return container.stream()
+                .map(spec -> "each worker runs in a container: " + quoted(words(spec)))
+                .toList();
+    }
+
+    /** Returns the options of a container that differ from the defaults, as a user types them. */
+    static List<String> words(ContainerSpec spec) {
+        List<String> words = new ArrayList<>();
+        spec.image().ifPresent(image -> words.add("--container-image=" + image.text()));
+        if (!spec.mounts().isEmpty()) {
+            words.add("--container-mounts="
+                    + String.join(
+                            ",",
+                            spec.mounts().stream().map(ContainerMount::text).toList()));
+        }
+        text(words, "--container-workdir", spec.workdir());
+        text(words, "--container-name", spec.name().map(ContainerName::text).orElse(""));
+        text(words, "--container-save", spec.save());
+        isOn(words, "--container-mount-home", spec.mountHome());
+        isOn(words, "--container-remap-root", spec.remapRoot());
+        isOn(words, "--container-readonly", !spec.writable());
+        isOn(words, "--container-entrypoint", spec.entrypoint());
+        isOn(words, "--container-entrypoint-log", spec.entrypointLog());
+        text(words, "--container-env", String.join(",", spec.environment()));
+        text(
+                words,
+                "--container-unshare",
+                String.join(
+                        ",",
+                        spec.unshare().stream().map(UnsharedNamespace::word).toList()));
+        text(
+                words,
+                "--container-runtime",
+                spec.engine() == EngineChoice.AUTO ? "" : spec.engine().word());
+        text(
+                words,
+                "--container-java",
+                spec.java() == JavaChoice.AUTO ? "" : spec.java().word());
+        return words;
+    }
+
+    private static void text(List<String> words, String name, String value) {
+        if (!value.isEmpty()) {
+            words.add(name + "=" + value);
+        }
+    }
+
+    private static void isOn(List<String> words, String name, boolean value) {
+        if (value) {
+            words.add(name);
+        }
     }
 
     /** Returns one line for each file or folder that jrun sends to nodes that lack it. */

@@ -113,13 +113,28 @@ public final class FailureReport {
         if (end.notJoined().isEmpty()) { // the rank may have failed because others have not joined
             notJoined(outcome.ends());
         }
-        others(outcome.ends().stream()
+        List<WorkerResult> others = outcome.ends().stream()
                 .filter(other -> other.rank() != end.rank())
-                .toList());
+                .toList();
+        notStartedEither(end, others);
+        others(others.stream().filter(other -> !isSameStartError(end, other)).toList());
         lines.add("  logs: " + jobLogs.resolve(end.logFolder()));
         if (outcome.ends().stream().anyMatch(FailureReport::failedInACollective)) {
             lines.add("  what each rank did last: jrun flight-recorder " + jobLogs.getFileName());
         }
+    }
+
+    /** A cause that keeps many ranks from starting, as a missing image, appears once. */
+    private void notStartedEither(WorkerResult end, List<WorkerResult> others) {
+        NavigableSet<Integer> same = new TreeSet<>();
+        others.stream().filter(other -> isSameStartError(end, other)).forEach(other -> same.add(other.rank()));
+        if (!same.isEmpty()) {
+            lines.add("  " + ranks(same) + ": could not be started either, for the same reason");
+        }
+    }
+
+    private static boolean isSameStartError(WorkerResult end, WorkerResult other) {
+        return !end.startError().isEmpty() && end.startError().equals(other.startError());
     }
 
     /** Whether the failure was in a collective. Only then do dumps of ranks say more than their stacks. */

@@ -1,5 +1,6 @@
 package io.jrun.launcher.report;
 
+import io.jrun.agent.container.ContainerSpec;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.json.JsonLine;
@@ -18,9 +19,14 @@ public final class RankMapJson {
      * The rank map of a dry run.
      *
      * @param commands by rank
+     * @param container of each worker; empty for none
      */
-    public static String of(List<Placement> placements, List<List<String>> commands) {
-        return JsonLine.of(Map.of("ranks", ranks(placements, commands)));
+    public static String of(
+            List<Placement> placements, List<List<String>> commands, Optional<ContainerSpec> container) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("ranks", ranks(placements, commands));
+        container.ifPresent(spec -> json.put("container", DryRun.words(spec)));
+        return JsonLine.of(json);
     }
 
     /**
@@ -35,7 +41,8 @@ public final class RankMapJson {
             NodePolicy policy,
             List<String> standingBy,
             Optional<String> slurm,
-            JobFiles files) {
+            JobFiles files,
+            Optional<ContainerSpec> container) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("ranks", ranks(placements, commands));
         json.put("minNodes", policy.min());
@@ -43,6 +50,7 @@ public final class RankMapJson {
         json.put("standingBy", standingBy);
         slurm.ifPresent(words -> json.put("slurm", words));
         json.put("files", files.trees().stream().map(RankMapJson::files).toList());
+        container.ifPresent(spec -> json.put("container", DryRun.words(spec)));
         return JsonLine.of(json);
     }
 

@@ -1,7 +1,9 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.EngineChoice;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.JavaChoice;
 import io.jrun.agent.container.UnsharedNamespace;
@@ -34,6 +36,20 @@ final class ContainerCases {
                         List.of("/a:/b:ro", "tmpfs:/c"),
                         spec -> spec.mounts().stream().map(ContainerMount::text).toList()),
                 of(LaunchOption.CONTAINER_WORKDIR, "", "/w", "/w", ContainerSpec::workdir),
+                of(
+                        LaunchOption.CONTAINER_NAME,
+                        "",
+                        "a:create",
+                        "a:create",
+                        spec -> spec.name().map(ContainerName::text).orElse("")),
+                of(LaunchOption.CONTAINER_SAVE, "", "/s.sqsh", "/s.sqsh", ContainerSpec::save),
+                of(LaunchOption.CONTAINER_ENTRYPOINT_LOG, false, "true", true, ContainerSpec::entrypointLog),
+                of(
+                        LaunchOption.CONTAINER_RUNTIME,
+                        EngineChoice.AUTO,
+                        "podman",
+                        EngineChoice.PODMAN,
+                        ContainerSpec::engine),
                 of(LaunchOption.CONTAINER_MOUNT_HOME, false, "true", true, ContainerSpec::mountHome),
                 of(LaunchOption.NO_CONTAINER_MOUNT_HOME, false, "true", false, ContainerSpec::mountHome),
                 of(LaunchOption.CONTAINER_REMAP_ROOT, false, "true", true, ContainerSpec::remapRoot),

@@ -88,15 +88,17 @@ class ContainerOptionsTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "--container-mounts=/a | --container-mounts is for jobs in containers. Give --container-image too",
+                "--container-mounts=/a | --container-mounts is for jobs in containers. Give --container-image or --container-name too",
                 "--container-image=A | 'A' is no image",
                 "--container-image=/i --container-mounts=/a:b | the path inside the container must begin with /.",
                 "--container-image=/i --container-workdir=b | begins with /.",
-                "--container-image=/i --container-unshare=pid | there are net, ipc and uts.",
+                "--container-image=/i --container-unshare=user | there are net, ipc, uts and pid.",
                 "--container-image=/i --container-unshare=net --hosts=a,b --launch=ssh | cannot reach other nodes.",
                 "--container-image=/i --container-java=my | auto, image or host",
-                "--container-image=/i --container-name=x | jrun does not have it yet",
-                "--container-image=/i --container-save=/x | jrun does not have it yet",
+                "--container-image=/i --container-name=a/b | is no name of a container",
+                "--container-image=/i --container-writable --container-readonly | contradict each other.",
+                "--container-image=/i --container-runtime=docker | auto, builtin, enroot, podman or apptainer",
+                "--container-image=/i --container-runtime=podman --container-mounts=umount:/sys | use --container-runtime=builtin",
             })
     void refusals(String options, String words) {
         assertThatThrownBy(() -> requests.job(options.split(" ")))

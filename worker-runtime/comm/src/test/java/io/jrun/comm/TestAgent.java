@@ -334,7 +334,7 @@ public final class TestAgent implements AutoCloseable {
                         place.host(),
                         place.address(),
                         join.tcpPort(),
-                        hello.pid()));
+                        hello.identity()));
         if (joined.size() == size) {
             broadcast(new Frame.PeerTable(0, Bytes.ofUtf8("secret"), List.copyOf(joined.values())), -1);
         }

@@ -6,6 +6,7 @@ import io.jrun.agent.container.HostFolder;
 import io.jrun.agent.container.ImageSettings;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.agent.container.WorkerRequest;
 import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
@@ -29,24 +30,33 @@ final class BuiltinContainers implements NodeContainers {
     private final HostTools tools;
     private final Account account;
     private final NamespaceHolder holder;
+    private final Optional<RootEntry> entry;
+    private final String job;
     private final MountPointLayer layer;
     private final ImageSettings image;
     private final MountPlan plan;
     private final List<HostFolder> needed = new ArrayList<>();
 
     private BuiltinContainers(
-            ContainerSpec spec, NodeRequest node, HostTools tools, Account account, NamespaceHolder holder)
+            ContainerSpec spec,
+            NodeRequest node,
+            HostTools tools,
+            Account account,
+            NamespaceHolder holder,
+            Optional<RootEntry> entry)
             throws ContainerException {
         this.spec = spec;
         this.node = node;
         this.tools = tools;
         this.account = account;
         this.holder = holder;
-        this.layer = new MountPointLayer(holder.view("/points"));
+        this.entry = entry;
+        this.job = node.scratch().resolve("..").normalize().getFileName() + "-";
+        this.layer = new MountPointLayer(holder.isNamed() ? root() : holder.view("/points"));
         ContainerRoot bare = bareRoot();
         this.image = ImageReader.read(bare);
         Account inside = spec.remapRoot() ? new Account(0, 0, "root", "root", "/root") : account;
-        AccountFiles.write(bare, layer, holder.view("/image"), inside);
+        AccountFiles.write(bare, layer, root(), inside);
         String home = bare.resolve(inside.home(), true);
         if (!home.isEmpty()) {
             bare.mount(home, holder.view("/none"), true, false); // an empty one, if the image has none
@@ -55,22 +65,41 @@ final class BuiltinContainers implements NodeContainers {
     }
 
     static BuiltinContainers prepare(
-            ContainerSpec spec, NodeRequest node, HostTools tools, Account account, NamespaceHolder holder)
+            ContainerSpec spec,
+            NodeRequest node,
+            HostTools tools,
+            Account account,
+            NamespaceHolder holder,
+            Optional<RootEntry> entry)
             throws ContainerException {
-        return new BuiltinContainers(spec, node, tools, account, holder);
+        return new BuiltinContainers(spec, node, tools, account, holder, entry);
     }
 
     private ContainerRoot bareRoot() {
-        return new ContainerRoot(holder.view("/image"), layer);
+        return new ContainerRoot(root(), layer);
+    }
+
+    /** Where the agent sees what lies below the layers of workers. */
+    private Path root() {
+        return holder.view(holder.isNamed() ? "/named" : "/image");
+    }
+
+    /** The folder of a worker, below the folder of the namespace. Two jobs may share a namespace. */
+    private String folder(String id) {
+        return "/workers/" + job + id;
     }
 
     private MountPlan plan(String id) throws ContainerException {
-        String folder = holder.base() + "/workers/" + id;
-        Path view = holder.view("/workers/" + id);
-        makeFolders(view, "", "upper", "work", "tmp", "run");
+        String folder = holder.base() + folder(id);
+        Path view = holder.view(folder(id));
+        makeFolders(view, "", "upper", "work", "tmp", "run", "engine");
         setMode(view.resolve("tmp"), STICKY);
         MountPlan made = new MountPlan(bareRoot(), holder.base(), folder, view, nodeMounts());
-        made.overlay(spec.writable(), !account.isRoot());
+        if (holder.isNamed()) {
+            made.named(spec.writable());
+        } else {
+            made.overlay(spec.writable(), !account.isRoot());
+        }
         made.system();
         made.user(spec, account);
         for (HostFolder each : needed) {
@@ -135,18 +164,31 @@ final class BuiltinContainers implements NodeContainers {
         MountPlan made = plan(worker.id());
         ProgramCheck.check(made.root(), worker);
         try {
-            Files.writeString(holder.view("/workers/" + worker.id() + "/fstab"), made.fstab());
+            Files.writeString(holder.view(folder(worker.id()) + "/fstab"), made.fstab());
         } catch (IOException e) {
             throw new ContainerException("the mounts of a worker cannot be written down: " + e.getMessage(), e);
         }
-        EnterCommand enter = new EnterCommand(tools, account, spec, holder.pid(), holder.base());
-        return enter.words(
-                holder.base() + "/workers/" + worker.id() + "/fstab", made.unmounted(), worker, node.environment());
+        return new EnterCommand(tools, account, spec, node, entry)
+                .words(holder, holder.base() + folder(worker.id()), made.unmounted(), worker);
+    }
+
+    @Override
+    public boolean hasOwnPids() {
+        return spec.unshare().contains(UnsharedNamespace.PID)
+                || entry.filter(RootEntry::hasOwnPids).isPresent();
+    }
+
+    @Override
+    public void save(String id, Path target) throws ContainerException, InterruptedException {
+        String lower = holder.isNamed()
+                ? holder.base() + "/named"
+                : holder.base() + folder(id) + "/upper:" + holder.base() + "/image";
+        new ImageSave(tools, account, node).save(holder, lower, target);
     }
 
     @Override
     public void remove(String id) {
-        deleteTree(holder.view("/workers/" + id));
+        deleteTree(holder.view(folder(id)));
     }
 
     /** What cannot be deleted, as the kernel's own work folder of an overlay, goes with the namespace. */
@@ -167,6 +209,7 @@ final class BuiltinContainers implements NodeContainers {
 
     @Override
     public void close() {
+        remove(PLAN_ONLY);
         holder.close();
     }
 }

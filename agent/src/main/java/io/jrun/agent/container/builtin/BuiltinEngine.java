@@ -9,23 +9,90 @@ import io.jrun.agent.container.NodeRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 
 /** Runs workers in containers that it makes itself. */
 public final class BuiltinEngine implements ContainerEngine {
+    private static final long CHECK_SECONDS = 10;
+
+    private final Optional<RootEntry> entry;
+
+    /** An engine that starts programs itself. */
+    public BuiltinEngine() {
+        this.entry = Optional.empty();
+    }
+
+    /** An engine that prepares root folders, and lets another command start programs in the folders. */
+    public BuiltinEngine(RootEntry entry) {
+        this.entry = Optional.of(entry);
+    }
+
+    /**
+     * Checks that this machine has the programs and namespaces that containers need. Starts a process.
+     *
+     * @param environment of the agent
+     */
+    public static void check(Map<String, String> environment) throws ContainerException, InterruptedException {
+        HostTools tools = HostTools.find(environment);
+        List<String> command = new ArrayList<>(List.of(tools.unshare(), "--mount"));
+        if (!account().isRoot()) {
+            command.addAll(List.of("--user", "--map-root-user"));
+        }
+        command.add("/bin/true");
+        try {
+            Process process = new ProcessBuilder(command)
+                    .redirectErrorStream(true)
+                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            if (!process.waitFor(CHECK_SECONDS, TimeUnit.SECONDS)) {
+                process.destroyForcibly();
+                throw new ContainerException(tools.unshare() + " has not ended within " + CHECK_SECONDS + " s");
+            }
+            if (process.exitValue() != 0) {
+                throw new ContainerException("this user may not make namespaces; ask for sysctl "
+                        + "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0");
+            }
+        } catch (IOException e) {
+            throw new ContainerException(tools.unshare() + " cannot be started: " + e.getMessage(), e);
+        }
+    }
+
     @Override
     public NodeContainers start(ContainerSpec spec, NodeRequest node) throws ContainerException, InterruptedException {
         Account account = account();
         HostTools tools = HostTools.find(node.environment());
-        LocalImage image = LocalImage.open(path(spec), account, node.environment());
+        if (entry.isPresent()) {
+            entry.get().check(node);
+        }
+        Optional<NamedRoot> named = NamedRoot.open(spec, node.named());
+        if (named.isPresent()) {
+            Optional<NamespaceHolder> running =
+                    named.get().join(spec.name().orElseThrow().mode(), tools);
+            if (running.isPresent()) {
+                return prepare(spec, node, tools, account, running.get());
+            }
+        }
+        LocalImage image = LocalImage.open(path(spec, named), account, node.environment());
         try {
             Files.createDirectory(node.scratch());
         } catch (IOException e) {
             throw new ContainerException("the folder of the containers cannot be made: " + e.getMessage(), e);
         }
-        NamespaceHolder holder =
-                NamespaceHolder.start(image.kind(), image.path(), node.scratch(), tools, account, image.squashfuse());
+        if (named.isPresent()) {
+            named.get().make(image.path());
+        }
+        return prepare(spec, node, tools, account, NamespaceHolder.start(image, node.scratch(), tools, account, named));
+    }
+
+    private NodeContainers prepare(
+            ContainerSpec spec, NodeRequest node, HostTools tools, Account account, NamespaceHolder holder)
+            throws ContainerException {
         try {
-            return BuiltinContainers.prepare(spec, node, tools, account, holder);
+            return BuiltinContainers.prepare(spec, node, tools, account, holder, entry);
         } catch (ContainerException | RuntimeException e) {
             holder.close();
             throw e;
@@ -40,8 +107,13 @@ public final class BuiltinEngine implements ContainerEngine {
         }
     }
 
-    private static Path path(ContainerSpec spec) throws ContainerException {
-        return switch (spec.image().orElseThrow()) {
+    private static Path path(ContainerSpec spec, Optional<NamedRoot> named) throws ContainerException {
+        if (named.isPresent() && named.get().exists()) {
+            return named.get().image();
+        }
+        return switch (spec.image()
+                .orElseThrow(() -> new ContainerException("no container with the name "
+                        + spec.name().orElseThrow().name() + " is on this node; add --container-image to make it"))) {
             case ImageReference.Local local -> Path.of(local.path());
             case ImageReference.Registry registry ->
                 throw new ContainerException("jrun pulls no images from registries yet; import " + registry.text()

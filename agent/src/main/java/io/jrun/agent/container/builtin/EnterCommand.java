@@ -2,19 +2,18 @@ package io.jrun.agent.container.builtin;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.agent.container.WorkerRequest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
- * The words that become a worker: nsenter, unshare and a shell, each of which replaces itself by the next, so that the pid stays and
- * signals reach the program. The last one, unshare, changes the root and starts the program, so that the image needs no tool.
- *
- * <p>An ordinary user ends in a user namespace inside the one that owns the mounts, and can take no mount away. Without a user
- * namespace of its own, root (the node's, or the one that --container-remap-root makes) could climb out of a changed root;
- * the container's root is therefore moved over the namespace's root first, and nothing is left to climb to.
+ * The words that become a worker: nsenter, unshare, and a shell that mounts everything. Each replaces itself by the next, so
+ * that the pid stays and signals reach the program. The last words start the program in the root folder: those of
+ * {@link ChangeRoot}, or those of a {@link RootEntry}.
  */
 final class EnterCommand {
     private static final String SCRIPT = """
@@ -37,65 +36,52 @@ final class EnterCommand {
             exec "$@"
             """;
 
-    /** With these, root of the container's user namespace could undo mounts, or look at the processes that made them. */
-    private static final String LOST = "-sys_admin,-sys_ptrace";
-
     private final HostTools tools;
     private final Account account;
     private final ContainerSpec spec;
-    private final long holder;
-    private final String base;
+    private final NodeRequest node;
+    private final Optional<RootEntry> entry;
 
-    EnterCommand(HostTools tools, Account account, ContainerSpec spec, long holder, String base) {
+    EnterCommand(HostTools tools, Account account, ContainerSpec spec, NodeRequest node, Optional<RootEntry> entry) {
         this.tools = tools;
         this.account = account;
         this.spec = spec;
-        this.holder = holder;
-        this.base = base;
+        this.node = node;
+        this.entry = entry;
     }
 
-    List<String> words(String fstab, List<String> unmounted, WorkerRequest worker, Map<String, String> environment)
+    /** Returns the command of a worker whose folder in the namespace is {@code folder}. */
+    List<String> words(NamespaceHolder holder, String folder, List<String> unmounted, WorkerRequest worker)
             throws ContainerException {
-        boolean moves = account.isRoot() || spec.remapRoot();
-        List<String> words = new ArrayList<>(enter());
-        words.addAll(List.of("/bin/sh", "-c", SCRIPT, "jrun-container", tools.mount(), fstab, base + "/root"));
-        words.addAll(List.of(moves ? "move" : "", tools.umount(), loopbackTool(environment)));
+        ChangeRoot change = new ChangeRoot(tools, account, spec.remapRoot(), spec.unshare());
+        String root = holder.base() + "/root";
+        List<String> words = new ArrayList<>(enter(tools, account, holder));
+        words.addAll(List.of(tools.unshare(), "--mount", "--propagation", "unchanged"));
+        spec.unshare().stream()
+                .filter(namespace -> namespace != UnsharedNamespace.PID)
+                .forEach(namespace -> words.add("--" + namespace.word()));
+        words.addAll(List.of("--", "/bin/sh", "-c", SCRIPT, "jrun-container", tools.mount(), folder + "/fstab", root));
+        words.addAll(List.of(
+                entry.isEmpty() && change.moves() ? "move" : "", tools.umount(), loopbackTool(node.environment())));
         words.addAll(unmounted);
         words.add("--");
-        if (!worker.lateEnvironment().isEmpty()) {
-            words.add(tools.env());
-            worker.lateEnvironment().forEach((name, value) -> words.add(name + "=" + value));
+        if (entry.isEmpty()) {
+            words.addAll(change.words(worker));
+        } else {
+            words.addAll(entry.get()
+                    .words(new RootEntry.PreparedRoot(root, folder + "/engine", account.isRoot(), spec), worker, node));
         }
-        words.addAll(changeRoot(moves));
-        words.add("--wd=" + worker.workdir());
-        words.add("--");
-        words.addAll(worker.command());
         return words;
     }
 
-    private List<String> enter() {
-        String namespaces = "/proc/" + holder + "/ns/";
+    /** Returns the words that start the words after them in the namespaces of the image. */
+    static List<String> enter(HostTools tools, Account account, NamespaceHolder holder) {
+        String namespaces = "/proc/" + holder.pid() + "/ns/";
         List<String> words = new ArrayList<>(List.of(tools.nsenter()));
         if (!account.isRoot()) {
             words.addAll(List.of("--preserve-credentials", "--user=" + namespaces + "user"));
         }
         words.addAll(List.of("--mount=" + namespaces + "mnt", "--"));
-        words.addAll(List.of(tools.unshare(), "--mount", "--propagation", "unchanged"));
-        spec.unshare().forEach(namespace -> words.add("--" + namespace.word()));
-        words.add("--");
-        return words;
-    }
-
-    private List<String> changeRoot(boolean moves) {
-        List<String> words = new ArrayList<>();
-        if (moves && !account.isRoot()) {
-            words.addAll(List.of(tools.setpriv(), "--bounding-set=" + LOST));
-        }
-        words.add(tools.unshare());
-        if (!moves) {
-            words.addAll(List.of("--user", "--map-user=" + account.uid(), "--map-group=" + account.gid()));
-        }
-        words.add("--root=.");
         return words;
     }
 

@@ -6,8 +6,15 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /** The programs of this node through which the engine works. */
-record HostTools(
-        String setsid, String setpriv, String unshare, String nsenter, String mount, String umount, String env) {
+public record HostTools(
+        String setsid,
+        String setpriv,
+        String unshare,
+        String nsenter,
+        String mount,
+        String umount,
+        String env,
+        String flock) {
     private static final String UTIL_LINUX = "util-linux 2.38";
 
     static HostTools find(Map<String, String> environment) throws ContainerException {
@@ -18,16 +25,17 @@ record HostTools(
                 locate("nsenter", UTIL_LINUX, environment),
                 locate("mount", UTIL_LINUX, environment),
                 locate("umount", UTIL_LINUX, environment),
-                locate("env", "coreutils", environment));
+                locate("env", "coreutils", environment),
+                locate("flock", UTIL_LINUX, environment));
     }
 
     /** The absolute path of a program, since a worker's own PATH may be anything. */
-    static String locate(String program, String packageName, Map<String, String> environment)
+    public static String locate(String program, String packageName, Map<String, String> environment)
             throws ContainerException {
         return SearchPath.ofTools(environment)
                 .find(program)
                 .map(Path::toString)
-                .orElseThrow(() -> new ContainerException("jrun's builtin container engine needs the program '"
-                        + program + "', which is not on PATH on this node; install " + packageName));
+                .orElseThrow(() -> new ContainerException("containers need the program '" + program
+                        + "', which is not on PATH on this node; install " + packageName));
     }
 }

@@ -62,6 +62,15 @@ final class MountPlan {
         overlay(base + "/points:" + base + "/image", writable ? folder : "", "", userXattr);
     }
 
+    /** The root itself: the root that all workers share. */
+    void named(boolean writable) {
+        fstab.add(
+                base + "/named",
+                base + "/root",
+                "none",
+                writable ? List.of("bind") : List.of("bind", "ro", "nosuid", "nodev"));
+    }
+
     private void overlay(String lower, String layer, String inside, boolean userXattr) {
         List<String> options = new ArrayList<>(List.of("lowerdir=" + lower));
         if (!layer.isEmpty()) {

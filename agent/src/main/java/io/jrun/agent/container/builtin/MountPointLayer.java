@@ -53,8 +53,9 @@ final class MountPointLayer {
     /** Writes a file that workers see instead of the image's. */
     void write(Path image, String inside, String text) throws IOException, ContainerException {
         Path parent = parents(image, inside);
-        Files.write(
-                parent.resolve(inside.substring(inside.lastIndexOf('/') + 1)), text.getBytes(StandardCharsets.UTF_8));
+        Path file = parent.resolve(inside.substring(inside.lastIndexOf('/') + 1));
+        Files.deleteIfExists(file); // in a root with a name, a link would lead to a file of the node
+        Files.write(file, text.getBytes(StandardCharsets.UTF_8));
     }
 
     /** The folders above, with the modes and owners of the image's, since those of the upper layer count. */

@@ -9,10 +9,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A shell that keeps a mount namespace alive in which the image is mounted, once for all workers of a job. The shell reads from a pipe that
@@ -33,14 +35,18 @@ final class NamespaceHolder implements AutoCloseable {
 
     private static final String SCRIPT = """
             trap '' TERM INT HUP USR1 USR2
-            kind=$1 image=$2 base=$3 mount=$4 setpriv=$5 squashfuse=$6
+            kind=$1 image=$2 base=$3 mount=$4 setpriv=$5 squashfuse=$6 named=$7 flock=$8 xattr=$9
+            if [ "$named" ]; then
+              exec 9>"$named/lock" || exit 1
+              "$flock" -n 9 || { echo 'another job uses the container' >&2; exit 1; }
+            fi
             "$mount" -n -t tmpfs -o nosuid,nodev,mode=700 jrun "$base" || exit 1
-            mkdir "$base/image" "$base/root" "$base/points" "$base/workers" || exit 1
+            mkdir "$base/image" "$base/root" "$base/points" "$base/workers" "$base/named" || exit 1
             case $kind in
               FOLDER) "$mount" -n --rbind -- "$image" "$base/image" || exit 1 ;;
               LOOP) "$mount" -n -t squashfs -o loop,ro,nosuid,nodev -- "$image" "$base/image" || exit 1 ;;
               FUSE)
-                "$setpriv" --pdeathsig KILL "$squashfuse" -f -o uid=0,gid=0 "$image" "$base/image" </dev/null >/dev/null &
+                "$setpriv" --pdeathsig KILL "$squashfuse" -f -o uid=0,gid=0 "$image" "$base/image" </dev/null >/dev/null 9<&- &
                 turns=0
                 until mountpoint -q "$base/image"; do
                   kill -0 $! || exit 1
@@ -53,6 +59,11 @@ final class NamespaceHolder implements AutoCloseable {
                 done
                 ;;
             esac
+            if [ "$named" ]; then
+              layers="lowerdir=$base/image,upperdir=$named/upper,workdir=$named/work"
+              "$mount" -n -t overlay -o "$layers,nosuid,nodev$xattr" jrun "$base/named" || exit 1
+              printf '%s\n%s\n' $$ "$base" > "$named/running" || exit 1
+            fi
             echo ready
             read -r end
             if [ "$kind" = FUSE ]; then
@@ -65,22 +76,32 @@ final class NamespaceHolder implements AutoCloseable {
     private static final long CLOSE_SECONDS = 5;
     private static final int MAX_LINES = 20;
 
-    private final Process shell;
+    private final @Nullable Process shell;
+    private final long pid;
     private final Path base;
+    private final boolean named;
     private final List<String> errors = new ArrayList<>();
 
-    private NamespaceHolder(Process shell, Path base) {
+    private NamespaceHolder(@Nullable Process shell, long pid, Path base, boolean named) {
         this.shell = shell;
+        this.pid = pid;
         this.base = base;
+        this.named = named;
+    }
+
+    /** The namespace of another job, which ends with that job. */
+    static NamespaceHolder joined(long pid, Path base) {
+        return new NamespaceHolder(null, pid, base, true);
     }
 
     /**
      * Mounts the image.
      *
      * @param base an empty folder, over which the namespace has a file system of its own
-     * @param squashfuse its path, empty unless needed
+     * @param named the layer that stays on the node; empty if each worker has a layer of its own
      */
-    static NamespaceHolder start(Kind kind, Path image, Path base, HostTools tools, Account account, String squashfuse)
+    static NamespaceHolder start(
+            LocalImage image, Path base, HostTools tools, Account account, Optional<NamedRoot> named)
             throws ContainerException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(tools.setsid(), tools.unshare()));
         if (!account.isRoot()) {
@@ -88,24 +109,30 @@ final class NamespaceHolder implements AutoCloseable {
         }
         command.addAll(List.of("--mount", "--propagation", "private", "/bin/sh", "-c", SCRIPT, "jrun-container"));
         command.addAll(
-                List.of(kind.name(), image.toString(), base.toString(), tools.mount(), tools.setpriv(), squashfuse));
+                List.of(image.kind().name(), image.path().toString(), base.toString(), tools.mount(), tools.setpriv()));
+        command.addAll(List.of(
+                image.squashfuse(),
+                named.map(root -> root.folder().toString()).orElse(""),
+                tools.flock(),
+                account.isRoot() ? "" : ",userxattr"));
         try {
-            NamespaceHolder holder = new NamespaceHolder(
-                    new ProcessBuilder(command).directory(Path.of("/").toFile()).start(), base);
+            Process shell =
+                    new ProcessBuilder(command).directory(Path.of("/").toFile()).start();
+            NamespaceHolder holder = new NamespaceHolder(shell, shell.pid(), base, named.isPresent());
             try {
-                holder.awaitReady(image);
+                holder.awaitReady(shell, image.path());
             } catch (InterruptedException e) {
                 holder.close();
                 throw e;
             }
             return holder;
         } catch (IOException e) {
-            throw new ContainerException("the container of " + image + " cannot be made: " + e.getMessage(), e);
+            throw new ContainerException("the container of " + image.path() + " cannot be made: " + e.getMessage(), e);
         }
     }
 
-    private void awaitReady(Path image) throws ContainerException, InterruptedException {
-        Thread collector = Thread.ofVirtual().name("jrun-container-errors").start(this::collectErrors);
+    private void awaitReady(Process shell, Path image) throws ContainerException, InterruptedException {
+        Thread collector = Thread.ofVirtual().name("jrun-container-errors").start(() -> collectErrors(shell));
         CompletableFuture<String> line = new CompletableFuture<>();
         Thread.ofVirtual().name("jrun-container-ready").start(() -> {
             try (BufferedReader out = shell.inputReader(StandardCharsets.UTF_8)) {
@@ -127,7 +154,7 @@ final class NamespaceHolder implements AutoCloseable {
         throw new ContainerException(MountFailure.sentence(image, errors()));
     }
 
-    private void collectErrors() {
+    private void collectErrors(Process shell) {
         try (BufferedReader err = shell.errorReader(StandardCharsets.UTF_8)) {
             for (String line = err.readLine(); line != null; line = err.readLine()) {
                 addError(line);
@@ -148,12 +175,17 @@ final class NamespaceHolder implements AutoCloseable {
     }
 
     long pid() {
-        return shell.pid();
+        return pid;
+    }
+
+    /** Whether all workers share one writable root, at {@code /named}. */
+    boolean isNamed() {
+        return named;
     }
 
     /** A path of the namespace, as the agent sees it. */
     Path view(String path) {
-        return Path.of("/proc/" + shell.pid() + "/root" + base + path);
+        return Path.of("/proc/" + pid + "/root" + base + path);
     }
 
     /** The folder of the namespace's own file system, as its processes see it. */
@@ -164,7 +196,10 @@ final class NamespaceHolder implements AutoCloseable {
     /** Ends the pipe, waits at most 5 s for the shell, and removes the empty folder. */
     @Override
     public void close() {
-        endShell();
+        if (shell == null) {
+            return;
+        }
+        endShell(shell);
         try {
             Files.deleteIfExists(base);
         } catch (IOException e) {
@@ -172,7 +207,7 @@ final class NamespaceHolder implements AutoCloseable {
         }
     }
 
-    private void endShell() {
+    private static void endShell(Process shell) {
         try {
             shell.getOutputStream().close();
             if (!shell.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS)) {

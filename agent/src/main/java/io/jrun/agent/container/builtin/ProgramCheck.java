@@ -20,8 +20,9 @@ final class ProgramCheck {
         if (program.contains("/")) {
             String path = program.startsWith("/") ? program : worker.workdir() + "/" + program;
             if (!isFile(root.find(path))) {
-                throw new ContainerException(program + " does not exist inside the container; mount its folder with "
-                        + "--container-mounts, or name a program of the image");
+                throw ContainerException.programMissing(
+                        program + " does not exist inside the container; mount its folder with "
+                                + "--container-mounts, or name a program of the image");
             }
             return;
         }
@@ -31,7 +32,7 @@ final class ProgramCheck {
                 return;
             }
         }
-        throw new ContainerException(
+        throw ContainerException.programMissing(
                 program + ": no such program inside the container on its PATH (" + worker.searchPath() + ")");
     }
 

@@ -6,10 +6,12 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.agent.container.WorkerRequest;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
@@ -19,6 +21,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -166,8 +169,8 @@ class BuiltinEngineTest {
         try (NodeContainers containers = start(image, "")) {
             assertThatThrownBy(() -> containers.command(worker("python3")))
                     .hasMessage("python3: no such program inside the container on its PATH (/bin)");
-            assertThatThrownBy(
-                            () -> containers.command(new WorkerRequest("b", "/work", "/bin", Map.of(), List.of("sh"))))
+            assertThatThrownBy(() -> containers.command(
+                            new WorkerRequest("b", "/work", Map.of("PATH", "/bin"), Map.of(), List.of("sh"))))
                     .hasMessageStartingWith("the working folder /work does not exist inside");
         }
         assertThat(jobs).isEmptyDirectory();
@@ -185,6 +188,102 @@ class BuiltinEngineTest {
             assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
             assertThat(process.exitValue()).isEqualTo(7);
         }
+    }
+
+    @Test
+    void pidsOfTheWorkersOwn() throws Exception {
+        String seen = run(
+                image,
+                List.of("unshare=pid"),
+                "echo pid $$; ls /proc | grep -c '^[0-9]'; trap 'echo got; exit 7' TERM; kill -TERM $$; sleep 9");
+
+        assertThat(seen).containsPattern("pid \\d\n").endsWith("got\n");
+        try (NodeContainers containers = start(image, "", List.of(UnsharedNamespace.PID))) {
+            Process process =
+                    new ProcessBuilder(containers.command(worker("sh", "-c", "echo ready; exec sleep 1000"))).start();
+            assertThat(process.inputReader().readLine()).isEqualTo("ready");
+            String shells = "pgrep -P " + process.pid();
+            String inside = command("sh", "-c", shells).strip();
+            command("kill", "-KILL", Long.toString(process.pid()));
+            assertThat(process.waitFor()).isEqualTo(137);
+            awaitEnd(Path.of("/proc", inside));
+        }
+    }
+
+    private static void awaitEnd(Path process) throws InterruptedException {
+        for (int turns = 0; Files.exists(process); turns++) {
+            assertThat(turns).as("%s ends", process).isLessThan(2000);
+            Thread.sleep(10);
+        }
+    }
+
+    @Test
+    void aRootWithANameStaysAndIsShared() throws Exception {
+        Path file = BusyboxImage.squashfs(image, temp.resolve("named.sqsh"));
+
+        run(file, List.of("name=kept:create", "workers=2"), "touch /made-$WORKER");
+        assertThat(run(Path.of("-"), List.of("name=kept"), "ls /")).contains("made-0\n", "made-1\n", "bin\n");
+        assertThat(run(Path.of("-"), List.of("name=kept", "readonly"), "touch /x; echo end"))
+                .contains("Read-only file system");
+        assertThatThrownBy(() -> startNamed(image, "kept:create")).hasMessageContaining("is on this node already");
+        assertThatThrownBy(() -> startNamed(image, "kept:exec")).hasMessageContaining("no job on this node runs");
+        try (NodeContainers first = startNamed(image, "kept")) {
+            assertThatThrownBy(() -> startNamed(image, "kept:no_exec"))
+                    .hasMessageContaining("another job on this node");
+            try (NodeContainers second = startNamed(image, "kept:exec")) {
+                assertThat(new ProcessBuilder(second.command(worker("touch", "/of-second")))
+                                .start()
+                                .waitFor())
+                        .isZero();
+            }
+            assertThat(first.find("/of-second")).isPresent();
+        }
+        assertThat(command("losetup", "-j", file.toString())).isEmpty();
+    }
+
+    @Test
+    void aHostileRootWithANameNeverLeadsOut() throws Exception {
+        Path victim = Files.writeString(temp.resolve("victim"), "untouched");
+
+        run(
+                image,
+                List.of("name=bad"),
+                "rm /etc/hosts /etc/passwd; ln -s " + victim + " /etc/hosts; ln -s /../.." + victim + " /etc/passwd");
+        assertThat(run(image, List.of("name=bad"), "cat /etc/passwd")).startsWith("root:x:0:0:");
+
+        assertThat(victim).hasContent("untouched");
+    }
+
+    @Test
+    void whatAWorkerHasWrittenIsSaved() throws Exception {
+        Path saved = temp.resolve("saved.sqsh");
+
+        run(image, List.of("workers=2", "save=" + saved), "echo $WORKER > /mine; rm /bin/hostname; mkdir /new");
+
+        assertThat(run(saved, List.of(), "cat /mine; ls / /bin"))
+                .startsWith("0\n")
+                .contains("new\n")
+                .doesNotContain("hostname\n/");
+        assertThat(run(saved, List.of(), "ls /bin")).doesNotContain("hostname");
+    }
+
+    @Test
+    void podmanRunsProgramsInTheSameRoot() throws Exception {
+        assumeTrue(Files.isExecutable(Path.of("/usr/bin/podman")), "needs the packages podman and crun");
+        Path data = Files.createDirectory(temp.resolve("data"));
+        Files.writeString(data.resolve("file"), "content\n");
+        Path file = BusyboxImage.squashfs(image, temp.resolve("podman.sqsh"));
+        List<String> options = List.of("engine=podman", "mounts=" + data + ":/d:ro", "workers=2");
+        String script =
+                "echo pid $$; cat /d/file; touch /d/x; touch /x && ls /x; echo of-$WORKER > /dev/shm/jrun-podman-"
+                        + "$WORKER; rm /dev/shm/jrun-podman-$WORKER; ip link | grep -c UP";
+
+        String seen = run(file, options, script);
+
+        assertThat(seen).contains("pid 1\n", "content\n", "/x\n", "/d/x: Read-only file system");
+        Path classes = OtherUser.copyOfClasses(shared.resolve("classes-podman"));
+        assertThat(new OtherUser(shared, classes).run(image, "id -u; touch /x && ls /x", "engine=podman"))
+                .isEqualTo("0\n/x\n");
     }
 
     /** As user 65534 that may open /dev/fuse: a folder, a .sqsh file, and root inside. */
@@ -210,21 +309,60 @@ class BuiltinEngineTest {
         args.addAll(options);
         args.addAll(List.of("--", "sh", "-c", script));
         ContainerHostMain.run(args, Redirect.appendTo(output.toFile()));
-        assertThat(jobs).isEmptyDirectory();
+        assertThat(jobs.toFile().list((_, name) -> !name.equals("named"))).isEmpty();
         return Files.readString(output);
     }
 
     private NodeContainers start(Path root, String mounts) throws Exception {
-        ContainerSpec spec = ContainerSpec.of(ImageReference.parse(root.toString()));
+        return start(root, mounts, List.of());
+    }
+
+    private NodeContainers start(ContainerSpec spec) throws Exception {
         Path folder = Files.createTempDirectory(temp, "scratch").resolve("containers");
-        return new BuiltinEngine()
-                .start(
-                        mounts.isEmpty() ? spec : spec.withMounts(ContainerMount.parseAll(mounts)),
-                        new NodeRequest(folder, System.getenv()));
+        return new BuiltinEngine().start(spec, new NodeRequest(folder, jobs.resolve("named"), System.getenv()));
+    }
+
+    private NodeContainers start(Path root, String mounts, List<UnsharedNamespace> unshare) throws Exception {
+        ContainerSpec base = ContainerSpec.of(ImageReference.parse(root.toString()));
+        ContainerSpec spec = new ContainerSpec(
+                base.image(),
+                mounts.isEmpty() ? List.of() : ContainerMount.parseAll(mounts),
+                "",
+                Optional.empty(),
+                "",
+                false,
+                false,
+                true,
+                false,
+                false,
+                List.of(),
+                unshare,
+                base.java(),
+                base.engine());
+        return start(spec);
+    }
+
+    private NodeContainers startNamed(Path root, String name) throws Exception {
+        ContainerSpec base = ContainerSpec.of(ImageReference.parse(root.toString()));
+        return start(new ContainerSpec(
+                base.image(),
+                List.of(),
+                "",
+                Optional.of(ContainerName.parse(name)),
+                "",
+                false,
+                false,
+                true,
+                false,
+                false,
+                List.of(),
+                List.of(),
+                base.java(),
+                base.engine()));
     }
 
     private static WorkerRequest worker(String... command) {
-        return new WorkerRequest("a", "/", "/bin", Map.of(), List.of(command));
+        return new WorkerRequest("a", "/", Map.of("PATH", "/bin"), Map.of(), List.of(command));
     }
 
     private static String command(String... words) throws Exception {

@@ -2,7 +2,9 @@ package io.jrun.agent.container.builtin;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ContainerMount;
+import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.EngineChoice;
 import io.jrun.agent.container.HostFolder;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.JavaChoice;
@@ -10,6 +12,7 @@ import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.agent.container.WorkerRequest;
+import io.jrun.agent.container.external.ContainerEngines;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +23,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Runs commands in containers as an agent would: {@code FOLDER IMAGE [mounts=...] [needed=PATH] [readonly] [remap] [unshare=...] [workers=N] -- COMMAND...}.
+ * Runs commands in containers as an agent would: {@code FOLDER IMAGE [mounts=...] [needed=PATH] [readonly] [remap] [unshare=...] [workers=N] [name=NAME] [save=PATH] [engine=NAME] -- COMMAND...}.
  * Prints what the command prints, and ends with its exit code. A container that cannot be made ends with 99 and a line on stderr.
  */
 final class ContainerHostMain {
@@ -39,13 +42,17 @@ final class ContainerHostMain {
         List<String> options = args.subList(2, dashes);
         List<String> command = args.subList(dashes + 1, args.size());
         Path folder = Files.createTempDirectory(Path.of(args.get(0)), "job");
-        try (NodeContainers containers = new BuiltinEngine()
-                .start(spec(args.get(1), options), new NodeRequest(folder.resolve("containers"), System.getenv()))) {
+        try (NodeContainers containers = ContainerEngines.of(
+                        value(options, "engine").map(EngineChoice::parse).orElse(EngineChoice.AUTO))
+                .start(
+                        spec(args.get(1), options),
+                        new NodeRequest(
+                                folder.resolve("containers"), Path.of(args.get(0), "named"), System.getenv()))) {
             for (HostFolder each : needed(options)) {
                 containers.add(each);
             }
             int workers = Integer.parseInt(value(options, "workers").orElse("1"));
-            return runAll(containers, workers, command, output);
+            return runAll(containers, workers, command, output, value(options, "save"));
         } catch (ContainerException e) {
             System.err.println(e.getMessage());
             return NO_CONTAINER;
@@ -54,11 +61,13 @@ final class ContainerHostMain {
         }
     }
 
-    private static int runAll(NodeContainers containers, int workers, List<String> command, Redirect output)
+    private static int runAll(
+            NodeContainers containers, int workers, List<String> command, Redirect output, Optional<String> save)
             throws Exception {
         List<Process> running = new ArrayList<>();
         for (int worker = 0; worker < workers; worker++) {
-            List<String> words = containers.command(new WorkerRequest("w" + worker, "/", PATH, Map.of(), command));
+            List<String> words = containers.command(new WorkerRequest(
+                    "w" + worker, "/", Map.of("PATH", PATH, "WORKER", Integer.toString(worker)), Map.of(), command));
             ProcessBuilder builder =
                     new ProcessBuilder(words).redirectErrorStream(true).redirectOutput(output);
             builder.environment().put("PATH", PATH);
@@ -68,6 +77,9 @@ final class ContainerHostMain {
         int worst = 0;
         for (int worker = 0; worker < workers; worker++) {
             worst = Math.max(worst, running.get(worker).waitFor());
+            if (worker == 0 && save.isPresent()) {
+                containers.save("w0", Path.of(save.get()));
+            }
             containers.remove("w" + worker);
         }
         return worst;
@@ -75,11 +87,11 @@ final class ContainerHostMain {
 
     private static ContainerSpec spec(String image, List<String> options) {
         return new ContainerSpec(
-                Optional.of(ImageReference.parse(image)),
+                Optional.of(image).filter(text -> !text.equals("-")).map(ImageReference::parse),
                 value(options, "mounts").map(ContainerMount::parseAll).orElse(List.of()),
                 "",
-                Optional.empty(),
-                "",
+                value(options, "name").map(ContainerName::parse),
+                value(options, "save").orElse(""),
                 options.contains("home"),
                 options.contains("remap"),
                 !options.contains("readonly"),
@@ -87,7 +99,8 @@ final class ContainerHostMain {
                 false,
                 List.of(),
                 value(options, "unshare").map(UnsharedNamespace::parseAll).orElse(List.of()),
-                JavaChoice.AUTO);
+                JavaChoice.AUTO,
+                value(options, "engine").map(EngineChoice::parse).orElse(EngineChoice.AUTO));
     }
 
     private static List<HostFolder> needed(List<String> options) {

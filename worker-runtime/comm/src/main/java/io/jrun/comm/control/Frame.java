@@ -34,9 +34,10 @@ public sealed interface Frame {
      *
      * @param protocolVersion {@link FrameCodec#PROTOCOL_VERSION}
      * @param round round in which the worker was started (JRUN_ROUND)
-     * @param pid process id of the worker, which the agent compares with the process that it has started
+     * @param identity process id of the worker, which the agent compares with the process that it has started. A worker
+     *     whose PID namespace is not the agent's sends its token (JRUN_WORKER_TOKEN)
      */
-    record Hello(int protocolVersion, String runId, int round, int rank, long pid) implements FromWorker {}
+    record Hello(int protocolVersion, String runId, int round, int rank, long identity) implements FromWorker {}
 
     /**
      * Enters the rendezvous. {@link PeerTable} is the answer when every rank of the round has joined.

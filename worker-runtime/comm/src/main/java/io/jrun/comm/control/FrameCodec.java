@@ -148,13 +148,13 @@ public final class FrameCodec {
 
     private static void write(Frame frame, DataOutputStream out) throws IOException {
         switch (frame) {
-            case Frame.Hello(int version, String runId, int round, int rank, long pid) -> {
+            case Frame.Hello(int version, String runId, int round, int rank, long identity) -> {
                 out.writeByte(HELLO);
                 out.writeInt(version);
                 writeString(runId, out);
                 out.writeInt(round);
                 out.writeInt(rank);
-                out.writeLong(pid);
+                out.writeLong(identity);
             }
             case Frame.Join(int tcpPort) -> {
                 out.writeByte(JOIN);

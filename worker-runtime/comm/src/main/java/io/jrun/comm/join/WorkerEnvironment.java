@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param round round of the rendezvous
  * @param logFolder log folder of this rank
  * @param nodeCores number of cores of the node that its ranks may use together
+ * @param processIdentity the token of a worker whose PID namespace is not the agent's, else the pid
  */
 record WorkerEnvironment(
         WorldIdentity identity,
@@ -34,7 +35,8 @@ record WorkerEnvironment(
         TcpOptions tcpOptions,
         GroupOptions groupOptions,
         Optional<Path> logFolder,
-        int nodeCores) {
+        int nodeCores,
+        long processIdentity) {
 
     /**
      * Reads the variables. Returns null if no agent has started this process and none is needed.
@@ -70,7 +72,10 @@ record WorkerEnvironment(
                         .map(Path::of),
                 variables.containsKey("JRUN_NODE_CORES")
                         ? reader.number("JRUN_NODE_CORES")
-                        : WorldContext.usableCores());
+                        : WorldContext.usableCores(),
+                variables.containsKey("JRUN_WORKER_TOKEN")
+                        ? reader.token()
+                        : ProcessHandle.current().pid());
     }
 
     /** Reads single variables. */
@@ -102,6 +107,14 @@ record WorkerEnvironment(
                 return Integer.parseInt(value);
             } catch (NumberFormatException e) {
                 throw new CommException(ErrorCode.USAGE, name + " is '" + value + "' (expected a number)", e);
+            }
+        }
+
+        long token() {
+            try {
+                return Long.parseLong(text("JRUN_WORKER_TOKEN"));
+            } catch (NumberFormatException e) {
+                throw new CommException(ErrorCode.USAGE, "JRUN_WORKER_TOKEN is no number", e);
             }
         }
 

@@ -44,7 +44,7 @@ final class WorldJoin {
                 environment.identity().runId(),
                 environment.round(),
                 rank,
-                ProcessHandle.current().pid());
+                environment.processIdentity());
         WorkerListener listener = new WorkerListener(rank, registry(environment));
         return new WorldJoin(environment, listener, AgentChannel.connect(environment.agentSocket(), hello, listener));
     }

@@ -1,0 +1,85 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.UnsharedNamespace;
+import io.jrun.agent.container.WorkerRequest;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Changes the root with unshare(1), which becomes the program. The image needs no tool.
+ *
+ * <p>An ordinary user ends in a user namespace inside the one that owns the mounts, and can take no mount away. Without a user
+ * namespace of its own, root (the node's, or the one that --container-remap-root makes) could climb out of a changed root;
+ * the container's root is therefore moved over the namespace's root first, and nothing is left to climb to.
+ *
+ * <p>With PIDs of its own, the program is process 2 of a PID namespace. A shell is process 1, because the kernel
+ * withholds signals without a handler from process 1. A second shell stays outside. Both shells only wait. A signal
+ * to the process group reaches the program and the shells.
+ */
+final class ChangeRoot {
+    /** With these, root of the container's user namespace could undo mounts, or look at the processes that made them. */
+    private static final String LOST = "-sys_admin,-sys_ptrace";
+
+    /** The kernel kills process 1 when the shell outside dies, and all processes of the namespace with process 1. */
+    private static final String PARENT = """
+            script=$1 stage=$2 mount=$3 setpriv=$4 env=$5
+            shift 5
+            trap : HUP INT QUIT TERM USR1 USR2
+            if [ "$stage" = outside ]; then
+              set -- /bin/sh -c "$script" jrun-init "$script" inside "$mount" "$setpriv" "$env" "$@"
+            elif ! "$mount" -n -c -t proc proc ./proc; then
+              echo 'jrun: the container of this worker cannot be made: its /proc cannot be mounted' >&2
+              exit 125
+            fi
+            exec 3<&0
+            "$setpriv" --pdeathsig KILL "$env" --default-signal=INT,QUIT "$@" <&3 3<&- &
+            child=$!
+            exec 3<&-
+            while :; do
+              wait "$child"
+              code=$?
+              kill -s 0 "$child" 2>/dev/null || exit "$code"
+            done
+            """;
+
+    private final HostTools tools;
+    private final Account account;
+    private final boolean remapRoot;
+    private final boolean ownPids;
+
+    ChangeRoot(HostTools tools, Account account, boolean remapRoot, List<UnsharedNamespace> unshare) {
+        this.tools = tools;
+        this.account = account;
+        this.remapRoot = remapRoot;
+        this.ownPids = unshare.contains(UnsharedNamespace.PID);
+    }
+
+    /** Whether the root folder must be moved over the root of the mount namespace. */
+    boolean moves() {
+        return account.isRoot() || remapRoot;
+    }
+
+    /** Returns the command, which starts in the root folder. */
+    List<String> words(WorkerRequest worker) {
+        List<String> words = new ArrayList<>();
+        if (ownPids) {
+            words.addAll(List.of(tools.unshare(), "--pid", "--", "/bin/sh", "-c", PARENT, "jrun-pids"));
+            words.addAll(List.of(PARENT, "outside"));
+            words.addAll(List.of(tools.mount(), tools.setpriv(), tools.env()));
+        }
+        if (!worker.lateEnvironment().isEmpty()) {
+            words.add(tools.env());
+            worker.lateEnvironment().forEach((name, value) -> words.add(name + "=" + value));
+        }
+        if (moves() && !account.isRoot()) {
+            words.addAll(List.of(tools.setpriv(), "--bounding-set=" + LOST));
+        }
+        words.add(tools.unshare());
+        if (!moves()) {
+            words.addAll(List.of("--user", "--map-user=" + account.uid(), "--map-group=" + account.gid()));
+        }
+        words.addAll(List.of("--root=.", "--wd=" + worker.workdir(), "--"));
+        words.addAll(worker.command());
+        return words;
+    }
+}

@@ -1,0 +1,67 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.NodeRequest;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+
+/** Writes a root folder to a .sqsh file. The file gets its name when it is complete. */
+final class ImageSave {
+    private static final String SCRIPT = """
+            mount=$1 lower=$2 root=$3 tool=$4 file=$5 xattr=$6
+            case $lower in
+              *:*) "$mount" -n -t overlay -o "ro,lowerdir=$lower$xattr" jrun "$root" || exit 1 ;;
+              *) "$mount" -n --bind -- "$lower" "$root" || exit 1 ;;
+            esac
+            exec "$tool" "$root" "$file" -noappend -comp zstd -quiet -no-progress
+            """;
+
+    private final HostTools tools;
+    private final Account account;
+    private final NodeRequest node;
+
+    ImageSave(HostTools tools, Account account, NodeRequest node) {
+        this.tools = tools;
+        this.account = account;
+        this.node = node;
+    }
+
+    /** @param lower the folders of the root, as overlayfs takes them */
+    void save(NamespaceHolder holder, String lower, Path target) throws ContainerException, InterruptedException {
+        Path written = target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + ".tmp");
+        List<String> words = new ArrayList<>(EnterCommand.enter(tools, account, holder));
+        words.addAll(List.of(tools.unshare(), "--mount", "--propagation", "unchanged", "--"));
+        words.addAll(List.of("/bin/sh", "-c", SCRIPT, "jrun-save", tools.mount(), lower, holder.base() + "/root"));
+        words.add(HostTools.locate("mksquashfs", "squashfs-tools", node.environment()));
+        words.addAll(List.of(written.toString(), account.isRoot() ? "" : ",userxattr"));
+        try {
+            Process process = new ProcessBuilder(words)
+                    .directory(Path.of("/").toFile())
+                    .redirectErrorStream(true)
+                    .start();
+            String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            if (process.waitFor() != 0) {
+                throw new ContainerException("--container-save: " + target + " cannot be written: "
+                        + said.lines().reduce((_, last) -> last).orElse("mksquashfs has failed"));
+            }
+            Files.move(written, target, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            throw new ContainerException("--container-save: " + target + " cannot be written: " + e.getMessage(), e);
+        } finally {
+            deleteQuietly(written);
+        }
+    }
+
+    private static void deleteQuietly(Path file) {
+        try {
+            Files.deleteIfExists(file);
+        } catch (IOException e) {
+            // the failure before is reported
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package io.jrun.agent.container.builtin;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.WorkerRequest;
+import java.util.List;
+
+/**
+ * Starts the program of a worker in a root folder. The image, the layer of the worker and all mounts are in the folder
+ * already. The words run in the mount namespace of the worker. Stateless.
+ */
+public interface RootEntry {
+    /**
+     * The root folder of one worker.
+     *
+     * @param folder absolute path in the mount namespace of the worker
+     * @param scratch an empty folder that only this worker uses; it ends with the container
+     * @param isRoot whether the user of the agent is root
+     */
+    record PreparedRoot(String folder, String scratch, boolean isRoot, ContainerSpec spec) {}
+
+    /**
+     * Finds the programs that the engine needs on this node.
+     *
+     * @throws ContainerException if a program is missing
+     */
+    void check(NodeRequest node) throws ContainerException;
+
+    /** Whether programs have process ids of their own, which the agent does not know. */
+    boolean hasOwnPids();
+
+    /** Returns the command that starts the program. */
+    List<String> words(PreparedRoot root, WorkerRequest worker, NodeRequest node) throws ContainerException;
+}
