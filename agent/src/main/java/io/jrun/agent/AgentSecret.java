@@ -39,7 +39,7 @@ public final class AgentSecret {
     /**
      * A secret from a file of {@code jrun cert node}: an identity that an authority has signed.
      *
-     * @throws IllegalArgumentException if the text is none of such a file
+     * @throws IllegalArgumentException if the text is not from such a file
      */
     public static AgentSecret ofCertificate(String pem) {
         return new AgentSecret(PeerIdentity.ofCertificate(pem));

@@ -39,8 +39,8 @@ final class DoctorService extends DoctorGrpc.DoctorImplBase {
     private final RefusalLog refusals;
 
     /**
-     * @param version of jrun
-     * @param secret that the other agents share
+     * @param version the version of jrun
+     * @param secret the secret that the other agents share
      * @param refusals receives refused callers, which have no secret
      */
     DoctorService(String version, AgentSecret secret, RefusalLog refusals) {

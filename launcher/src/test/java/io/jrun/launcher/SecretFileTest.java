@@ -63,18 +63,18 @@ class SecretFileTest {
                 arguments("\u001b[31m" + text, ", line 1: a control character (code 27)" + control),
                 arguments(
                         pem,
-                        ": it is not what 'jrun cert node' makes. Where the file does not exist, 'jrun agent' makes one."),
+                        ": the file is not from 'jrun cert node'. Where the file does not exist, 'jrun agent' makes one."),
                 arguments(
                         "-----BEGIN PRIVATE KEY-----\nA\n-----END PRIVATE KEY-----\n",
-                        ": it is damaged: its base64 text ends too early. Where the file does not exist, 'jrun agent' makes"
-                                + " one."),
+                        ": the file is damaged: its base64 text ends too early. Where the file does not exist, 'jrun agent'"
+                                + " makes one."),
                 arguments(
                         "short",
                         ": the agent's secret has 5 bytes, it needs at least 16. Where the file does not exist, 'jrun agent'"
                                 + " makes one."),
                 arguments(
                         "-----BEGIN A-----" + "\n".repeat(1_000_000) + "x",
-                        ": it is not what 'jrun cert node' makes. Where the file does not exist, 'jrun agent' makes one."),
+                        ": the file is not from 'jrun cert node'. Where the file does not exist, 'jrun agent' makes one."),
                 arguments("\0".repeat(64), ", line 1: a NUL byte, so this is no text file. Give a text file."));
     }
 

@@ -23,7 +23,7 @@ record CertificateFile(PrivateKey key, X509Certificate own, X509Certificate auth
     private static final Pattern BLOCK =
             Pattern.compile("-----BEGIN ([A-Z ]+)-----\\s++([A-Za-z0-9+/=\\s]++)-----END \\1-----");
 
-    /** @throws IllegalArgumentException if the text is something else */
+    /** @throws IllegalArgumentException if the text is not such a file */
     static CertificateFile parse(String text) {
         List<String> kinds = new ArrayList<>();
         List<byte[]> blocks = new ArrayList<>();
@@ -33,7 +33,7 @@ record CertificateFile(PrivateKey key, X509Certificate own, X509Certificate auth
             blocks.add(decoded(matcher.group(2)));
         }
         if (!kinds.equals(KINDS)) {
-            throw new IllegalArgumentException("it is not what 'jrun cert node' makes");
+            throw new IllegalArgumentException("the file is not from 'jrun cert node'");
         }
         try {
             return new CertificateFile(
@@ -42,7 +42,7 @@ record CertificateFile(PrivateKey key, X509Certificate own, X509Certificate auth
                     certificate(blocks.get(2)),
                     Bytes.of(blocks.get(3)));
         } catch (GeneralSecurityException e) {
-            throw new IllegalArgumentException("it is damaged: " + e.getMessage(), e);
+            throw new IllegalArgumentException("the file is damaged: " + e.getMessage(), e);
         }
     }
 
@@ -50,7 +50,7 @@ record CertificateFile(PrivateKey key, X509Certificate own, X509Certificate auth
         try {
             return Base64.getMimeDecoder().decode(base64);
         } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException("it is damaged: its base64 text ends too early", e);
+            throw new IllegalArgumentException("the file is damaged: its base64 text ends too early", e);
         }
     }
 

@@ -33,7 +33,7 @@ final class Ed25519 {
                         .filter(bytes -> Arrays.equals(bytes, privateKey))
                         .isPresent();
         if (!isGiven) {
-            throw new GeneralSecurityException("this JDK makes Ed25519 keys in a way of its own");
+            throw new GeneralSecurityException("this JDK does not use the random bytes as the Ed25519 private key");
         }
         return pair;
     }
@@ -63,12 +63,12 @@ final class Ed25519 {
 
         @Override
         protected byte[] engineGenerateSeed(int count) {
-            throw new UnsupportedOperationException("there is nothing random here");
+            throw new UnsupportedOperationException("this source only returns the given bytes");
         }
 
         @Override
         protected void engineSetSeed(byte[] seed) {
-            throw new UnsupportedOperationException("there is nothing random here");
+            throw new UnsupportedOperationException("this source only returns the given bytes");
         }
     }
 }

@@ -21,7 +21,7 @@ record Authority(PrivateKey key, X509CertificateHolder certificate, Pem.PemBlock
             throw new IOException("there is no authority in " + file.getParent() + "; make one: jrun cert init", e);
         }
         if (!blocks.stream().map(Pem.PemBlock::kind).toList().equals(List.of(Pem.KEY, Pem.CERTIFICATE, Pem.SECRET))) {
-            throw new IOException(file + " is not what 'jrun cert init' makes");
+            throw new IOException(file + " is not from 'jrun cert init'");
         }
         return new Authority(
                 KeyFactory.getInstance("EC")

@@ -32,20 +32,20 @@ public enum CommandOption implements CommandLineOption {
     AGENT_SECRET_FILE(
             "--secret-file",
             "PATH",
-            "Secret that the agents of all hosts and their users share: a file of mode 0600, the same on every host. The agent"
-                    + " makes the file if it does not exist. Default: ~/.config/jrun/secret."),
+            "Secret that the agents of all hosts and their users share: a file of mode 0600, the same on every host."
+                    + " The agent makes the file if it does not exist. Default: ~/.config/jrun/secret."),
     /** Where a standing agent listens. */
     LISTEN(
             "--listen",
             "ADDRESS:PORT",
-            "Address at which the agent listens. 0.0.0.0: all addresses of this host. :PORT: all addresses, at this port. Port 0:"
-                    + " any free port, which the agent prints. Default: 127.0.0.1:29600."),
+            "Address at which the agent listens. 0.0.0.0: all addresses of this host. :PORT: all addresses, at this"
+                    + " port. Port 0: any free port, which the agent prints. Default: 127.0.0.1:29600."),
     /** The launcher of an agent that serves one job. */
     HOME(
             "--home",
             "ADDRESS:PORT,...",
-            "Connect to the jrun that listens at one of these addresses, serve its job and end with the job. The first line of"
-                    + " stdin is the secret of the job. jrun itself starts agents this way."),
+            "Connect to the jrun that listens at one of these addresses, serve its job and end with the job. The first"
+                    + " line of stdin is the secret of the job. jrun itself starts agents this way."),
     /** The name of an agent in its one job. */
     NODE("--node", "NAME", "With --home: the name of this node in the job."),
     /** The .sqsh file of an image. */

@@ -74,13 +74,14 @@ public final class HelpText {
         HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
                 .about(
                         "",
-                        "Starts PROGRAM, a runnable jar or any executable, once for each rank, and watches all ranks. The first"
-                                + " failure stops the job on all hosts; jrun reports the cause and ends with the exit code of the rank"
-                                + " that failed. Everything after PROGRAM belongs to the program. In these words ${rank} and"
-                                + " ${local_rank} stand for the worker's numbers; $${rank} gives the text ${rank}.",
+                        "Starts PROGRAM, a runnable jar or any executable, once for each rank, and watches all ranks."
+                                + " The first failure stops the job on all hosts; jrun reports the cause and ends with"
+                                + " the exit code of the rank that failed. Everything after PROGRAM belongs to the"
+                                + " program. In these words ${rank} and ${local_rank} stand for the worker's numbers;"
+                                + " $${rank} gives the text ${rank}.",
                         "",
-                        "Options may be written with - or _ inside their names, and with = or a blank before their values. A TIME is"
-                                + " in seconds or has a unit: 500ms, 90s, 10m, 2h.");
+                        "Options may be written with - or _ inside their names, and with = or a blank before their"
+                                + " values. A TIME is in seconds or has a unit: 500ms, 90s, 10m, 2h.");
         page.subCommands();
         for (OptionGroup group : OptionGroup.values()) {
             page.group(group.heading(), optionsOf(group));
@@ -105,7 +106,8 @@ public final class HelpText {
                         "",
                         "Examples:",
                         "  jrun --nproc-per-node=2 train.jar --epochs 3      two workers on this machine",
-                        "  jrun --nproc-per-node=gpu python3 train.py        a worker for each GPU, torchrun's environment",
+                        "  jrun --nproc-per-node=gpu python3 train.py        a worker for each GPU, torchrun's"
+                                + " environment",
                         "  jrun --hosts gpu[01-04]:8 train.jar               32 workers on four hosts, over ssh")
                 .subCommands();
         COMMON.forEach(page::option);
@@ -121,7 +123,8 @@ public final class HelpText {
         return command == SubCommand.SUBMIT
                 ? page.footer(
                                 "",
-                                "Options of sbatch, by their long names (--time in minutes, as in Slurm; --nnodes sets --nodes too):",
+                                "Options of sbatch, by their long names (--time in minutes, as in Slurm; --nnodes sets"
+                                        + " --nodes too):",
                                 SbatchOption.ALL.stream()
                                         .map(SbatchOption::longName)
                                         .collect(Collectors.joining(" ")),
@@ -140,13 +143,13 @@ public final class HelpText {
                 };
             case FLIGHT_RECORDER ->
                 new String[] {
-                    "Compares the last collectives of all ranks of a failed job. Names the rank that diverged and the call,"
-                            + " and the ranks that came last."
+                    "Compares the last collectives of all ranks of a failed job. Names the rank that diverged and the"
+                            + " call, and the ranks that came last."
                 };
             case SUBMIT ->
                 new String[] {
-                    "Submits a job to Slurm: writes a batch script that runs 'jrun [jrun's options] PROGRAM [args...]' and"
-                            + " hands the script to sbatch.",
+                    "Submits a job to Slurm: writes a batch script that runs 'jrun [jrun's options] PROGRAM [args...]'"
+                            + " and hands the script to sbatch.",
                     "",
                     "Example:",
                     "  jrun submit --nnodes=2 --gpus-per-node=8 --time=1:00:00 train.jar --epochs 3"
@@ -154,14 +157,14 @@ public final class HelpText {
             case DOCTOR ->
                 new String[] {
                     "Checks that this machine, each host and every connection between two hosts has what jobs need, and"
-                            + " says what to do. Hosts are named and reached as for a job; --launch=local checks this machine only."
-                            + " Exit code 1: there is a problem."
+                            + " says what to do. Hosts are named and reached as for a job; --launch=local checks this"
+                            + " machine only. Exit code 1: there is a problem."
                 };
             case AGENT ->
                 new String[] {
-                    "Runs the workers of this host for 'jrun --hosts HOSTS --secret-file PATH ...', until a signal ends the"
-                            + " agent. Everyone who has the secret file can run programs here as this user. Connections are TLS;"
-                            + " both sides prove that they have the secret."
+                    "Runs the workers of this host for 'jrun --hosts HOSTS --secret-file PATH ...', until a signal ends"
+                            + " the agent. Everyone who has the secret file can run programs here as this user."
+                            + " Connections are TLS; both sides prove that they have the secret."
                 };
             default -> new String[] {sentence(command)};
         };

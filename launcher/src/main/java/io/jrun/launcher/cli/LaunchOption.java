@@ -6,8 +6,8 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * Every launch option, once: the command line, job files, environment defaults, help and shell completion are all made
- * from this table, so that none of them can lack an option the others have.
+ * The table of all launch options. The command line, job files, environment defaults, help and shell completion use
+ * this one table, so all of them have the same options.
  */
 public enum LaunchOption implements CommandLineOption {
     NNODES(
@@ -69,10 +69,10 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.TORCHRUN,
             OptionGroup.RENDEZVOUS,
-            "Address of the rendezvous, at which the jrun processes of all nodes meet. Start the same command on "
-                    + "every node, in any order. The jrun on HOST hosts the job. Each jrun shows the output of its own "
-                    + "workers and ends with the exit code of the job. All nodes need the same --secret-file. Default port: "
-                    + "29400."),
+            "Address of the rendezvous, at which the jrun processes of all nodes meet. Start the same command on every "
+                    + "node, in any order. The jrun on HOST hosts the job. Each jrun shows the output of its own "
+                    + "workers and ends with the exit code of the job. All nodes need the same --secret-file. Default "
+                    + "port: 29400."),
     RDZV_ID(
             "--rdzv-id",
             "ID",
@@ -86,8 +86,8 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.TORCHRUN,
             OptionGroup.RENDEZVOUS,
-            "Settings of the rendezvous: join_timeout or timeout (default: 600 s), last_call_timeout (default: 30 "
-                    + "s; time to wait for more than MIN nodes), is_host. jrun accepts and ignores the other settings of "
+            "Settings of the rendezvous: join_timeout or timeout (default: 600 s), last_call_timeout (default: 30 s; "
+                    + "time to wait for more than MIN nodes), is_host. jrun accepts and ignores the other settings of "
                     + "torchrun."),
     RDZV_BACKEND(
             "--rdzv-backend",
@@ -118,21 +118,21 @@ public enum LaunchOption implements CommandLineOption {
             "auto",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "How jrun reaches an agent on each host. local: this machine only. hosts: a standing agent ('jrun "
-                    + "agent') already runs on each host. ssh: jrun starts the agents over ssh. slurm: jrun starts the "
-                    + "agents with srun in a Slurm allocation. auto: slurm in an allocation, unless --rdzv-endpoint or "
-                    + "--standalone is given; for named hosts, hosts if there is a secret file, else ssh. --ssh-options "
-                    + "means ssh."),
+            "How jrun reaches an agent on each host. local: this machine only. hosts: a standing agent ('jrun agent') "
+                    + "already runs on each host. ssh: jrun starts the agents over ssh. slurm: jrun starts the agents "
+                    + "with srun in a Slurm allocation. auto: slurm in an allocation, unless --rdzv-endpoint or "
+                    + "--standalone is given; for named hosts, hosts if there is a secret file, else ssh. "
+                    + "--ssh-options means ssh."),
     HOSTS(
             "--hosts --nodelist",
             "HOSTS",
             "",
             Kind.OWN,
             OptionGroup.HOSTS,
-            "Hosts to run on, in this order: h1:8,h2:4 or gpu[01-04,07]:8 (Slurm's form). The number after the "
-                    + "colon is the number of workers. A host without a number gets --nproc-per-node workers. jrun must be "
-                    + "installed under the same path on all hosts. jrun copies the program and its jars to hosts that lack "
-                    + "them."),
+            "Hosts to run on, in this order: h1:8,h2:4 or gpu[01-04,07]:8 (Slurm's form). The number after the colon "
+                    + "is the number of workers. A host without a number gets --nproc-per-node workers. jrun must be "
+                    + "installed under the same path on all hosts. jrun copies the program and its jars to hosts that "
+                    + "lack them."),
     HOSTFILE(
             "--hostfile",
             "PATH",
@@ -147,8 +147,8 @@ public enum LaunchOption implements CommandLineOption {
             Kind.OWN,
             OptionGroup.HOSTS,
             "Use only these hosts of the named hosts or of the Slurm allocation: h1,h[3-4]. Numbers after a colon "
-                    + "choose GPUs of a host, with one worker for each GPU: h1:0,2 or h1:0-3. @ may separate hosts too, as "
-                    + "in DeepSpeed."),
+                    + "choose GPUs of a host, with one worker for each GPU: h1:0,2 or h1:0-3. @ may separate hosts "
+                    + "too, as in DeepSpeed."),
     EXCLUDE(
             "--exclude",
             "HOSTS",
@@ -237,8 +237,8 @@ public enum LaunchOption implements CommandLineOption {
             Kind.COMMAND_LINE_ONLY,
             OptionGroup.JOB,
             "Read options from a job file in YAML or JSON. The keys are long option names, program and args. The "
-                    + "command line overrides the file. PROGRAM on the command line replaces both program and args. -: read "
-                    + "stdin."),
+                    + "command line overrides the file. PROGRAM on the command line replaces both program and args. -: "
+                    + "read stdin."),
     JAVA(
             "--java",
             "PATH",
@@ -528,8 +528,8 @@ public enum LaunchOption implements CommandLineOption {
             "300 s",
             Kind.OWN,
             OptionGroup.STOPPING,
-            "A worker that sends no heartbeat for this time counts as hung (exit code 75): its process is "
-                    + "stopped, or its JVM is in a long pause. Only programs that use jrun's runtime send heartbeats. 0: no "
+            "A worker that sends no heartbeat for this time counts as hung (exit code 75): its process is stopped, or "
+                    + "its JVM is in a long pause. Only programs that use jrun's runtime send heartbeats. 0: no "
                     + "limit."),
     PROGRESS_TIMEOUT(
             "--progress-timeout",
@@ -573,7 +573,7 @@ public enum LaunchOption implements CommandLineOption {
 
     private static final Pattern CHOICES = Pattern.compile("[a-z0-9]+(\\|[a-z0-9]+)+");
 
-    /** Where an option may come from. */
+    /** The tool from which an option comes, and the sources that may set the option. */
     private enum Kind {
         TORCHRUN,
         OWN,
@@ -611,18 +611,18 @@ public enum LaunchOption implements CommandLineOption {
         return parameter;
     }
 
-    /** What the option does, and what holds without the option. */
+    /** The description of the option, with its default. */
     @Override
     public String description() {
         return description + (defaultText.isEmpty() ? "" : " Default: " + defaultText + ".");
     }
 
-    /** Whether several occurrences add up; else the last one counts. */
+    /** Whether several occurrences add up. Otherwise the last occurrence counts. */
     boolean isList() {
         return kind == Kind.OWN_LIST || kind == Kind.PYXIS_LIST;
     }
 
-    /** The words that the value is one of, as in {@code core|numa|none}; empty where other values are possible. */
+    /** The accepted words, such as {@code core|numa|none}; empty if the option accepts other values too. */
     List<String> choices() {
         return CHOICES.matcher(parameter).matches() ? List.of(parameter.split("\\|")) : List.of();
     }

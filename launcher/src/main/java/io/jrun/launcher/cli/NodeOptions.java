@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads how many nodes a job runs on, and how it bears their coming and going. Confined to one thread. */
+/** Reads the number of nodes of a job, and its policy for lost and new nodes. Confined to one thread. */
 final class NodeOptions {
     private static final Pattern RANGE = Pattern.compile("([1-9][0-9]{0,5})(?::([1-9][0-9]{0,5}))?");
 
@@ -15,14 +15,14 @@ final class NodeOptions {
     private final Optional<Cluster> cluster;
     private final int named;
 
-    /** @param cluster the hosts that are named, empty for this machine alone */
+    /** @param cluster the named hosts, empty for this machine only */
     NodeOptions(ResolvedOptions settings, Optional<Cluster> cluster) {
         this.settings = settings;
         this.cluster = cluster;
         this.named = cluster.map(hosts -> hosts.hosts().size()).orElse(1);
     }
 
-    /** Refuses what is neither a number of nodes nor {@code MIN:MAX}. */
+    /** Refuses a text that is neither a number of nodes nor {@code MIN:MAX}. */
     static void checkForm(String text, String name) {
         OptionValues.refuseLeadingZeros(text, name);
         Matcher range = RANGE.matcher(text.strip());
@@ -49,7 +49,7 @@ final class NodeOptions {
         check(text, min, max, spares);
         if (spares > 0 && settings.text(LaunchOption.MAX_RESTARTS, "0").equals("0")) {
             throw new UsageException(settings.name(LaunchOption.SPARES)
-                    + ": a spare node steps in by a restart, but --max-restarts is 0. Give at least 1.");
+                    + ": a spare node joins the job at a restart, but --max-restarts is 0. Give at least 1.");
         }
         return new NodePolicy(
                 min,
@@ -60,14 +60,14 @@ final class NodeOptions {
                 time(LaunchOption.NODE_COOLDOWN, "30"));
     }
 
-    /** torchrun's ways to say how many nodes there are must agree with the hosts that are named. */
+    /** Checks that --nnodes agrees with the number of named hosts. */
     private void check(String text, int min, int max, int spares) {
         boolean isRange = min < max;
         boolean fits = isRange ? min <= named : min == max && min == named - spares;
         if (!fits || (isRange && cluster.isEmpty())) {
             throw new UsageException(settings.name(LaunchOption.NNODES) + ": '" + text + "' is not usable; "
                     + (cluster.isPresent()
-                            ? "the number of hosts that are named" + (spares > 0 ? ", less the spares," : "") + " is "
+                            ? "the number of named hosts" + (spares > 0 ? ", less the spares," : "") + " is "
                                     + (named - spares) + "."
                             : "name the hosts with --hosts or --hostfile, or use 1."));
         }

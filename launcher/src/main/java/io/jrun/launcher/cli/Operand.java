@@ -1,35 +1,35 @@
 package io.jrun.launcher.cli;
 
-/** The words that a command takes besides its options. */
+/** The operands of a command: the words besides its options. */
 enum Operand {
-    /** None. */
+    /** A command without operands. */
     NONE("", false, 0, ""),
-    /** Of {@code jrun help}. */
+    /** The operand of {@code jrun help}. */
     COMMAND("[COMMAND]", false, Integer.MAX_VALUE, "Name of a command. Default: the help of jrun itself."),
-    /** Of {@code jrun init}. */
+    /** The operand of {@code jrun init}. */
     NEW_FOLDER("DIR", true, 1, "A new or an empty folder. The name of the folder becomes the name of the project."),
-    /** Of the commands about a job. */
+    /** The operand of the commands about a job. */
     JOB(
             "JOB",
             true,
             1,
             "Run id of the job, the beginning of one, or the log folder of the job. 'jrun ps' shows the jobs."),
-    /** Of {@code jrun flight-recorder}. */
+    /** The operand of {@code jrun flight-recorder}. */
     DUMPS(
             "JOB",
             true,
             1,
-            "Run id of the job, its log folder LOG_DIR/RUN_ID (the last attempt counts), or one of its attempt folders. The folder of"
-                    + " a rank shows the dump of this rank alone."),
-    /** Of {@code jrun cert}. */
+            "Run id of the job, its log folder LOG_DIR/RUN_ID (the last attempt counts), or one of its attempt folders."
+                    + " The folder of a rank shows the dump of this rank alone."),
+    /** The operands of {@code jrun cert}. */
     AUTHORITY(
             "init|node NAME",
             false,
             2,
-            "init: make an authority, DIR/ca.pem. Keep it where you admit hosts and users. node NAME: make DIR/NAME.pem, the"
-                    + " --secret-file of the host or user NAME. Add the other names and addresses of a host after commas: the names"
-                    + " by which launchers call the host."),
-    /** Of {@code jrun image}. */
+            "init: make an authority, DIR/ca.pem. Keep the file where you admit hosts and users. node NAME: make"
+                    + " DIR/NAME.pem, the --secret-file of the host or user NAME. Add the other names and addresses of"
+                    + " a host after commas: the names by which launchers call the host."),
+    /** The operands of {@code jrun image}. */
     IMAGES(
             "ls|pull|import|inspect|create|rm|prune [IMAGE...]",
             false,
@@ -38,9 +38,9 @@ enum Operand {
                     + " of an image. inspect IMAGE: show what an image is. create FILE: make the .sqsh file FILE. rm IMAGE...: remove images"
                     + " from the cache. prune: remove the images that are no longer used. An IMAGE is what --container-image takes, or the"
                     + " beginning of its digest."),
-    /** Of {@code jrun bench}, which parses the words itself. */
+    /** The operands of {@code jrun bench}. The benchmark program parses them. */
     BENCHMARK("OPERATION", false, Integer.MAX_VALUE, ""),
-    /** Of a job. A job file may hold the program. */
+    /** The operands of a job. A job file may hold the program. */
     PROGRAM("PROGRAM [args...]", false, Integer.MAX_VALUE, "");
 
     private final String label;
@@ -59,12 +59,12 @@ enum Operand {
         return label;
     }
 
-    /** Whether there must be a word, which the parser checks. */
+    /** Whether the command needs a word. The parser checks this. */
     boolean isNeeded() {
         return needed;
     }
 
-    /** How many words there may be. */
+    /** The largest number of words. */
     int most() {
         return most;
     }

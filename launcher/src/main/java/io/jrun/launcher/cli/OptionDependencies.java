@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Refuses options that would mean nothing, since what they modify is not in use. Only those of the command line: a job
- * file or the environment may hold them for other jobs. Confined to one thread.
+ * Refuses options that would have no effect in this job. Checks only the options of the command line, because a job
+ * file or the environment may hold options for other jobs. Confined to one thread.
  */
 final class OptionDependencies {
     private final ResolvedOptions settings;
@@ -16,7 +16,7 @@ final class OptionDependencies {
         this.settings = settings;
     }
 
-    /** @param cluster the hosts, empty for this machine alone */
+    /** @param cluster the hosts, empty for this machine only */
     void check(Optional<Cluster> cluster, NodePolicy nodes) {
         Optional<Cluster.Reach> reach = cluster.map(Cluster::reach);
         boolean stands = reach.filter(Cluster.Standing.class::isInstance).isPresent();

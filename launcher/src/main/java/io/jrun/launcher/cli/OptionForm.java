@@ -8,24 +8,24 @@ import java.util.OptionalInt;
 import java.util.regex.Pattern;
 
 /**
- * Checks the form of every option's value as soon as the value is set, so that a value is refused also in a job in
- * which the option has no effect. Whether a value fits the job is checked where the job is made. Stateless.
+ * Checks the form of the value of every option, also of an option that has no effect in this job. Other classes check
+ * whether the value fits the job. Stateless.
  */
 final class OptionForm {
     private static final int MOST_NODES = 65_536;
     private static final int MAX_PORT = 65_535;
     private static final String LOOPBACK = "127.0.0.1";
 
-    /** A class as the {@code java} command takes it; anything else would be an option of its own there. */
+    /** A class name as the {@code java} command accepts it. The command takes any other text for an option. */
     private static final Pattern CLASS_NAME =
             Pattern.compile("\\p{javaJavaIdentifierStart}[\\p{javaJavaIdentifierPart}./]*");
 
     private OptionForm() {}
 
-    /** @throws UsageException if a value is not of the option's form */
+    /** @throws UsageException if a value does not have the form of its option */
     static void check(LaunchOption option, Setting setting) {
         String name = setting.name();
-        for (String text : setting.values()) { // a later value of the same option does not hide a wrong one
+        for (String text : setting.values()) { // check all values, also those that a later value replaces
             check(option, text, name);
         }
     }
@@ -52,7 +52,7 @@ final class OptionForm {
             case TEE -> OptionValues.tee(text, name);
             case LOCAL_RANKS_FILTER, RANKS_FILTER -> OptionValues.ranks(text, name);
             case RDZV_ENDPOINT -> {
-                if (!text.isEmpty()) { // torchrun's default
+                if (!text.isEmpty()) { // the default of torchrun is an empty text
                     HostAndPort.parse(text, name, OptionalInt.of(0));
                 }
             }
@@ -97,10 +97,10 @@ final class OptionForm {
                     CONTAINER_ENV,
                     CONTAINER_UNSHARE -> ContainerOptions.checkForm(option, text, name);
             case LAUNCH, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND, CONTAINER_RUNTIME, CONTAINER_JAVA -> {
-                // one of the words below
+                // the test of the choices below checks the value
             }
             case CLASSPATH, ENV -> {
-                // lists, all of whose values are read for every job
+                // every job reads all values of these lists
             }
         }
         if (!option.choices().isEmpty() && !option.choices().contains(text)) {
@@ -135,14 +135,14 @@ final class OptionForm {
         }
     }
 
-    /** Empty is torchrun's default. */
+    /** Accepts an empty text, which is the default of torchrun. */
     private static void checkVisible(String text, String name) {
         if ((!text.isEmpty() && text.isBlank()) || text.chars().anyMatch(Character::isISOControl)) {
             throw OptionValues.refused(name, text, "visible characters");
         }
     }
 
-    /** A path of blanks usually comes from a shell variable that is not set. */
+    /** Refuses an empty path, which usually comes from an unset shell variable. */
     private static void checkPath(String text, String name) {
         if (text.isBlank()) {
             throw OptionValues.refused(name, text, "a path");

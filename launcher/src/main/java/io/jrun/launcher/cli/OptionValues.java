@@ -13,17 +13,17 @@ import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads the text of options. Every refusal names the option, the text, and what would do. Stateless. */
+/** Reads the values of options. Every error names the option, the text, and the accepted form. Stateless. */
 final class OptionValues {
-    /** Bounds the work for a filter; no job has as many ranks. */
+    /** The limit of ranks in a filter. No job has as many ranks. */
     private static final int MOST_RANKS = 1_000_000;
 
-    /** Java's own parsers take the digits of all scripts, and a sign. */
+    /** ASCII digits only. Java's parsers also accept a sign and the digits of all scripts. */
     private static final Pattern WHOLE_NUMBER = Pattern.compile("-?[0-9]{1,10}");
 
     private static final Pattern LEADING_ZEROS = Pattern.compile("-?0+([0-9][0-9.]*)[a-z]*");
 
-    /** At most 12 digits are some 30,000 years of seconds; the limit below is smaller. */
+    /** A time of at most 12 digits. 12 digits of seconds are 30,000 years, more than the limit of a time. */
     private static final Pattern TIME = Pattern.compile("([0-9]{1,12}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(|ms|s|m|h)");
 
     private static final String RANKS = "ranks like 0,2-5";
@@ -52,7 +52,7 @@ final class OptionValues {
                         : "a whole number from " + least + " to " + most);
     }
 
-    /** The number in {@code text}, empty if it is none or out of range. */
+    /** The number in {@code text}, empty if the text is not a number or the number is out of range. */
     private static OptionalInt wholeNumber(String text) {
         String stripped = text.strip();
         if (!WHOLE_NUMBER.matcher(stripped).matches()) {
@@ -62,7 +62,7 @@ final class OptionValues {
         return Math.abs(value) <= Integer.MAX_VALUE ? OptionalInt.of((int) value) : OptionalInt.empty();
     }
 
-    /** Refuses 010: eight for YAML 1.1 and for C, ten for people. */
+    /** Refuses leading zeros: 010 is eight in YAML 1.1 and C, and ten for people. */
     static void refuseLeadingZeros(String text, String name) {
         Matcher matcher = LEADING_ZEROS.matcher(text.strip());
         if (matcher.matches()) {
@@ -72,7 +72,7 @@ final class OptionValues {
         }
     }
 
-    /** A time: seconds, or a number with the unit ms, s, m or h. A time above 0 is at least a millisecond. */
+    /** Reads a time: seconds, or a number with the unit ms, s, m or h. A time above 0 is at least 1 ms. */
     static Duration time(String text, String name) {
         refuseLeadingZeros(text, name);
         Matcher matcher = TIME.matcher(text.strip());
@@ -91,7 +91,7 @@ final class OptionValues {
         throw refused(name, text, "seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h");
     }
 
-    /** A list of ranks: {@code 0,2-5}. */
+    /** Reads a list of ranks: {@code 0,2-5}. */
     static Set<Integer> ranks(String text, String name) {
         Set<Integer> ranks = new TreeSet<>();
         long named = 0;
@@ -122,7 +122,7 @@ final class OptionValues {
         throw refused(name, text, RANKS);
     }
 
-    /** torchrun's stream choice: {@code 3}, or {@code 0:3,11:1} by local rank. */
+    /** Reads the choice of streams in torchrun's form: {@code 3}, or {@code 0:3,11:1} by local rank. */
     static StreamChoice streams(String text, String name) {
         if (!text.contains(":")) {
             return new StreamChoice(streamBits(text, text, name), Map.of());
@@ -143,7 +143,7 @@ final class OptionValues {
         return new StreamChoice(0, byLocalRank);
     }
 
-    /** The stream choice of --tee, whose -t is the time limit in srun. */
+    /** Reads the choice of streams of --tee. In srun the short name -t is the time limit. */
     static StreamChoice tee(String text, String name) {
         try {
             return streams(text, name);
@@ -166,7 +166,7 @@ final class OptionValues {
         return refused(name, text, "0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1");
     }
 
-    /** Splits like a POSIX shell without expansions: blanks separate, quotes and backslashes protect. */
+    /** Splits a text like a POSIX shell: blanks separate, quotes and backslashes protect. Expands nothing. */
     static List<String> shellWords(String text, String name) {
         List<String> words = new ArrayList<>();
         StringBuilder word = new StringBuilder();

@@ -6,11 +6,11 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A command line, taken apart.
+ * The parts of a command line.
  *
  * @param command the command of jrun, empty for a job
  * @param options each option with its values, in the order in which the options first appear
- * @param words PROGRAM and its arguments untouched, or what the command takes besides options
+ * @param words PROGRAM and its arguments unchanged, or the operands of the command
  * @param typed the words before {@code words}, as the user wrote them
  */
 public record ParsedCommand(
@@ -23,7 +23,7 @@ public record ParsedCommand(
         return new CommandLineParser(args).parse();
     }
 
-    /** Whether {@code option} was given. */
+    /** Whether the command line has {@code option}. */
     public boolean has(CommandLineOption option) {
         return options.containsKey(option);
     }
@@ -38,7 +38,7 @@ public record ParsedCommand(
         return words.isEmpty() ? otherwise : words.getFirst();
     }
 
-    /** The long name by which the user called {@code option}. */
+    /** The long name of {@code option} that the user has written. */
     String called(CommandLineOption option) {
         return option.names().stream()
                 .filter(name -> name.startsWith("--") && typed.stream().anyMatch(word -> isCalled(word, name)))
@@ -58,7 +58,7 @@ public record ParsedCommand(
                 .findFirst();
     }
 
-    /** The command line in one form for all spellings, without the values of {@code --env}, which may be secrets. */
+    /** The command line in one form for all spellings. Lacks the values of {@code --env}, which may be secrets. */
     public List<String> withoutSecrets() {
         List<String> line = new ArrayList<>(List.of("jrun"));
         command.map(SubCommand::word).ifPresent(line::add);
@@ -70,7 +70,7 @@ public record ParsedCommand(
         return line;
     }
 
-    /** The options of one kind, as words of a command line. */
+    /** The options of one kind as words of a command line. */
     List<String> texts(Class<? extends CommandLineOption> kind) {
         return options.entrySet().stream()
                 .filter(entry -> kind.isInstance(entry.getKey()))

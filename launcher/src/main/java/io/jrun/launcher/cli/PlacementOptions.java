@@ -14,9 +14,9 @@ import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads which hosts of those there are, how many workers on each, in which order, and bound to what. */
+/** Reads the choice of hosts, the number of workers on each host, the order of ranks and the CPU binding. */
 final class PlacementOptions {
-    /** Open MPI's "processes per resource", of which jrun knows the node. */
+    /** Open MPI's "processes per resource". jrun accepts only the resource node. */
     private static final Pattern PER_NODE = Pattern.compile("ppr:([1-9][0-9]{0,3})(?::node)?");
 
     private static final String SLOT = "slot";
@@ -28,12 +28,12 @@ final class PlacementOptions {
         this.settings = settings;
     }
 
-    /** The rules. */
+    /** The placement rules of the job. */
     PlacementRules rules() {
         return new PlacementRules(workersPerNode(), mapBy(), bindTo());
     }
 
-    /** The option that says how many workers each node gets; empty if none does. */
+    /** The option that sets the number of workers on each node; empty if no option sets it. */
     Optional<String> countingOption() {
         return settings.has(LaunchOption.NPROC_PER_NODE)
                 ? Optional.of(settings.name(LaunchOption.NPROC_PER_NODE))
@@ -64,7 +64,7 @@ final class PlacementOptions {
         }
     }
 
-    /** What this command says of the workers of its own node; empty if it does not. */
+    /** The number of workers that this command sets for its own node; empty without such an option. */
     Optional<WorkerCount> ownCount() {
         return countingOption().map(_ -> workersPerNode());
     }
@@ -94,18 +94,18 @@ final class PlacementOptions {
         return BindTo.valueOf(settings.text(LaunchOption.BIND_TO, "none").toUpperCase(Locale.ROOT));
     }
 
-    /** Refuses a choice of hosts in a job without any. */
+    /** Refuses a choice of hosts in a job without named hosts. */
     void refuseChoice() {
         for (LaunchOption option : List.of(LaunchOption.INCLUDE, LaunchOption.EXCLUDE)) {
             if (settings.has(option)) {
-                throw new UsageException(
-                        settings.name(option) + " chooses among the hosts of --hosts, --hostfile or a"
-                                + " Slurm allocation, and there are none here; for this machine's GPUs set CUDA_VISIBLE_DEVICES.");
+                throw new UsageException(settings.name(option) + " chooses among the hosts of --hosts, --hostfile or a"
+                        + " Slurm allocation, and there are none here; for this machine's GPUs set"
+                        + " CUDA_VISIBLE_DEVICES.");
             }
         }
     }
 
-    /** Of {@code hosts}, those that {@code --include} and {@code --exclude} leave, with the workers that each gets. */
+    /** Applies {@code --include} and {@code --exclude}: returns the chosen hosts with their numbers of workers. */
     List<Host> choose(List<Host> hosts) {
         if (settings.has(LaunchOption.INCLUDE) && settings.has(LaunchOption.EXCLUDE)) {
             throw new UsageException(settings.name(LaunchOption.INCLUDE) + " and " + settings.name(LaunchOption.EXCLUDE)
@@ -114,7 +114,7 @@ final class PlacementOptions {
         return perNode().isPresent() ? withRoomFor(perNode().getAsInt(), chosen(hosts)) : chosen(hosts);
     }
 
-    /** Refuses a choice of GPUs beyond the numbers after the hosts' names. */
+    /** Refuses a GPU index that exceeds the number after the name of its host. */
     void checkCounted(List<Host> hosts) {
         for (LaunchOption option : List.of(LaunchOption.INCLUDE, LaunchOption.EXCLUDE)) {
             if (settings.has(option)) {

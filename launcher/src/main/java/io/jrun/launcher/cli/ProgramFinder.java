@@ -14,9 +14,9 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** Decides what PROGRAM is and finds it, or says in one line why not. */
+/** Finds PROGRAM and decides its kind. An error is one line. */
 final class ProgramFinder {
-    /** What other launchers' command for running a program is called; jrun has none. */
+    /** The names of the commands that run a program in other launchers. jrun has no such command. */
     private static final Set<String> RUN = Set.of("run", "exec", "launch", "start");
 
     private final ResolvedOptions settings;
@@ -27,7 +27,7 @@ final class ProgramFinder {
         this.commandContext = commandContext;
     }
 
-    /** The program called {@code word}, with its own {@code args}. */
+    /** Finds the program {@code word} with its arguments {@code args}. */
     Program find(String word, List<String> args) {
         if (word.isBlank()) {
             throw new UsageException("PROGRAM is '" + word + "'; name a jar or an executable.");
@@ -45,7 +45,7 @@ final class ProgramFinder {
         return new Program.Executable(executable(word), args);
     }
 
-    /** Whether {@code word} is run by a JVM, by its name and the options; it need not be there. */
+    /** Whether a JVM runs {@code word}, judged by the name and the options. The file may be missing. */
     boolean isJava(String word) {
         if (settings.isOn(LaunchOption.NO_JAVA)) {
             return false;
@@ -73,7 +73,7 @@ final class ProgramFinder {
         JarManifest manifest = ofImage || Files.isDirectory(path) ? JarManifest.NONE : manifest(word, path);
         String mainClass =
                 settings.text(LaunchOption.MAIN_CLASS, manifest.mainClass().orElse(""));
-        if (mainClass.isEmpty() && !ofImage) { // of a jar in an image the agent reads the manifest
+        if (mainClass.isEmpty() && !ofImage) { // the agent reads the manifest of a jar in an image
             throw new UsageException(word
                     + ": the jar's manifest names no Main-Class. Name one with --main-class, or set it in the build.");
         }
@@ -90,7 +90,7 @@ final class ProgramFinder {
         Path runtime = commandContext.home().resolve("lib/runtime");
         if (!ofImage && MainClassCheck.isMissing(mainClass, classPath, runtime, program.jvmOptions())) {
             throw new UsageException(
-                    word + ": the main class '" + mainClass + "' is neither in it nor on the class path."
+                    word + ": the main class '" + mainClass + "' is neither in the jar nor on the class path."
                             + " Name one with --main-class, or add its jar with --classpath.");
         }
         return program;
@@ -178,7 +178,7 @@ final class ProgramFinder {
         return home.toString();
     }
 
-    /** Whether a file is not here, and so must be in the image of the job's containers, if it has any. */
+    /** Whether the job has containers and the file is not on this machine, so the image must have the file. */
     private boolean isOfImage(String word, Path path) {
         return ContainerOptions.areGiven(settings) && word.startsWith("/") && !Files.exists(path);
     }
@@ -189,7 +189,7 @@ final class ProgramFinder {
             return word;
         }
         if (ContainerOptions.areGiven(settings) && !word.contains("/") && !Files.isRegularFile(given)) {
-            return word; // looked for on the PATH of the image
+            return word; // the agent searches the PATH of the image
         }
         if (word.contains("/") || ContainerOptions.areGiven(settings)) {
             return executableFile(word, given);
@@ -206,7 +206,7 @@ final class ProgramFinder {
         throw new UsageException(word + ": no such program on PATH and no such file here" + meant(word, here));
     }
 
-    /** The end of the message about a program that is not there: a mistyped sub-command is looked for here, too. */
+    /** The end of the message about a missing program: a hint if the word is a mistyped sub-command. */
     private static String meant(String word, Path here) {
         if (SubCommand.of(word).isPresent()) {
             return "; the command '" + word + "' comes first: jrun " + word + " [options].";

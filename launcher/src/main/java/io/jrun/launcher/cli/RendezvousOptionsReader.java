@@ -20,15 +20,15 @@ import java.util.stream.IntStream;
 import java.util.zip.CRC32;
 
 /**
- * Reads torchrun's own way to start: the same command on every node, which meet at an address. Confined to one thread.
- * Defaults are torchrun's.
+ * Reads the options of torchrun's start: the user starts the same command on every node, and the commands meet at one
+ * address. The defaults are those of torchrun. Confined to one thread.
  */
 final class RendezvousOptionsReader {
     private static final int RENDEZVOUS_PORT = 29_400;
     private static final int MASTER_PORT = 29_500;
     private static final int MOST_NODES = 65_536;
 
-    /** torchrun's, of which jrun uses some; the others tune what jrun does not have. */
+    /** The keys of torchrun. jrun uses some keys and ignores the others. */
     private static final Set<String> CONF = Set.of(
             "is_host",
             "join_timeout",
@@ -47,7 +47,7 @@ final class RendezvousOptionsReader {
     private final CommandContext commandContext;
     private final PlacementOptions placement;
 
-    /** {@code MIN:MAX}. */
+    /** The form {@code MIN:MAX}. */
     private record Nodes(int least, int most) {}
 
     RendezvousOptionsReader(ResolvedOptions settings, CommandContext commandContext, PlacementOptions placement) {
@@ -56,7 +56,7 @@ final class RendezvousOptionsReader {
         this.placement = placement;
     }
 
-    /** Whether it is said where the jruns of all nodes meet. */
+    /** Whether an option names the address of the rendezvous. */
     static boolean namesPlace(ResolvedOptions settings) {
         return settings.has(LaunchOption.RDZV_ENDPOINT) || settings.has(LaunchOption.MASTER_ADDR);
     }
@@ -114,12 +114,12 @@ final class RendezvousOptionsReader {
                 return new Nodes(least, most);
             }
         } catch (UsageException e) {
-            // said below for all cases
+            // the code below reports the error for all cases
         }
         throw OptionValues.refused(name, text, "a number of nodes, or MIN:MAX");
     }
 
-    /** {@code k=v,k=v}. */
+    /** Reads {@code k=v,k=v}. */
     static Map<String, String> conf(String text, String name) {
         Map<String, String> conf = new TreeMap<>();
         for (String pair : text.split(",", -1)) {
@@ -143,7 +143,7 @@ final class RendezvousOptionsReader {
         return conf;
     }
 
-    /** Of the keys that mean something here. */
+    /** Checks the value of a key that jrun uses. */
     private static void checkConf(String key, String value, String name) {
         String called = name + ": " + key;
         switch (key) {
@@ -151,7 +151,7 @@ final class RendezvousOptionsReader {
             case "rank" -> OptionValues.count(value, called, 0, MOST_NODES - 1);
             case "is_host" -> OptionValues.isTrue(value, called);
             default -> {
-                // torchrun's alone
+                // jrun ignores the other keys of torchrun
             }
         }
     }
@@ -188,7 +188,10 @@ final class RendezvousOptionsReader {
                 : OptionalInt.of(OptionValues.count(text, settings.name(LaunchOption.NODE_RANK), 0, nodes.most() - 1));
     }
 
-    /** c10d looks for the address, static for node 0; so does jrun, and without a rank only the address is left. */
+    /**
+     * Whether this node hosts the rendezvous. As in torchrun, c10d decides by the address, and static by node rank 0.
+     * Without a node rank the address decides.
+     */
     private Hosting hosting(String host, OptionalInt rank, Map<String, String> conf) {
         if (conf.containsKey("is_host")) {
             return OptionValues.isTrue(conf.get("is_host"), settings.name(LaunchOption.RDZV_CONF))
@@ -210,12 +213,12 @@ final class RendezvousOptionsReader {
                 }
             }
         } catch (IOException e) {
-            // its name is unknown here, so it is another machine; dialling it says so
+            // an unknown name belongs to another machine; the connection attempt reports the error
         }
         return false;
     }
 
-    /** Without an id: what all nodes of a job have in common, so that different jobs do not join each other. */
+    /** Returns the id of the job. The default is a checksum of facts that all nodes of one job share. */
     private String job(List<String> words) {
         String id = settings.text(LaunchOption.RDZV_ID, settings.text(LaunchOption.RUN_ID, ""));
         if (!id.isEmpty()) {

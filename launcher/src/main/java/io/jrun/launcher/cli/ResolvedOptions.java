@@ -8,23 +8,23 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What was asked for, still as text, each with the place it came from. Layers are added from the strongest to the
- * weakest: command line, job file, JRUN_*, PET_* and PYXIS_*. Confined to one thread.
+ * The options of a command as text, each with its source. Layers are added from the strongest to the weakest: command
+ * line, job file, JRUN_*, PET_* and PYXIS_*. Confined to one thread.
  */
 final class ResolvedOptions {
     /**
      * The text of one option.
      *
      * @param values one or more; the last counts unless the option is a list
-     * @param called what the option was called
-     * @param source where it came from, empty for the command line
+     * @param called the name of the option in the source
+     * @param source the source, empty for the command line
      */
     record Setting(List<String> values, String called, String source) {
         Setting {
             values = List.copyOf(values);
         }
 
-        /** For messages, with the source if that is not the command line. */
+        /** The name for messages, with the source if the source is not the command line. */
         String name() {
             return source.isEmpty() ? called : called + " (from " + source + ")";
         }
@@ -37,7 +37,7 @@ final class ResolvedOptions {
     private final Map<LaunchOption, Setting> settings = new EnumMap<>(LaunchOption.class);
     private final Map<String, String> workerVariables = new HashMap<>();
 
-    /** Sets an option unless a stronger layer has done so; of {@code --env}, each variable by itself. */
+    /** Sets an option unless a stronger layer has set it. Treats each variable of {@code --env} separately. */
     void add(LaunchOption option, Setting setting) {
         if (option == LaunchOption.ENV) {
             addWorkerVariables(setting);
@@ -58,12 +58,12 @@ final class ResolvedOptions {
         layer.forEach(workerVariables::putIfAbsent);
     }
 
-    /** No shell can set or read a variable whose name has a blank. */
+    /** Refuses a blank in the name of a variable, because no shell can set or read such a variable. */
     private static boolean isName(String name) {
         return name.chars().noneMatch(c -> Character.isWhitespace(c) || Character.isISOControl(c));
     }
 
-    /** What {@code --env} says, in all layers. */
+    /** The variables of {@code --env} from all layers. */
     Map<String, String> workerVariables() {
         return workerVariables;
     }
@@ -111,7 +111,7 @@ final class ResolvedOptions {
         return settings;
     }
 
-    /** A short option looks as if it took no value, and takes PROGRAM. */
+    /** Explains a wrong value of a short option: users overlook that the option takes the next word as its value. */
     private void addTyped(LaunchOption option, Setting setting, ParsedCommand line) {
         try {
             add(option, setting);
@@ -122,7 +122,7 @@ final class ResolvedOptions {
         }
     }
 
-    /** Adds JRUN_*, and then PET_* and PYXIS_*, of {@code environment}. */
+    /** Adds the variables JRUN_*, and then PET_* and PYXIS_*, of {@code environment}. */
     void addEnvironment(Map<String, String> environment) {
         for (LaunchOption option : LaunchOption.values()) {
             for (String variable : variables(option, environment)) {
@@ -134,7 +134,7 @@ final class ResolvedOptions {
         }
     }
 
-    /** One variable holds all of {@code --env}: NAME=VALUE words, quoted as for a shell. */
+    /** The values of a variable. JRUN_ENV holds all of {@code --env}: NAME=VALUE words, quoted as for a shell. */
     private static List<String> values(LaunchOption option, String value, String variable) {
         return option == LaunchOption.ENV
                 ? OptionValues.shellWords(value, option.longName() + " (from " + variable + ")")
@@ -146,7 +146,7 @@ final class ResolvedOptions {
         option.jrunVariable().ifPresent(names::add);
         option.torchVariable().ifPresent(names::add);
         option.pyxisVariable().ifPresent(names::add);
-        // A worker that starts jrun again has these of its own job, which the inner job must not take for its own.
+        // A worker that starts jrun inherits these variables from its job. The inner job must not use them.
         boolean insideWorker = environment.containsKey("JRUN_AGENT_SOCKET");
         if (insideWorker && (option == LaunchOption.RUN_ID || option == LaunchOption.LOG_DIR)) {
             names.removeIf(name -> name.startsWith("JRUN_"));

@@ -8,7 +8,7 @@ import java.time.LocalDateTime;
 import java.time.ZoneOffset;
 import java.util.HexFormat;
 
-/** Names of jobs. They name folders and sockets, hence the strict form. Stateless. */
+/** Makes and checks names of jobs. The form is strict because folders and sockets have these names. Stateless. */
 final class RunId {
     private static final int MAX_LENGTH = 64;
 
@@ -28,7 +28,7 @@ final class RunId {
         }
     }
 
-    /** A name that sorts by time and does not repeat: {@code 20260102-030405-1f2e3d4c}, in UTC. */
+    /** Makes a unique name that sorts by time: {@code 20260102-030405-1f2e3d4c}, in UTC. */
     static String generate() {
         LocalDateTime now = LocalDateTime.ofEpochSecond(System.currentTimeMillis() / 1000, 0, ZoneOffset.UTC);
         return two(now.getYear()) + two(now.getMonthValue()) + two(now.getDayOfMonth()) + "-" + two(now.getHour())
@@ -36,7 +36,7 @@ final class RunId {
                 + HexFormat.of().formatHex(randomBytes(4));
     }
 
-    /** From the kernel: SecureRandom's providers take 20 ms to load. */
+    /** Reads random bytes from the kernel, because the providers of SecureRandom take 20 ms to load. */
     private static byte[] randomBytes(int count) {
         try (InputStream in = Files.newInputStream(Path.of("/dev/urandom"))) {
             return in.readNBytes(count);

@@ -23,13 +23,13 @@ final class SlurmReader {
     }
 
     /**
-     * Its nodes, empty where there is none.
+     * Returns the nodes of the allocation, empty without an allocation.
      *
-     * @param demanded whether there must be one
-     * @throws UsageException if it cannot be used
+     * @param demanded whether the user has requested an allocation
+     * @throws UsageException if the allocation is unusable
      */
     Optional<Cluster> read(boolean demanded) {
-        // A worker that starts jrun again means its own node, not the allocation that it is a part of.
+        // A worker that starts jrun uses its own node, not the allocation of the outer job.
         if (commandContext.environment().containsKey("JRUN_AGENT_SOCKET") && !demanded) {
             return Optional.empty();
         }

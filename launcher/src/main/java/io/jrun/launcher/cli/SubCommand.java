@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** What jrun does besides running a program, chosen by its first word. */
+/** The sub-commands of jrun, named by the first word of the command line. */
 public enum SubCommand {
     /** Prints help. */
     HELP("show the whole help, or with a command's name the help of that command", "", Operand.COMMAND),
@@ -20,38 +20,38 @@ public enum SubCommand {
             Operand.NONE,
             CommandOption.ALL,
             CommandOption.JSON),
-    /** Tells all of a job. */
+    /** Shows all known facts of a job. */
     DESCRIBE(
-            "show all that is known of a job, also after its end",
+            "show all known facts of a job, also after its end",
             "show info inspect get",
             Operand.JOB,
             CommandOption.JSON),
-    /** Shows what workers have written. */
+    /** Shows the output of workers. */
     LOGS(
             "show the output of a job's workers; -f follows it",
             "log output",
             Operand.JOB,
             CommandOption.FOLLOW,
             CommandOption.RANK),
-    /** Watches a detached job. */
+    /** Shows the console of a detached job. */
     ATTACH("show the console of a job that --detach started, until the job ends", "follow watch", Operand.JOB),
     /** Stops a job. */
     CANCEL("stop a job, as Ctrl-C does", "stop abort delete scancel terminate", Operand.JOB, CommandOption.NOW),
-    /** Asks workers where they are. */
+    /** Shows the current position of each worker. */
     STACK(
             "show where each worker of a job is: its current collective and its stacks",
             "stacks jstack",
             Operand.JOB,
             CommandOption.RANK),
-    /** Reads what the ranks of a failed job have left of their last collectives. */
+    /** Compares the last collectives of the ranks of a failed job. */
     FLIGHT_RECORDER(
             "find the rank that diverged, from the log folder of a failed job",
             "flight",
             Operand.DUMPS,
             CommandOption.JSON),
-    /** Hands a job to Slurm. */
+    /** Submits a job to Slurm. */
     SUBMIT("submit a job to Slurm", "sbatch", Operand.PROGRAM, CommandOption.PRINT),
-    /** Looks at this machine. */
+    /** Checks this machine or several hosts. */
     DOCTOR(
             "check that this machine, or each of --hosts, has what jobs need",
             "check verify",
@@ -68,7 +68,7 @@ public enum SubCommand {
             LaunchOption.REMOTE_JRUN),
     /** Runs the benchmarks. */
     BENCH("measure collectives and training steps", "benchmark perf", Operand.BENCHMARK, CommandOption.VERSION),
-    /** Serves jrun commands of this and other hosts. */
+    /** Runs a standing agent. */
     AGENT(
             "run a standing agent on this host, for jobs on several hosts",
             "daemon server",
@@ -100,10 +100,10 @@ public enum SubCommand {
     /** Prints the version. */
     VERSION("print the versions of jrun and of the JDK that runs it", "", Operand.NONE);
 
-    /** More options than these are not listed in a line of usage. */
+    /** The limit of options in a line of usage. */
     private static final int MOST_OPTIONS_SHOWN = 2;
 
-    /** Options that a benchmark has under the same name, with a meaning of its own. */
+    /** Options to which a benchmark gives another meaning. */
     private static final Set<LaunchOption> OF_BENCHMARKS = Set.of(LaunchOption.BACKEND, LaunchOption.JSON);
 
     private final String description;
@@ -113,7 +113,7 @@ public enum SubCommand {
     @SuppressWarnings("ImmutableEnumChecker") // the options are constants of enums and records
     private final List<CommandLineOption> ownOptions;
 
-    /** @param otherNames what other tools call such a command, for suggestions only */
+    /** @param otherNames names of such a command in other tools, for suggestions only */
     SubCommand(String description, String otherNames, Operand operand, CommandLineOption... ownOptions) {
         this.description = description;
         this.otherNames = otherNames;
@@ -121,14 +121,14 @@ public enum SubCommand {
         this.ownOptions = List.of(ownOptions);
     }
 
-    /** The sub-command that {@code word} is the name of. */
+    /** The sub-command with the name {@code word}. */
     public static Optional<SubCommand> of(String word) {
         return Arrays.stream(values())
                 .filter(command -> command.word().equals(word))
                 .findFirst();
     }
 
-    /** The sub-command that {@code word} was probably meant to be: by its meaning, else by its letters. */
+    /** The sub-command that the user probably meant by {@code word}: by its meaning, else by its letters. */
     static Optional<SubCommand> near(String word) {
         return Arrays.stream(values())
                 .filter(command -> List.of(command.otherNames.split(" ", -1)).contains(word))
@@ -149,12 +149,12 @@ public enum SubCommand {
         return operand;
     }
 
-    /** The options that a help page lists: its own ones. */
+    /** The options on the help page of this command. */
     List<CommandLineOption> ownOptions() {
         return ownOptions;
     }
 
-    /** All options. A name that two of them have belongs to the first. */
+    /** All options that the command accepts. A name of two options belongs to the first option. */
     List<CommandLineOption> options() {
         Stream<? extends CommandLineOption> others = switch (this) {
             case SUBMIT -> Stream.concat(SbatchOption.ALL.stream(), Stream.of(LaunchOption.values()));
@@ -167,7 +167,7 @@ public enum SubCommand {
                 .toList();
     }
 
-    /** How the command is called, in one line. */
+    /** The usage of the command in one line. */
     String usage() {
         StringBuilder line = new StringBuilder("jrun ").append(word());
         if (operand.endsOptions() || operand.takesUnknownOptions()) {
@@ -185,7 +185,7 @@ public enum SubCommand {
         return line.toString();
     }
 
-    /** Its name on the command line. */
+    /** The name of the command on the command line. */
     public String word() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }

@@ -6,18 +6,18 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What {@code jrun submit} was asked for.
+ * The request of a {@code jrun submit} command line.
  *
- * @param print whether the script is to be shown, not submitted
+ * @param print whether jrun prints the script and submits nothing
  */
 public record SubmitRequest(BatchScript script, boolean print) {
     /**
      * Reads the command line.
      *
-     * @throws UsageException in one line, if it cannot be done
+     * @throws UsageException with one line, if the request is impossible
      */
     public static SubmitRequest of(ParsedCommand line, CommandContext commandContext) {
-        var _ = ResolvedOptions.ofCommandLine(line); // refuses here what the job would refuse hours later
+        var _ = ResolvedOptions.ofCommandLine(line); // refuse now what the job would refuse hours later
         List<String> command = new ArrayList<>(List.of(commandContext.command().toString()));
         command.addAll(line.texts(LaunchOption.class));
         if (line.word("").startsWith("-")) {
@@ -35,19 +35,19 @@ public record SubmitRequest(BatchScript script, boolean print) {
                 .orElseThrow(() -> new UsageException("PROGRAM is missing; usage: " + SubCommand.SUBMIT.usage() + "."));
         addIfMissing(options, "--job-name", program.replaceFirst(".*/", ""));
         addIfMissing(options, "--output", "%x-%j.out");
-        addIfMissing(options, "--open-mode", "append"); // a job that is requeued goes on in the same file
+        addIfMissing(options, "--open-mode", "append"); // a requeued job continues the same file
         line.value(LaunchOption.NNODES).ifPresent(nodes -> {
             int spares = number(line.value(LaunchOption.SPARES).orElse("0"));
             addIfMissing(options, "--nodes", withSpares(nodes, spares));
             boolean outlivesNodes = nodes.contains(":") || spares > 0;
             if (outlivesNodes && !options.contains("--no-kill")) {
-                options.add("--no-kill"); // or Slurm ends the job with its first lost node
+                options.add("--no-kill"); // without this option Slurm ends the job when it loses a node
             }
         });
         return options;
     }
 
-    /** As many nodes as --nnodes asks for, and those that stand by: as sbatch's --nodes. */
+    /** The value of sbatch's --nodes: the number of --nnodes plus the spare nodes. */
     private static String withSpares(String nnodes, int spares) {
         List<String> bounds = new ArrayList<>(List.of(nnodes.split(":", -1)));
         bounds.set(bounds.size() - 1, Integer.toString(number(bounds.getLast()) + spares));

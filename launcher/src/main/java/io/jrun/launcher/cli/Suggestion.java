@@ -4,14 +4,14 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 
-/** Finds what a mistyped word was meant to be. Stateless. */
+/** Finds the candidate that is most similar to a mistyped word. Stateless. */
 public final class Suggestion {
-    /** No candidate is as long, and the distance takes time in proportion to the length. */
+    /** The limit of characters in a word. All candidates are shorter, and long words would take long to compare. */
     private static final int MOST_CHARS = 256;
 
     private Suggestion() {}
 
-    /** "; did you mean 'x'?" for the nearest candidate, or "." if none is near: the end of a message. */
+    /** The end of a message: "; did you mean 'x'?" for the nearest candidate, or "." if no candidate is near. */
     public static String didYouMean(String word, Collection<String> candidates) {
         return nearest(word, candidates)
                 .map(name -> "; did you mean '" + name + "'?")
@@ -19,8 +19,8 @@ public final class Suggestion {
     }
 
     /**
-     * The only candidate that begins with {@code word}, else the one with the fewest edits, if that is at most a third
-     * of the word's length (and at least 2).
+     * The only candidate that begins with {@code word}, else the candidate with the fewest edits. The limit of edits is
+     * a third of the length of the word, at least 2.
      */
     static Optional<String> nearest(String word, Collection<String> candidates) {
         List<String> longer = candidates.stream()
@@ -31,7 +31,7 @@ public final class Suggestion {
                 : nearest(word, candidates, Math.max(2, word.length() / 3));
     }
 
-    /** The candidate with the fewest edits, if there are at most {@code limit}. */
+    /** The candidate with the fewest edits, empty if all candidates need more than {@code limit} edits. */
     static Optional<String> nearest(String word, Collection<String> candidates, int limit) {
         if (word.length() > MOST_CHARS) {
             return Optional.empty();
@@ -48,7 +48,7 @@ public final class Suggestion {
         return Optional.ofNullable(best);
     }
 
-    /** The edits from one word to the other: a letter added, left out or replaced, or two neighbours exchanged. */
+    /** The number of edits between two words. An edit adds, removes or replaces a letter, or swaps two neighbours. */
     static int distance(String left, String right) {
         int[][] edits = new int[left.length() + 1][right.length() + 1];
         for (int i = 0; i <= left.length(); i++) {

@@ -21,14 +21,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Reads a small text file that the user has named: a job file, a host file, a secret. The file may be a pipe, as a
- * shell's {@code <(command)} is. Stateless.
+ * Reads a small text file of the user: a job file, a host file or a secret. The file may be a pipe, such as {@code
+ * <(command)} of a shell. Stateless.
  */
 public final class TextFile {
-    /** Far above any job file, host file or secret. A larger file is a mistake. */
+    /** The limit of bytes. Every job file, host file and secret is far smaller. */
     static final int MOST_BYTES = 1 << 20;
 
-    /** The program behind a pipe may have to ask another host. A pipe that nobody writes into never ends. */
+    /** The deadline for a pipe. The writer may contact another host, and a pipe without a writer never ends. */
     private static final Duration PIPE_DEADLINE = Duration.ofSeconds(10);
 
     private static final int TYPE_BITS = 0170000;
@@ -42,10 +42,10 @@ public final class TextFile {
     private TextFile() {}
 
     /**
-     * The text of {@code file}, which must be UTF-8 of at most 1 MiB.
+     * Returns the text of {@code file}. The file must be UTF-8 of at most 1 MiB.
      *
-     * @param name what a message calls the file
-     * @throws UsageException in one line, if the file cannot be read
+     * @param name the name of the file in messages
+     * @throws UsageException with one line, if the file cannot be read
      */
     public static String read(String name, Path file) {
         return read(name, file, PIPE_DEADLINE);
@@ -61,8 +61,7 @@ public final class TextFile {
                 default -> throw new UsageException(name + ": a device, not a file. Give a file or a pipe.");
             };
             if (bytes.length > MOST_BYTES) {
-                throw new UsageException(
-                        name + ": larger than 1 MiB, which such a file never is. Give the right file.");
+                throw new UsageException(name + ": larger than 1 MiB, the limit of such a file. Give the right file.");
             }
             return decoded(name, bytes);
         } catch (NoSuchFileException e) {
@@ -76,12 +75,12 @@ public final class TextFile {
         }
     }
 
-    /** The text without the byte-order mark that some editors put in front. */
+    /** Removes the byte-order mark that some editors write at the beginning. */
     static String withoutByteOrderMark(String text) {
         return hasByteOrderMark(text) ? text.substring(1) : text;
     }
 
-    /** Whether {@code text} begins with a byte-order mark, which no editor shows. */
+    /** Whether {@code text} begins with a byte-order mark. Editors do not show the mark. */
     public static boolean hasByteOrderMark(String text) {
         return !text.isEmpty() && text.charAt(0) == BYTE_ORDER_MARK;
     }
@@ -90,14 +89,14 @@ public final class TextFile {
         return (Integer) Files.getAttribute(file, "unix:mode") & TYPE_BITS;
     }
 
-    /** One byte more than is allowed says that there are too many. */
+    /** Reads one byte more than the limit, so the caller can see that the file is too large. */
     private static byte[] bytes(Path file) throws IOException {
         try (InputStream in = Files.newInputStream(file)) {
             return in.readNBytes(MOST_BYTES + 1);
         }
     }
 
-    /** On a thread of its own: the opening of a pipe waits for a writer, and nothing can interrupt that. */
+    /** Reads on a separate thread. The open call of a pipe waits for a writer, and no interrupt ends this wait. */
     private static byte[] fromPipe(String name, Path file, Duration deadline) throws IOException {
         CompletableFuture<byte[]> content = new CompletableFuture<>();
         Thread.ofPlatform().daemon().name("jrun-pipe-reader").start(() -> {
@@ -140,7 +139,7 @@ public final class TextFile {
         return text;
     }
 
-    /** The line in which {@code before} ends. */
+    /** The number of the line in which {@code before} ends. */
     private static long line(String before) {
         return 1 + before.chars().filter(c -> c == '\n').count();
     }

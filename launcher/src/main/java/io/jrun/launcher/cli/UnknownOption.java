@@ -17,30 +17,30 @@ import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 
 /**
- * Says what an option that jrun does not have was probably meant to be: by its meaning in other launchers, else by its
- * letters. Stateless.
+ * Makes the error for an unknown option, with a suggestion: by its meaning in other launchers, else by its letters.
+ * Stateless.
  */
 final class UnknownOption {
     private static final Pattern SHORT_WITH_NUMBER = Pattern.compile("(-[A-Za-z]+)=?([0-9]+)");
     private static final Pattern PLACEHOLDER = Pattern.compile("\\{([^}]*)}");
     private static final Pattern MINUTES = Pattern.compile("(?:(\\d+)-)?(\\d+)(?::(\\d+))?(?::(\\d+))?");
 
-    /** More hosts than these are not written out in a suggestion. */
+    /** The limit of hosts in a suggestion. */
     private static final int MOST_HOSTS_SHOWN = 8;
 
     private static final int MINUTE = 60;
     private static final int HOUR = 60 * MINUTE;
 
-    /** @param hosts those that are named, empty if there are none; {@code nodes} if only their number is known */
+    /** @param hosts the named hosts, empty without names; {@code nodes} if only their number is known */
     private record OptionPosition(List<Host> hosts, int nodes, boolean hasFile) {}
 
     private UnknownOption() {}
 
     /**
-     * The error for {@code word}.
+     * Returns the error for {@code word}.
      *
-     * @param word the option as the line has it, with its value if the value is in the same word
-     * @param line the whole command line: what a number of ranks means depends on the hosts
+     * @param word the option as written, with its value if the value is in the same word
+     * @param line the whole command line, because the meaning of a number of ranks depends on the hosts
      */
     static UsageException refused(String word, List<String> line) {
         Matcher shortWithNumber = SHORT_WITH_NUMBER.matcher(word);
@@ -60,13 +60,13 @@ final class UnknownOption {
                 .flatMap(option -> option.names().stream())
                 .toList();
         String longName = dashed.startsWith("--") ? dashed : "-" + dashed;
-        boolean isWord = longName.length() > "--x".length(); // one letter is near to every other
+        boolean isWord = longName.length() > "--x".length(); // every other single letter is similar
         Optional<String> near = isWord ? Suggestion.nearest(longName, known) : Optional.empty();
         return new UsageException(what
                 + near.map(option -> "; did you mean '" + option + "'?").orElse("; 'jrun --help' lists the options."));
     }
 
-    /** What the line says, as far as the options of jrun and of other launchers go. */
+    /** Reads the options of jrun and of other launchers in the line. */
     private static Map<CommandLineOption, String> allOptions(List<String> line) {
         Map<CommandLineOption, String> values = new HashMap<>();
         List<CommandLineOption> known = new ArrayList<>(List.of(LaunchOption.values()));
@@ -98,7 +98,7 @@ final class UnknownOption {
                 .replaceAll(place -> Matcher.quoteReplacement(value.isEmpty() ? place.group(1) : value));
     }
 
-    /** What {@code total} ranks in all are, where jrun counts those of each node. */
+    /** Translates a total number of ranks into the number on each node, as jrun counts. */
     private static Optional<String> adviceOnTotal(int total, OptionPosition place) {
         List<Host> hosts = place.hosts;
         if (!hosts.isEmpty() && hosts.stream().allMatch(host -> host.slots().isPresent())) {
@@ -126,7 +126,7 @@ final class UnknownOption {
                         : "name " + total + " workers with " + spread(total, hosts));
     }
 
-    /** The hosts with {@code total} workers, as equal as can be. */
+    /** Distributes {@code total} workers over the hosts as evenly as possible. */
     private static String spread(int total, List<Host> hosts) {
         if (hosts.size() > MOST_HOSTS_SHOWN || total < hosts.size()) {
             return "--hosts=HOST:N,HOST:N";
@@ -136,7 +136,7 @@ final class UnknownOption {
                 .collect(Collectors.joining(",", "--hosts=", ""));
     }
 
-    /** The hosts that the line names by an option of jrun or of another launcher. */
+    /** The hosts that an option of jrun or of another launcher names. */
     private static OptionPosition place(Map<CommandLineOption, String> line) {
         String hosts = line.getOrDefault(LaunchOption.HOSTS, line.getOrDefault(ForeignOption.HOST_LIST, ""));
         String nodes = Stream.of(LaunchOption.NNODES, ForeignOption.NODES, ForeignOption.NODES_OR_RANKS_PER_NODE)
@@ -154,12 +154,13 @@ final class UnknownOption {
         try {
             return HostList.parse(text);
         } catch (HostSyntaxException e) {
-            return List.of(); // the option's own error comes when it is read
+            return List.of(); // the reader of the option reports the error
         }
     }
 
     /**
-     * Slurm's "minutes", "minutes:seconds", "hours:minutes:seconds" or "days-hours:minutes:seconds", as jrun writes it.
+     * Translates a time of Slurm ("minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours:minutes:seconds")
+     * into a time of jrun.
      */
     private static String seconds(String text) {
         Matcher time = MINUTES.matcher(text);
@@ -176,7 +177,7 @@ final class UnknownOption {
             seconds += time.group(3) == null ? 0 : unit / MINUTE * Long.parseLong(time.group(3));
             seconds += time.group(4) == null ? 0 : Long.parseLong(time.group(4));
         } catch (NumberFormatException e) {
-            return ""; // more digits than any time has
+            return ""; // too many digits for a time
         }
         return seconds % HOUR == 0
                 ? seconds / HOUR + "h"

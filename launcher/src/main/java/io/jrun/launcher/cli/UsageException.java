@@ -5,29 +5,30 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What the user asked for cannot be done; nothing was started. The message is one line with a suggestion; exit code 2.
+ * The request of the user is impossible, and jrun has started nothing. The message is one line with a suggestion. The
+ * exit code is 2.
  */
 public final class UsageException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /** Longer than paths usually are. A message repeats what the user gave, and that may be a whole file. */
+    /** The limit of a value in a message. Most paths are shorter. A value may be as long as a whole file. */
     private static final int MOST_VALUE_CHARS = 200;
 
-    /** Of a value that is cut: how much of its beginning and of its end the message shows. */
+    /** The number of characters that the message shows of each end of a long value. */
     private static final int KEPT_CHARS = 60;
 
-    /** A quoted value or a word that is longer. */
+    /** A quoted value or a word that exceeds the limit. */
     private static final Pattern LONG_VALUE =
             Pattern.compile("'[^']{" + MOST_VALUE_CHARS + ",}'|\\S{" + MOST_VALUE_CHARS + ",}");
 
-    /** Several values and a sentence. */
+    /** The limit of a message: several values and a sentence. */
     private static final int MOST_CHARS = 1000;
 
-    /** What to do stands at the end of a message, so that a message that is too long loses its middle. */
+    /** The number of characters that a shortened message keeps at its end. The end has the advice. */
     private static final int KEPT_AT_END = 400;
 
-    /** With the line the user will read. Control characters in the line are shown as escapes. */
+    /** @param message the line for the user. Control characters in the line become escapes. */
     public UsageException(String message) {
         super(shortened(oneLine(message)));
     }

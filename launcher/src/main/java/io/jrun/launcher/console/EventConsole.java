@@ -26,7 +26,7 @@ public final class EventConsole implements JobEventListener {
     /**
      * A console of one job.
      *
-     * @param notices receives messages, and does not block
+     * @param notices receives messages and does not block
      */
     public EventConsole(Consumer<String> notices) {
         this.notices = notices;

@@ -8,11 +8,11 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What jrun itself says, on its way to a terminal that may stand still: a thread of its own writes it, which lives
- * while there is something to write. Thread-safe.
+ * The queue of the launcher's own messages. A separate thread writes the messages, because the terminal may block. The
+ * thread ends when the queue is empty. Thread-safe.
  */
 final class LauncherMessages {
-    /** More than any job says in an hour; a terminal may stand still for days. */
+    /** The limit of waiting characters. A job writes less in an hour, but a terminal may block for days. */
     private static final int MOST_CHARS = 1 << 20;
 
     private record Line(OutputStream stream, String text) {}
@@ -25,15 +25,15 @@ final class LauncherMessages {
     private boolean writing;
 
     /**
-     * @param err where to tell of lines that were dropped
-     * @param terminal writes text to a stream, and may block
+     * @param err receives the message about dropped lines
+     * @param terminal writes text to a stream and may block
      */
     LauncherMessages(OutputStream err, BiConsumer<OutputStream, String> terminal) {
         this.err = err;
         this.terminal = terminal;
     }
 
-    /** Takes text, with its newline, which is dropped, and counted, if too many wait. */
+    /** Queues a line with its newline. Drops and counts the line if too many characters wait. */
     synchronized void add(OutputStream stream, String line) {
         if (dropped > 0 || chars + line.length() > MOST_CHARS) {
             dropped++;
@@ -60,7 +60,7 @@ final class LauncherMessages {
             return line;
         }
         if (dropped > 0) {
-            String text = "jrun: " + dropped + " lines of jrun's own were dropped here: the terminal stood still\n";
+            String text = "jrun: dropped " + dropped + " lines of jrun here, because the terminal was blocked\n";
             dropped = 0;
             return new Line(err, text);
         }
@@ -69,7 +69,7 @@ final class LauncherMessages {
         return null;
     }
 
-    /** Waits until all is written; false if that takes longer than {@code millis}. */
+    /** Waits until all lines are written. Returns false if this takes longer than {@code millis}. */
     synchronized boolean awaitWritten(long millis) throws InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
         for (long left = deadline - System.nanoTime(); writing && left > 0; left = deadline - System.nanoTime()) {

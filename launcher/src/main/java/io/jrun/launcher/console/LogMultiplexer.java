@@ -11,20 +11,21 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Shows the workers' output. Chunks hold whole lines, so lines of different workers never mix; on a terminal also a
- * line to be painted over, see {@link ProgressLine}. Thread-safe. Whoever brings chunks waits for a terminal that
- * stands still, and with them the worker's agent; nobody waits to {@link #printLine}.
+ * Shows the output of the workers. Chunks hold whole lines, so lines of different workers never mix. A terminal also
+ * shows a {@link ProgressLine}. Thread-safe. A blocked terminal blocks {@link #print(LogSource, String, byte[],
+ * boolean)}, its caller and the agent of the worker. {@link #printLine} never blocks.
  */
 public final class LogMultiplexer {
     /** One output stream of one worker in one round. */
     public record LogSource(int round, int rank, boolean stderr) {}
 
     /**
-     * Silence is counted in turns of this length: a stop of this process (Ctrl-Z) lengthens one of them and adds none.
+     * The length of a wait in milliseconds. Silence is counted in waits, because a stop of this process (Ctrl-Z) makes
+     * one wait longer and adds no wait.
      */
     private static final long TURN_MILLIS = 100;
 
-    /** How long a terminal may take for jrun's own last lines when the user does not want to wait for it. */
+    /** The deadline in milliseconds for jrun's last lines when the user does not want to wait for the terminal. */
     private static final long LAST_WORDS_MILLIS = 1_000;
 
     private final OutputStream out;
@@ -35,12 +36,12 @@ public final class LogMultiplexer {
     private final LauncherMessages own;
     private final Object screen = new Object();
     private final Set<LogSource> open = new HashSet<>();
-    private final Set<LogSource> cut = new HashSet<>(); // whose last chunk ended inside a line; guarded by screen
+    private final Set<LogSource> cut = new HashSet<>(); // the last chunk ended inside a line; guarded by screen
     private int writing;
     private boolean givenUp;
     private long chunks;
 
-    /** A mux onto {@code out} and {@code err}, which it flushes after every chunk. */
+    /** Writes to {@code out} and {@code err}, and flushes the stream after every chunk. */
     public LogMultiplexer(OutputStream out, OutputStream err, RankPrefix prefix, TerminalStreams terminals) {
         this.out = out;
         this.err = err;
@@ -56,8 +57,9 @@ public final class LogMultiplexer {
     }
 
     /**
-     * Shows {@code data}: lines, each with its newline, or a piece of a line. {@code last}: the stream has ended.
-     * Blocks as the terminal does.
+     * Shows {@code data}: lines, each with its newline, or a piece of a line. Blocks while the terminal blocks.
+     *
+     * @param last whether the stream has ended
      */
     public void print(LogSource source, String host, byte[] data, boolean last) {
         synchronized (this) {
@@ -78,7 +80,7 @@ public final class LogMultiplexer {
         if (!last && (data.length == 0 ? continued : endsInsideLine(data, terminal))) {
             cut.add(source);
         }
-        // The console has ended the line after the piece before.
+        // The console has already ended the line of the previous piece.
         byte[] rest = continued && data.length > 0 && data[0] == '\n' ? Arrays.copyOfRange(data, 1, data.length) : data;
         boolean inside = continued && rest.length == data.length;
         if (terminal) {
@@ -89,18 +91,18 @@ public final class LogMultiplexer {
         }
     }
 
-    /** Agents cut lines that are too long, and nothing else, into chunks. */
+    /** Whether a chunk ends inside a line. Agents cut only lines that are too long. */
     private static boolean endsInsideLine(byte[] data, boolean terminal) {
         byte end = data[data.length - 1];
         return end != '\n' && !(terminal && end == '\r');
     }
 
-    /** A line of jrun's own, on stderr, in the order in which they are said. Does not wait for the terminal. */
+    /** Prints a line of jrun on stderr, in the order of the calls. Does not wait for the terminal. */
     public void printLine(String line) {
         print(err, line);
     }
 
-    /** The same on {@code stream}. */
+    /** Prints a line of jrun on {@code stream}. Does not wait for the terminal. */
     public void print(OutputStream stream, String line) {
         own.add(stream, line.endsWith("\n") ? line : line + "\n");
     }
@@ -120,7 +122,7 @@ public final class LogMultiplexer {
         return stderr ? terminals.stderr() : terminals.stdout();
     }
 
-    /** Whichever stream the live line came by, every terminal here is the same one. */
+    /** Writes lines above the progress line. Both streams have the same terminal, if they have one. */
     private void aboveLiveLine(boolean stderr, byte[] clear, byte[] lines) {
         ByteArrayOutputStream text = new ByteArrayOutputStream(lines.length);
         text.writeBytes(clear);
@@ -138,7 +140,7 @@ public final class LogMultiplexer {
         notifyAll();
     }
 
-    /** Whoever read our output may be gone; the job, and its log files, go on without. */
+    /** Writes and ignores errors: when the reader of the output has ended, the job and its log files continue. */
     private static void write(OutputStream stream, byte[] text) {
         if (text.length == 0) {
             return;
@@ -147,18 +149,18 @@ public final class LogMultiplexer {
             stream.write(text);
             stream.flush();
         } catch (IOException e) {
-            // Nobody is left to be told: this stream is how one would tell.
+            // The launcher cannot report the error, because this stream is the way to the user.
         }
     }
 
-    /** A worker that never started has no output to wait for. */
+    /** Stops waiting for the output of a worker that never started. */
     public synchronized void forget(int round, int rank) {
         open.remove(new LogSource(round, rank, false));
         open.remove(new LogSource(round, rank, true));
         notifyAll();
     }
 
-    /** Nothing more can come of these: their node is lost. */
+    /** Stops waiting for streams of a lost node. */
     public synchronized void forget(Set<LogSource> sources) {
         open.removeAll(sources);
         notifyAll();
@@ -175,14 +177,14 @@ public final class LogMultiplexer {
     }
 
     /**
-     * Waits until every expected stream has been shown to its end. Returns early when nothing has come for {@code idle}
-     * and nothing is being written: then the rest is not coming.
+     * Waits until every expected stream has been shown to its end. Returns early when no chunk arrives and no write
+     * runs for {@code idle}.
      */
     public synchronized void awaitDrained(Duration idle) throws InterruptedException {
         long seen = chunks;
-        long timeoutOrder = Math.max(1, idle.toMillis() / TURN_MILLIS);
+        long mostTurns = Math.max(1, idle.toMillis() / TURN_MILLIS);
         long silentTurns = 0;
-        while (silentTurns < timeoutOrder && !open.isEmpty() && !givenUp) {
+        while (silentTurns < mostTurns && !open.isEmpty() && !givenUp) {
             wait(TURN_MILLIS);
             silentTurns = chunks == seen && writing == 0 ? silentTurns + 1 : 0;
             seen = chunks;
@@ -190,7 +192,8 @@ public final class LogMultiplexer {
     }
 
     /**
-     * Waits until the terminal has taken what jrun has said, however long that takes; when given up, for a moment more.
+     * Waits without a limit until the terminal has taken all lines of jrun. After {@link #giveUp} waits at most a
+     * second more.
      */
     public void awaitSaid() throws InterruptedException {
         while (!own.awaitWritten(TURN_MILLIS)) {

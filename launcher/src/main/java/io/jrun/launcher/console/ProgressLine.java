@@ -6,14 +6,14 @@ import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The line at the bottom of a terminal that its worker paints over, such as a progress bar: what ends with a carriage
- * return and not with a newline. Of several workers' lines the latest is shown. Confined to whoever holds the screen's
- * lock.
+ * The progress bar at the bottom of a terminal. A worker ends the text with a carriage return and not with a newline,
+ * and later replaces the text. The terminal shows only the latest progress line of all workers. Guarded by the lock of
+ * the screen.
  */
 final class ProgressLine {
     private static final byte[] CLEAR = bytes("\r\033[K");
 
-    /** What is wider than the terminal is cut: a line that wraps could not be painted over. */
+    /** The code that makes the terminal cut wide lines. A wrapped line could not be replaced. */
     private static final byte[] NO_WRAP = bytes("\033[?7l");
 
     private static final byte[] WRAP = bytes("\033[?7h");
@@ -26,12 +26,12 @@ final class ProgressLine {
         this.prefix = prefix;
     }
 
-    /** Makes room for whole lines. */
+    /** Returns the codes that clear the progress line, so that whole lines have its place. */
     byte[] clear() {
         return owner == null ? new byte[0] : CLEAR;
     }
 
-    /** Shows the line again. */
+    /** Returns the text that shows the progress line again. */
     byte[] paint() {
         ByteArrayOutputStream painted = new ByteArrayOutputStream();
         if (owner != null) {
@@ -43,10 +43,10 @@ final class ProgressLine {
     }
 
     /**
-     * Takes the live line out of {@code data} and returns the lines that stay, with their prefix.
+     * Removes the progress line from {@code data} and returns the other lines with their prefix.
      *
      * @param continued whether {@code data} begins inside a line
-     * @param last whether it is the last of its stream
+     * @param last whether {@code data} is the last chunk of its stream
      */
     byte[] take(LogSource source, String host, byte[] data, boolean continued, boolean last) {
         ByteArrayOutputStream lines = new ByteArrayOutputStream(data.length);
@@ -72,7 +72,7 @@ final class ProgressLine {
         return lines.toByteArray();
     }
 
-    /** As on any terminal, a newline after a carriage return leaves what stands there. */
+    /** Adds a line. A newline after a carriage return keeps the text of the line, as on every terminal. */
     private void line(LogSource source, byte[] line, boolean empty, ByteArrayOutputStream lines) {
         boolean live = source.equals(owner);
         lines.writeBytes(live && empty ? text : line);

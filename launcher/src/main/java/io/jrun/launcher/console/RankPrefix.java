@@ -4,8 +4,8 @@ import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Puts {@code [3@node1] } before each line, in a colour of the rank's own where the console is a terminal. A line that
- * is too long comes in pieces: {@code [3@node1+] } stands before each piece but the first. Immutable.
+ * Adds the prefix {@code [3@node1] } to each line. On a terminal each rank has its own colour. A line that is too long
+ * arrives in pieces: each piece except the first has the prefix {@code [3@node1+] }. Immutable.
  */
 public final class RankPrefix {
     private static final int[] COLOURS = {36, 32, 33, 35, 34, 96, 92, 93, 95, 94};
@@ -14,7 +14,7 @@ public final class RankPrefix {
     private final boolean colouredOut;
     private final boolean colouredErr;
 
-    /** With {@code shown} false, lines stay as they are. */
+    /** @param shown whether lines get a prefix */
     public RankPrefix(boolean shown, boolean colouredOut, boolean colouredErr) {
         this.shown = shown;
         this.colouredOut = colouredOut;
@@ -22,7 +22,7 @@ public final class RankPrefix {
     }
 
     /**
-     * The lines of {@code data} with the prefix; bytes stay as they are, and a missing last newline is added.
+     * Returns the lines of {@code data} with the prefix. Adds a missing last newline and changes no other byte.
      *
      * @param continued whether {@code data} begins inside a line
      */
@@ -46,7 +46,7 @@ public final class RankPrefix {
         return lines.toByteArray();
     }
 
-    /** The prefix of one line, or of a further piece of it; empty if lines have none. */
+    /** The prefix of a line or of a further piece of a line; empty if lines have no prefix. */
     byte[] label(int rank, String host, boolean stderr, boolean continued) {
         if (!shown) {
             return new byte[0];

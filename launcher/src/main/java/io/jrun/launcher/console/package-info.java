@@ -1,5 +1,5 @@
 /**
- * The user's view of the workers' output: whole lines, prefixed with rank and host. Entry class:
+ * Shows the output of the workers to the user, in whole lines with rank and host. Entry class:
  * {@code LogMultiplexer}.
  */
 @NullMarked

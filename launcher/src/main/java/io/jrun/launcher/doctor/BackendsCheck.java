@@ -17,7 +17,7 @@ final class BackendsCheck implements Check {
 
     private final Path home;
 
-    /** @param home home the folder of the installation */
+    /** @param home the folder of the installation */
     BackendsCheck(Path home) {
         this.home = home;
     }

@@ -110,7 +110,7 @@ final class HostAssessment {
                     Locale.ROOT, "%+.1f ms from this host's, to within %.1f ms", ahead * 1e3, roundTrip / 2 * 1e3);
             CheckResult found = Math.abs(ahead) - roundTrip / 2 < MOST_CLOCK_SECONDS
                     ? CheckResult.ok("clock", text)
-                    : CheckResult.problem("clock", text + "; have both synchronised: chrony or systemd-timesyncd");
+                    : CheckResult.problem("clock", text + "; synchronise both clocks with chrony or systemd-timesyncd");
             return found.with("ahead_ms", ahead * 1e3).with("within_ms", roundTrip / 2 * 1e3);
         }
     }
@@ -137,8 +137,8 @@ final class HostAssessment {
         if (!measured.getError().isEmpty()) {
             return CheckResult.problem(
                     what,
-                    measured.getError() + "; a firewall, or no route? Workers connect at any port between hosts, here "
-                            + connection.ports() + " (net.ipv4.ip_local_port_range)");
+                    measured.getError() + "; check the firewall and the route. Workers connect at any port between"
+                            + " hosts, here " + connection.ports() + " (net.ipv4.ip_local_port_range)");
         }
         double milliseconds = measured.getRoundTripNanos() / NANOS_PER_MILLI;
         double gigabits = measured.getBytesPerSecond() * 8 / 1e9;

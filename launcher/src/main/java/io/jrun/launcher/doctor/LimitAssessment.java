@@ -90,17 +90,19 @@ final class LimitAssessment {
                 limit.getSoft().equals("0")
                         ? CheckResult.absent(
                                 "core files",
-                                "none are written; hs_err_pid*.log describes a crash in native code (for a core file: ulimit -c unlimited)")
+                                "a crash writes no core file; hs_err_pid*.log describes a crash in native code (for a"
+                                        + " core file: ulimit -c unlimited)")
                         : CheckResult.ok("core files", limit.getSoft().equals(UNLIMITED) ? UNLIMITED : bytes(limit)),
                 limit);
     }
 
-    /** @param raisable raisable whether the hard limit allows the user to raise the limit */
+    /** @param raisable whether the hard limit allows the user to raise the limit */
     private static String advice(ResourceLimit limit, String option, boolean raisable) {
         return raisable
                 ? "raise it: ulimit " + option
                 : "its hard limit is " + limit.getHard()
-                        + ", which root raises: /etc/security/limits.conf, an agent's systemd unit, --ulimit of a container";
+                        + "; root can raise it in /etc/security/limits.conf, in the agent's systemd unit, or by"
+                        + " --ulimit of a container";
     }
 
     private static boolean reaches(String limit, long needed) {

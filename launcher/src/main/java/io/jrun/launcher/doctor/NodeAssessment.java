@@ -42,7 +42,7 @@ final class NodeAssessment {
         return facts.getUnknownNamesList().isEmpty()
                 ? CheckResult.ok(
                         "names",
-                        facts.getReachedAt().isEmpty() ? "knows its own, " + facts.getHost() : "knows all hosts")
+                        facts.getReachedAt().isEmpty() ? "knows its own name, " + facts.getHost() : "knows all hosts")
                 : CheckResult.problem(
                                 "names",
                                 "does not know " + String.join(", ", facts.getUnknownNamesList())
@@ -56,9 +56,10 @@ final class NodeAssessment {
                 ? CheckResult.absent(
                         "gpus",
                         facts.getGpuDriver().isEmpty()
-                                ? "none visible; --nproc-per-node=gpu will not work (no /dev/nvidia*, or nvidia-smi does"
-                                        + " not answer)"
-                                : "none visible though driver " + driver + " is there; does nvidia-smi list them?")
+                                ? "none visible; --nproc-per-node=gpu will not work (no /dev/nvidia*, or nvidia-smi"
+                                        + " does not answer)"
+                                : "none visible, although driver " + driver
+                                        + " is installed; check that nvidia-smi lists the GPUs")
                 : CheckResult.ok(
                         "gpus",
                         facts.getGpusCount() + " visible: " + String.join(", ", facts.getGpusList()) + "; driver "
@@ -78,8 +79,8 @@ final class NodeAssessment {
                 ? CheckResult.ok(what, text)
                 : CheckResult.problem(
                         what,
-                        text
-                                + "; registered memory needs more: mount -o remount,size=50% /dev/shm (containers: --shm-size)");
+                        text + "; registered memory needs more: mount -o remount,size=50% /dev/shm (containers:"
+                                + " --shm-size)");
     }
 
     private static long megabytes(long bytes) {

@@ -151,7 +151,7 @@ public final class EventJson {
         return json;
     }
 
-    /** How a worker ended. Fields without a value are left out. */
+    /** The exit of a worker. Fields without a value are left out. */
     public static Map<String, Object> of(WorkerEnded ended) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("rank", ended.rank());

@@ -29,7 +29,7 @@ public final class EventJsonReader {
 
     private EventJsonReader() {}
 
-    /** When an event happened, in milliseconds since 1970. */
+    /** The time of an event, in milliseconds since 1970. */
     public static long timeMillis(Map<String, Object> json) {
         return Math.round(new JsonFields(json).real("time") * MILLIS);
     }

@@ -17,12 +17,12 @@ public sealed interface JobEvent {
     /**
      * The launcher has begun with the job. Always the first event.
      *
-     * @param detached the console of the job is a file in its log folder
-     * @param graceMillis between the stop signal and SIGKILL
+     * @param detached whether the console of the job is a file in its log folder
+     * @param graceMillis the milliseconds between the stop signal and SIGKILL
      * @param typed the command line of jrun, without the values of {@code --env}
-     * @param command what each worker runs, in short
-     * @param variables names of the variables given with {@code --env}; their values may be secrets
-     * @param hosts as named by the user, empty for this machine
+     * @param command a short form of the command of each worker
+     * @param variables the names of the variables given with {@code --env}; their values may be secrets
+     * @param hosts the hosts as the user named them, empty for this machine
      */
     record JobStarted(
             String runId,
@@ -47,9 +47,9 @@ public sealed interface JobEvent {
     /**
      * The agent of a node has joined the job.
      *
-     * @param node number of the agent in the order in which the launcher called the agents
-     * @param address where ranks of other nodes reach the ranks of this node
-     * @param devices GPUs in index order
+     * @param node the number of the agent, in the order in which the launcher called the agents
+     * @param address the address at which ranks of other nodes reach the ranks of this node
+     * @param devices the GPUs in index order
      */
     record NodeJoined(int node, String host, String address, int cores, List<String> devices) implements JobEvent {
         public NodeJoined {
@@ -58,18 +58,18 @@ public sealed interface JobEvent {
     }
 
     /**
-     * The agent of a node is gone, and its workers with it; or the agent never came.
+     * The launcher has lost the agent of a node with its workers, or the agent never connected.
      *
-     * @param node as in {@link NodeJoined}
+     * @param node the number of the agent, as in {@link NodeJoined}
      */
     record NodeLost(int node, String host, String reason) implements JobEvent {}
 
     /**
      * A round begins: the launcher starts all workers, the first time or again.
      *
-     * @param round 1 for the first
+     * @param round the number of the round, from 1
      * @param restarts how often the workers were started again after a failure
-     * @param workers by rank
+     * @param workers the workers by rank
      */
     record RoundStarted(int round, int restarts, List<Placement> workers) implements JobEvent {
         public RoundStarted {
@@ -83,7 +83,7 @@ public sealed interface JobEvent {
     /**
      * A worker has a process.
      *
-     * @param logFolder where its files are, below the log folder of the job
+     * @param logFolder the folder of its files, below the log folder of the job
      */
     record WorkerStarted(int round, int rank, long pid, String logFolder) implements JobEvent {}
 
@@ -102,17 +102,17 @@ public sealed interface JobEvent {
     record WorkerParked(int round, int rank, String reason) implements JobEvent {}
 
     /**
-     * The process of a worker is gone.
+     * The process of a worker has ended.
      *
-     * @param pid 0 if the process could not be started
-     * @param exitCode its own, or 128 + signal
-     * @param stopped jrun had told the worker to stop before
-     * @param oomKilled the kernel killed it because memory ran out
-     * @param seconds from start to end
-     * @param error the message of the worker's own error record, else empty
-     * @param startError why it could not be started, else empty
-     * @param artifacts paths of crash and heap dumps
-     * @param logFolder as in {@link WorkerStarted}; empty if unknown
+     * @param pid the process id, 0 if the process could not be started
+     * @param exitCode the exit code of the process, or 128 + signal
+     * @param stopped whether jrun had told the worker to stop
+     * @param oomKilled whether the kernel killed the process because memory ran out
+     * @param seconds the seconds from start to end
+     * @param error the message of the worker's error record, or empty
+     * @param startError the reason why the process could not be started, or empty
+     * @param artifacts the paths of crash and heap dumps
+     * @param logFolder the folder as in {@link WorkerStarted}; empty if unknown
      */
     record WorkerEnded(
             int round,
@@ -145,15 +145,15 @@ public sealed interface JobEvent {
      * Workers have dropped metric reports, because they reported faster than jrun takes them. Replaces the last such
      * event.
      *
-     * @param count reports of all ranks since the start of the job
+     * @param count the number of dropped reports of all ranks since the start of the job
      */
     record MetricsDropped(long count) implements JobEvent {}
 
     /**
      * The ranks for which others wait have changed. Replaces the last such event.
      *
-     * @param stragglers all of them, the most expensive rank first
-     * @param atEnd the workers have ended: the event is about the whole last round
+     * @param stragglers all stragglers, the most expensive rank first
+     * @param atEnd whether the workers have ended, so the event is about the whole last round
      */
     record StragglersChanged(List<Straggler> stragglers, boolean atEnd) implements JobEvent {
         public StragglersChanged {
@@ -164,21 +164,21 @@ public sealed interface JobEvent {
     /**
      * A round has failed, or the job before its first round.
      *
-     * @param round 0 before the first round
+     * @param round the number of the round, 0 before the first round
      */
     record FailureDetected(int round, JobFailure failure) implements JobEvent {}
 
-    /** A sentence of jrun's own for the user. */
+    /** A message of jrun for the user. */
     record Notice(String text) implements JobEvent {}
 
     /**
      * The job is over. Always the last event.
      *
-     * @param exitCode of jrun
+     * @param exitCode the exit code of jrun
      * @param restarts how often the workers were started again after a failure
-     * @param cause why the job stopped early; empty if all workers succeeded
-     * @param failureBroadcastSeconds when each host confirmed that it knew of the failure, in seconds from the failure
-     * @param report what jrun says of the failure, in lines
+     * @param cause the reason why the job stopped early; empty if all workers succeeded
+     * @param failureBroadcastSeconds the seconds from the failure until each host confirmed that it knew of the failure
+     * @param report the failure report of jrun, in lines
      */
     record JobEnded(
             int exitCode,

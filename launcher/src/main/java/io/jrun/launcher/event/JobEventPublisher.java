@@ -3,16 +3,16 @@ package io.jrun.launcher.event;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** Hands each event of one job to all listeners, in one order for all. Thread-safe. */
+/** Passes each event of one job to all listeners, in the same order. Thread-safe. */
 public final class JobEventPublisher {
     private final List<JobEventListener> listeners = new CopyOnWriteArrayList<>();
 
-    /** From now on {@code listener} gets each event. */
+    /** Adds a listener for all later events. */
     public void subscribe(JobEventListener listener) {
         listeners.add(listener);
     }
 
-    /** Hands over an event. */
+    /** Passes an event to all listeners. */
     public synchronized void publish(JobEvent event) {
         long now = System.currentTimeMillis();
         for (JobEventListener listener : listeners) {

@@ -27,7 +27,7 @@ record JsonFields(Map<?, ?> values) {
         return real(values.get(name));
     }
 
-    /** JSON has no NaN and no infinity: these are texts. */
+    /** Reads NaN and infinity from texts, because JSON has no such numbers. */
     private static double real(@Nullable Object value) {
         return switch (value) {
             case Number number -> number.doubleValue();

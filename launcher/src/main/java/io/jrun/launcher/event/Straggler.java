@@ -7,14 +7,14 @@ import java.util.Locale;
  * A rank for which the others of a group have waited, while the rank itself has hardly waited.
  *
  * @param group name of the group
- * @param seconds that a typical other rank has waited for it
- * @param share of the job's time
- * @param score by how many of the others' usual deviations it is late
- * @param last in how many collectives somebody saw it come last
- * @param collectives of the group
- * @param medianSeconds of the waits for it, where somebody saw it
- * @param p95Seconds the same
- * @param maxSeconds the same
+ * @param seconds the seconds that a typical other rank has waited for this rank
+ * @param share the part of the job's time
+ * @param score the lateness, in usual deviations of the other ranks
+ * @param last the number of collectives in which another rank saw this rank come last
+ * @param collectives the number of collectives of the group
+ * @param medianSeconds the median of the waits in these last collectives, in seconds
+ * @param p95Seconds the 95th percentile of these waits, in seconds
+ * @param maxSeconds the maximum of these waits, in seconds
  */
 public record Straggler(
         int rank,
@@ -27,10 +27,10 @@ public record Straggler(
         double medianSeconds,
         double p95Seconds,
         double maxSeconds) {
-    /** What changes by less than a tenth is no event of its own: a job with a straggler would have one each second. */
+    /** The factor of an unimportant change. Without it a job with a straggler would have an event each second. */
     private static final double ALIKE = 1.1;
 
-    /** Whether the same ranks are late, each by about as much. */
+    /** Whether both lists have the same ranks with about the same seconds. */
     public static boolean areAlike(List<Straggler> some, List<Straggler> others) {
         if (some.size() != others.size()) {
             return false;
@@ -55,7 +55,7 @@ public record Straggler(
         return words("was late: the others of group %s waited %.1f s for it (%.0f %% of the job)");
     }
 
-    /** The same while it runs. */
+    /** A line for the user, while the job runs. */
     public String wordsSoFar() {
         return words("is late: the others of group %s have waited %.1f s for it so far (%.0f %% of the time)");
     }
@@ -63,7 +63,7 @@ public record Straggler(
     private String words(String how) {
         return String.format(
                 Locale.ROOT,
-                "rank %d %s; it came last in %d of %d collectives, by %.1f ms in the middle, %.1f ms at the 95th"
+                "rank %d %s; it came last in %d of %d collectives, by %.1f ms at the median, %.1f ms at the 95th"
                         + " percentile, %.1f ms at most",
                 rank,
                 String.format(Locale.ROOT, how, group, seconds, 100 * share),

@@ -192,10 +192,10 @@ public final class FileServer {
                 return byNumber.get(number).isUnchanged()
                         ? chunk.build()
                         : FileChunk.newBuilder()
-                                .setError("it was changed after the job had begun; start the job again")
+                                .setError("the file has changed since the job began; start the job again")
                                 .build();
             } catch (IOException e) {
-                return chunk.setError("the launcher cannot read it: " + e).build();
+                return chunk.setError("the launcher cannot read the file: " + e).build();
             }
         }
 

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Everything that the dump of one rank has, for people and for machines. Times count back from the dump. */
+/** The whole dump of one rank, as text and as JSON. Times count back from the dump. */
 public final class DumpListing {
     private static final double NANOS_PER_SECOND = 1e9;
     private static final String FORMAT = "%-10s  %11s  %11s  %11s  %9s  %s";
@@ -54,7 +54,7 @@ public final class DumpListing {
         return nanos == OperationRecord.NEVER ? "-" : String.format(Locale.ROOT, "%.6f", nanos / NANOS_PER_SECOND);
     }
 
-    /** The same as one JSON object. */
+    /** The listing as one JSON object. */
     public String json() {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("rank", dump.rank());

@@ -11,7 +11,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeSet;
 
-/** What the dumps of a job's ranks say, for people and for machines. */
+/** The report about the dumps of a job's ranks, as text and as JSON. */
 public final class FlightReport {
     private static final double NANOS_PER_SECOND = 1e9;
 
@@ -35,7 +35,7 @@ public final class FlightReport {
             lines.add("no dump of " + FailureReport.ranks(new TreeSet<>(folder.missing())));
         }
         if (findings.isEmpty()) {
-            lines.add("no rank waited for another, and no two differ in what is kept");
+            lines.add("the dumps show no mismatch: no rank waited for another rank, and all recorded calls agree");
         }
         for (Mismatch finding : findings) {
             lines.add("");
@@ -49,7 +49,7 @@ public final class FlightReport {
         return lines;
     }
 
-    /** The same as one JSON object. */
+    /** The report as one JSON object. */
     public String json() {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("folder", folder.folder().toString());

@@ -24,7 +24,7 @@ import java.util.TreeMap;
  */
 record LastArrival(
         String group, long sequence, String call, int rank, long lagNanos, SortedMap<Integer, OperationRecord> waited) {
-    /** If the neighbour's wait is a smaller part of a rank's wait than this, the neighbour itself was late. */
+    /** The limit for a neighbour's wait, as a part of the rank's wait. Below the limit the neighbour was late. */
     private static final double MOST = 0.5;
 
     private record Key(String group, long sequence) {}

@@ -9,7 +9,7 @@ import java.util.Map;
 
 /** The late ranks of a job's collectives, for people and for machines. */
 final class LastArrivalReport {
-    /** People see only the longest waits. */
+    /** The number of waits in the table. The JSON has all waits. */
     private static final int MOST_SHOWN = 10;
 
     private static final double NANOS_PER_SECOND = 1e9;
@@ -30,7 +30,7 @@ final class LastArrivalReport {
             return lines;
         }
         lines.add("");
-        lines.add("who came last to the " + arrivals.size() + " collectives in which somebody waited:");
+        lines.add("late ranks of the " + arrivals.size() + " collectives in which a rank waited:");
         lines.add("RANK    LAST   SECONDS   MEDIAN MS      MAX MS");
         for (LastArrival.Late rank : late) {
             lines.add(String.format(

@@ -10,13 +10,13 @@ import java.util.TreeSet;
  * A finding: an operation of a group in which the ranks differ or wait.
  *
  * @param sequence number of the operation
- * @param guilty ranks that differ from the others, or for which the others wait; if that is not clear, all candidates
+ * @param guilty ranks that differ from the others, or for which the others wait; all candidates if the guilt is unclear
  * @param text the finding in words
- * @param places where every rank of the group is
+ * @param places the place of every rank of the group
  */
 record Mismatch(
         Kind kind, String group, long sequence, NavigableSet<Integer> guilty, String text, List<RankPlace> places) {
-    /** What is wrong. */
+    /** The kind of a finding. */
     enum Kind {
         /** The ranks made different calls with the same number. */
         MISMATCH,
@@ -32,10 +32,10 @@ record Mismatch(
     }
 
     /**
-     * Where a rank was.
+     * The place of a rank.
      *
      * @param host empty if the rank has left no dump
-     * @param operation the group's operation in which the rank was, or its last one; empty if the dump has none
+     * @param operation the operation of the group in which the rank was, or its last operation; empty if unknown
      * @param words completes "rank 3 ..."
      */
     record RankPlace(int rank, String host, Optional<OperationRecord> operation, String words) {}

@@ -108,7 +108,8 @@ final class OperationMatcher {
         String waits = FailureReport.ranks(inside) + " waited in " + last.call();
         if (late.isEmpty()) {
             String text = waits
-                    + ", which every rank had entered: one was slow or stopped inside it, or a connection was lost.";
+                    + ". Every rank had entered the collective: one rank was slow or stopped there, or a connection"
+                    + " was lost.";
             return new Mismatch(Kind.STUCK, group, sequence, late, text, places);
         }
         StringBuilder text = new StringBuilder(waits).append(" for ").append(FailureReport.ranks(late));
@@ -129,7 +130,7 @@ final class OperationMatcher {
         return new RankPlace(rank, dump.host(), dump.collective(group, at), dump.place(group));
     }
 
-    /** The dump of a rank, or a record that says why there is none. */
+    /** The dump of a rank, or a record with the reason of the missing dump. */
     static RankRecord record(Map<Integer, RankRecord> byRank, int rank) {
         RankRecord dump = byRank.get(rank);
         return dump == null

@@ -60,7 +60,7 @@ final class PointToPointMatcher {
                 group,
                 message.sequence(),
                 new TreeSet<>(),
-                "rank " + mine.rank() + " was in " + message.call() + ", for which no message came that fits.",
+                "rank " + mine.rank() + " was in " + message.call() + ". No matching message came.",
                 List.of(here(mine, message)));
     }
 
@@ -84,7 +84,7 @@ final class PointToPointMatcher {
             return Optional.empty();
         }
         String text = said(mine, message, theirs.rank()) + ", which called " + answer.call()
-                + (differs ? ". Both must name the same type and count." : "; neither got to its end.");
+                + (differs ? ". Both must name the same type and count." : "; neither call ended.");
         RankPlace there = new RankPlace(theirs.rank(), theirs.host(), Optional.of(answer), "called " + answer.call());
         return Optional.of(new Mismatch(
                 differs ? Kind.MISMATCH : Kind.STUCK,

@@ -101,8 +101,8 @@ public final class JobCommands {
     private int attach(IndexedJob job) throws IOException, InterruptedException {
         if (!job.record().job().detached()) {
             throw new UsageException(
-                    "attach: " + job.name() + " was not started with --detach, its console is elsewhere;"
-                            + " 'jrun logs -f " + job.name() + "' shows what its workers write.");
+                    "attach: " + job.name() + " was not started with --detach, so it has no console file;"
+                            + " 'jrun logs -f " + job.name() + "' shows the output of its workers.");
         }
         if (!job.record().isOver()) {
             notices.accept("attached to " + job.name() + "; Ctrl-C ends only this command, 'jrun cancel " + job.name()
@@ -172,7 +172,7 @@ public final class JobCommands {
             throw new UsageException(job.name() + ": its launcher, process "
                     + record.job().launcher().pid() + " on "
                     + record.job().launcher().host() + ", cannot be reached from here (" + e.getMessage()
-                    + "); try it on that host.");
+                    + "). Run the command on that host.");
         }
     }
 
@@ -198,7 +198,7 @@ public final class JobCommands {
         try {
             return new IndexedJob(String.valueOf(logs.getFileName()), logs, JobRecordReader.read(logs));
         } catch (IOException e) {
-            throw new UsageException(job + " is no job's log folder: " + e.getMessage() + ".");
+            throw new UsageException(job + " is not the log folder of a job: " + e.getMessage() + ".");
         }
     }
 
@@ -208,7 +208,8 @@ public final class JobCommands {
                 .toList();
         if (found.size() > 1) {
             throw new UsageException("'" + start + "' is the beginning of " + found.size() + " jobs, "
-                    + found.getFirst().name() + " and " + found.getLast().name() + " among them; give more of it.");
+                    + found.getFirst().name() + " and " + found.getLast().name()
+                    + " among them; give more characters.");
         }
         if (found.isEmpty()) {
             throw new UsageException("no job is called '" + start + "'; 'jrun ps -a' shows all.");

@@ -65,7 +65,7 @@ class CertificateAuthorityTest {
         String authority = Files.readString(Path.of(ca, "ca.pem"));
         assertThatThrownBy(() -> PeerIdentity.ofCertificate(authority))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("it is not what 'jrun cert node' makes");
+                .hasMessage("the file is not from 'jrun cert node'");
     }
 
     @Test

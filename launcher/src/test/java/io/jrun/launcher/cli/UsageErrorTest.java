@@ -123,7 +123,7 @@ class UsageErrorTest {
         --hostfile=b train.jar           | --hostfile: b: no such file.
         --hostfile=train.py train.jar    | --hostfile: train.py: line 1: 'print()': a host's name has letters, digits, dots, dashes and underscores.
         --hosts=a --agent-port=0 train.jar | --agent-port: '0' is not usable; give a whole number from 1 to 65535.
-        --hosts=a,b --secret-file=train.py --nnodes=3 train.jar | --nnodes: '3' is not usable; the number of hosts that are named is 2.
+        --hosts=a,b --secret-file=train.py --nnodes=3 train.jar | --nnodes: '3' is not usable; the number of named hosts is 2.
         --hosts=a --secret-file=train.py --standalone train.jar | --standalone means this machine alone, but hosts are named.
         --json=maybe train.jar           | --json: 'maybe' is not usable; give true or false.
         --nproc-per-node=2               | PROGRAM is missing; usage: jrun [options] PROGRAM [args...]. 'jrun -h' shows examples.
@@ -186,7 +186,7 @@ class UsageErrorTest {
         launch train.jar                 | launch: no such program on PATH and no such file here; leave 'launch' out: jrun [options] PROGRAM [args...].
         train.py                         | train.py: not executable; run it with 'python3 train.py'.
         ./train.py                       | ./train.py: not executable; run it with 'python3 ./train.py'.
-        --main-class=app.Nope train.jar  | train.jar: the main class 'app.Nope' is neither in it nor on the class path. Name one with --main-class, or add its jar with --classpath.
+        --main-class=app.Nope train.jar  | train.jar: the main class 'app.Nope' is neither in the jar nor on the class path. Name one with --main-class, or add its jar with --classpath.
         --main-class=A sh                | --main-class is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
         --jvm-opts=-Xmx1g sh             | --jvm-opts is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
         --file=job.yaml train.jar        | job.yaml: no such file.
@@ -303,7 +303,7 @@ class UsageErrorTest {
     void largeFileIsRefusedBeforeItIsParsed() throws IOException {
         Files.writeString(folder.resolve("job.yaml"), "role: " + "a".repeat(1 << 20));
         assertThatThrownBy(() -> requests.request("--file=job.yaml", "train.jar"))
-                .hasMessage("job.yaml: larger than 1 MiB, which such a file never is. Give the right file.");
+                .hasMessage("job.yaml: larger than 1 MiB, the limit of such a file. Give the right file.");
     }
 
     @ParameterizedTest

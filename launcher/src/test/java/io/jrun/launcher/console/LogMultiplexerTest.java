@@ -141,7 +141,7 @@ class LogMultiplexerTest {
         assertThat(kept).isBetween(10L, 11L);
         assertThat(lines.subList((int) kept, lines.size()))
                 .containsExactly(
-                        "jrun: " + (100 - kept) + " lines of jrun's own were dropped here: the terminal stood still",
+                        "jrun: dropped " + (100 - kept) + " lines of jrun here, because the terminal was blocked",
                         "last");
     }
 

@@ -39,7 +39,7 @@ class StragglerFinderTest {
                     assertThat(straggler.words())
                             .isEqualTo(
                                     "rank 1 was late: the others of group world waited 9.9 s for it (25 % of the job); it came last"
-                                            + " in 93 of 100 collectives, by 0.0 ms in the middle, 0.0 ms at the 95th percentile, 7.0 ms"
+                                            + " in 93 of 100 collectives, by 0.0 ms at the median, 0.0 ms at the 95th percentile, 7.0 ms"
                                             + " at most");
                 });
     }

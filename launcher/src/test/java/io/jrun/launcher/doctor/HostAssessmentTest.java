@@ -136,7 +136,7 @@ class HostAssessmentTest {
                 .containsExactly(CheckState.OK, CheckState.OK, CheckState.OK, CheckState.PROBLEM, CheckState.PROBLEM);
         assertThat(found.getFirst().text()).isEqualTo("0.12 ms there and back, 8.00 Gbit/s over TLS");
         assertThat(found.getLast().text())
-                .startsWith("No route to host; a firewall")
+                .startsWith("No route to host; check the firewall")
                 .contains("here 32768-60999");
     }
 }

@@ -64,7 +64,7 @@ class NodeAssessmentTest {
         assertThat(the("gpus", Examination.getDefaultInstance()).state()).isEqualTo(CheckState.ABSENT);
         assertThat(the("gpus", Examination.newBuilder().setGpuDriver("570.1").build())
                         .text())
-                .contains("driver 570.1 is there", "nvidia-smi");
+                .contains("driver 570.1 is installed", "nvidia-smi");
         assertThat(the(
                                 "gpus",
                                 Examination.newBuilder()

@@ -137,10 +137,10 @@ class FileServerTest {
         assertThat(agent.read().getError()).isEqualTo("this job has no file 1");
         Files.writeString(folder.resolve("words"), "x", StandardOpenOption.APPEND);
         agent.request(FileRequest.newBuilder().setBytes(1));
-        assertThat(agent.read().getError()).contains("was changed");
+        assertThat(agent.read().getError()).contains("has changed");
         Files.delete(folder.resolve("words"));
         agent.request(FileRequest.newBuilder().setBytes(1));
-        assertThat(agent.read().getError()).contains("cannot read it");
+        assertThat(agent.read().getError()).contains("cannot read the file");
     }
 
     /** All agents request all pieces at once, and none reads. Without a limit all pieces would be in memory. */

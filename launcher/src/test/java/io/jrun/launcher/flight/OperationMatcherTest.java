@@ -280,7 +280,7 @@ class OperationMatcherTest {
                     assertThat(finding.kind()).isEqualTo(Kind.STUCK);
                     assertThat(finding.guilty()).isEmpty();
                     assertThat(finding.text())
-                            .isEqualTo("rank 0 was in recv #0(f32, 10, -1), for which no message came that fits.");
+                            .isEqualTo("rank 0 was in recv #0(f32, 10, -1). No matching message came.");
                 });
     }
 

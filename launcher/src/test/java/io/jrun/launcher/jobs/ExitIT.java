@@ -111,7 +111,7 @@ class ExitIT extends RealJobs {
         ./no-such-program            | ./no-such-program: no such file
         ./text                       | ./text: not executable
         --workdir=nowhere sh         | --workdir: nowhere: no such folder
-        --main-class=Nope classes    | classes: the main class 'Nope' is neither in it nor on the class path
+        --main-class=Nope classes    | classes: the main class 'Nope' is neither in the jar nor on the class path
         --java=nowhere --main-class=Main classes | --java: no bin/java in nowhere
         """)
     void programThatCannotRunIsOneLine(String job, String message) throws IOException {

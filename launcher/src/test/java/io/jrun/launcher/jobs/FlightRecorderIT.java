@@ -119,7 +119,7 @@ class FlightRecorderIT extends RealJobs {
                 """);
         Report report = runAndRead();
         assertThat(report.text())
-                .containsPattern("who came last to the \\d collectives in which somebody waited:\nRANK ")
+                .containsPattern("late ranks of the \\d collectives in which a rank waited:\nRANK ")
                 .containsPattern("\n {3}1 +\\d+\\.\\d{3}  allReduce #2\\(f32, 100, SUM\\) on group world\n");
         JsonNode late = StreamSupport.stream(report.json().path("arrivals").spliterator(), false)
                 .filter(arrival -> arrival.path("sequence").asInt() == 2)

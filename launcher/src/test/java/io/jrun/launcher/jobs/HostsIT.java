@@ -334,7 +334,7 @@ class HostsIT extends RealJobs {
                     .anySatisfy(line -> assertThat(line).startsWith("ok h2 agent jrun "))
                     .anySatisfy(line -> assertThat(line)
                             .startsWith("problem h1 to h2 ")
-                            .contains("No route to host; a firewall, or no route?", "here 40960-41983"));
+                            .contains("No route to host; check the firewall and the route.", "here 40960-41983"));
         } finally {
             hosts.shell("h1", "ip rule delete " + BARRED);
             hosts.shell("h2", "echo 32768 60999 > " + range);

@@ -149,7 +149,7 @@ class StagingIT extends RealJobs {
         assertThat(result.exitCode()).isEqualTo(127);
         assertThat(result.err())
                 .contains("first failure: rank 0 on h2 could not be started: " + big
-                        + " could not be brought to this node: it was changed after the job had begun");
+                        + " could not be brought to this node: the file has changed since the job began");
     }
 
     @Test

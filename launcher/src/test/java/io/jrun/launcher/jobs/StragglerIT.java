@@ -43,7 +43,7 @@ class StragglerIT extends RealJobs {
         assertThat(result.err())
                 .containsPattern(
                         "jrun: rank 1 was late: the others of group world waited \\d\\.\\d s for it \\(\\d+ % of the"
-                                + " job\\); it came last in \\d+ of 40 collectives, by \\d+\\.\\d ms in the middle, ")
+                                + " job\\); it came last in \\d+ of 40 collectives, by \\d+\\.\\d ms at the median, ")
                 .doesNotContain("rank 0 was late", "rank 2 was late")
                 .contains("GroupStats[collectives=40, waited=PT");
         JsonNode stragglers = new JsonMapper().readTree(result.out()).path("stragglers");

@@ -200,7 +200,7 @@ public final class CollectiveBench implements Benchmark {
             world.group().barrier();
             peers.forEach(ComparedBackend::close);
             if (wrong > 0) {
-                throw new IllegalStateException(wrong + " wrong elements; the column errors says where");
+                throw new IllegalStateException(wrong + " wrong elements; the column errors counts them for each size");
             }
         }
     }

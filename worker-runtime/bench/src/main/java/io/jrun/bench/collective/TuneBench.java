@@ -95,7 +95,7 @@ final class TuneBench implements Benchmark {
             if (kind(operation)
                     .filter(kind -> AlgorithmSelector.candidates(kind).size() > 1)
                     .isEmpty()) {
-                throw wrong("--operations: '" + operation + "' is none that has several algorithms");
+                throw wrong("--operations: '" + operation + "' does not have several algorithms");
             }
         }
     }
@@ -112,7 +112,7 @@ final class TuneBench implements Benchmark {
             if (world.size() < 2 || (!isTcp && world.nodeCount() < world.size())) {
                 throw new CommException(
                         ErrorCode.USAGE,
-                        "--tune: the ranks must talk over TCP, but here are " + world.size() + " on "
+                        "--tune: the ranks must communicate over TCP, but there are " + world.size() + " ranks on "
                                 + world.nodeCount()
                                 + " nodes. Name several hosts with one rank on each, or set JRUN_TRANSPORT=tcp.");
             }
@@ -193,7 +193,7 @@ final class TuneBench implements Benchmark {
             throw new CommException(ErrorCode.USAGE, "--tune: cannot write --output=" + output + ": " + e, e);
         }
         System.out.println(
-                "written to " + output.toAbsolutePath() + "; have it on every node and set JRUN_TUNING to it");
+                "written to " + output.toAbsolutePath() + "; copy the file to every node, set JRUN_TUNING to its path");
     }
 
     private static BenchedOperation benchedOperation(String operation) {
