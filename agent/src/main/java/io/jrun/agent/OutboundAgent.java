@@ -51,7 +51,7 @@ public final class OutboundAgent {
     /**
      * The addresses of the launcher, and the identity of this node.
      *
-     * @param homes the launcher's addresses, tried in turn
+     * @param launchers the launcher's addresses, tried in turn
      * @param job name of the job; empty if only one job has the secret
      * @param node the launcher's name for this node; empty to take the slot of any missing node
      * @param address numeric address of the workers' data plane; empty for the address that the launcher sees
@@ -59,9 +59,14 @@ public final class OutboundAgent {
      * @param timeout for connecting; each address is tried at least once
      */
     public record DialSettings(
-            List<LauncherAddress> homes, String job, String node, String address, String workers, Duration timeout) {
+            List<LauncherAddress> launchers,
+            String job,
+            String node,
+            String address,
+            String workers,
+            Duration timeout) {
         public DialSettings {
-            homes = List.copyOf(homes);
+            launchers = List.copyOf(launchers);
         }
     }
 
@@ -151,9 +156,9 @@ public final class OutboundAgent {
         long deadline = System.nanoTime() + call.timeout().toNanos();
         while (true) {
             StringBuilder problems = new StringBuilder();
-            for (LauncherAddress home : call.homes()) {
+            for (LauncherAddress launcher : call.launchers()) {
                 RegistrationCall arriving = registrations.expect(who());
-                Status status = arrive(server, arriving, home);
+                Status status = arrive(server, arriving, launcher);
                 if (status.isOk()) {
                     registration = arriving;
                     return serve(arriving);
@@ -161,12 +166,12 @@ public final class OutboundAgent {
                 if (status.getCode() == Status.Code.FAILED_PRECONDITION) {
                     return new End.RefusedByLauncher(String.valueOf(status.getDescription()));
                 }
-                if (call.homes().size() == 1 && isStranger(status)) {
-                    return new End.RefusedByLauncher("the secret of " + home
+                if (call.launchers().size() == 1 && isStranger(status)) {
+                    return new End.RefusedByLauncher("the secret of " + launcher
                             + " differs from the secret of this node; all nodes need the same secret");
                 }
                 problems.append(problems.isEmpty() ? "" : "; ")
-                        .append(home)
+                        .append(launcher)
                         .append(": ")
                         .append(words(status));
             }
@@ -188,9 +193,10 @@ public final class OutboundAgent {
     }
 
     /** Connects to an address of the launcher, and waits for the answer: OK if the launcher accepts this agent. */
-    private static Status arrive(DialingServer server, RegistrationCall arriving, LauncherAddress home)
+    private static Status arrive(DialingServer server, RegistrationCall arriving, LauncherAddress launcher)
             throws InterruptedException {
-        CompletableFuture<DialingServer.DialedConnection> dialed = server.dial(home.host(), home.port(), CONNECT_LIMIT);
+        CompletableFuture<DialingServer.DialedConnection> dialed =
+                server.dial(launcher.host(), launcher.port(), CONNECT_LIMIT);
         Status status = await(dialed.thenCompose(_ -> arriving.answer()));
         if (!status.isOk()) {
             var _ = dialed.thenAccept(DialingServer.DialedConnection::close);

@@ -41,8 +41,8 @@ final class AgentCommand {
     /** Runs the agent. Returns the exit code. */
     static int run(AgentRequest request, Path home, Terminal terminal) throws IOException, InterruptedException {
         return switch (request) {
-            case AgentRequest.Listen listen -> stand(listen, home, terminal);
-            case AgentRequest.GoHome goHome -> goHome(goHome, home, terminal);
+            case AgentRequest.Listen listen -> runStanding(listen, home, terminal);
+            case AgentRequest.Dial dial -> runOutbound(dial, home, terminal);
         };
     }
 
@@ -51,7 +51,7 @@ final class AgentCommand {
      * and the workers of an ended agent would have no grace period. The agent ends with the job, or with the connection
      * to the launcher.
      */
-    private static int goHome(AgentRequest.GoHome request, Path home, Terminal terminal)
+    private static int runOutbound(AgentRequest.Dial request, Path home, Terminal terminal)
             throws IOException, InterruptedException {
         AtomicReference<OutboundAgent> serving = new AtomicReference<>();
         SignalHandlers.install(EnumSet.allOf(StopSignal.class), signal -> {
@@ -63,7 +63,7 @@ final class AgentCommand {
         });
         AgentSecret secret = JobSecret.read(System.in);
         OutboundAgent.DialSettings call =
-                new OutboundAgent.DialSettings(request.homes(), "", request.node(), "", "", CONNECT_TIMEOUT);
+                new OutboundAgent.DialSettings(request.launchers(), "", request.node(), "", "", CONNECT_TIMEOUT);
         OutboundAgent agent =
                 new OutboundAgent(call, secret, AgentOptions.ofHome(home, Version.TEXT), Optional.empty());
         serving.set(agent);
@@ -84,7 +84,8 @@ final class AgentCommand {
     }
 
     /** Runs a standing agent, which prints its address on stdout. */
-    private static int stand(AgentRequest.Listen request, Path home, Terminal terminal) throws InterruptedException {
+    private static int runStanding(AgentRequest.Listen request, Path home, Terminal terminal)
+            throws InterruptedException {
         CompletableFuture<StopSignal> end = new CompletableFuture<>();
         SignalHandlers.install(EnumSet.of(StopSignal.HUP, StopSignal.INT, StopSignal.TERM), end::complete);
         try (AgentServer server = listen(request, home, terminal)) {

@@ -37,8 +37,8 @@ final class JobSecret {
             return AgentSecret.of(line.get(LIMIT_SECONDS, TimeUnit.SECONDS).getBytes(StandardCharsets.UTF_8));
         } catch (TimeoutException | ExecutionException | IllegalArgumentException e) {
             throw new UsageException(
-                    "jrun agent --home reads its job's secret as the first line of stdin, and there is none. jrun starts"
-                            + " such agents itself (--launch ssh); to run one by hand use --listen.");
+                    "jrun agent --launcher reads its job's secret as the first line of stdin, and there is none. jrun"
+                            + " starts such agents itself (--launch ssh); to run one by hand use --listen.");
         }
     }
 

@@ -26,10 +26,10 @@ public sealed interface AgentRequest {
      */
     record Listen(String host, int port, Path secretFile) implements AgentRequest {}
 
-    /** An outbound agent, which connects to a launcher and serves its job. */
-    record GoHome(List<LauncherAddress> homes, String node) implements AgentRequest {
-        public GoHome {
-            homes = List.copyOf(homes);
+    /** An outbound agent, which connects to a launcher and serves the job of the launcher. */
+    record Dial(List<LauncherAddress> launchers, String node) implements AgentRequest {
+        public Dial {
+            launchers = List.copyOf(launchers);
         }
     }
 
@@ -39,24 +39,24 @@ public sealed interface AgentRequest {
      * @throws UsageException with one line for the user, if the command line is impossible
      */
     static AgentRequest of(ParsedCommand line, CommandContext commandContext) {
-        return line.value(CommandOption.HOME)
-                .<AgentRequest>map(launchers -> goHome(launchers, line))
+        return line.value(CommandOption.LAUNCHER)
+                .<AgentRequest>map(launchers -> dial(launchers, line))
                 .orElseGet(() -> listen(line, commandContext));
     }
 
-    private static GoHome goHome(String launchers, ParsedCommand line) {
+    private static Dial dial(String launchers, ParsedCommand line) {
         if (line.has(CommandOption.LISTEN) || line.has(CommandOption.AGENT_SECRET_FILE)) {
             throw new UsageException(
-                    "jrun agent --home does not listen, and reads its secret from stdin; leave out --listen and"
+                    "jrun agent --launcher does not listen, and reads its secret from stdin; leave out --listen and"
                             + " --secret-file.");
         }
         String node = line.value(CommandOption.NODE).orElse("");
         if (node.isEmpty()) {
-            throw new UsageException("jrun agent --home needs --node NAME, the name of this node in the job.");
+            throw new UsageException("jrun agent --launcher needs --node NAME, the name of this node in the job.");
         }
-        return new GoHome(
+        return new Dial(
                 Stream.of(launchers.split(",", -1))
-                        .map(part -> HostAndPort.parse(part, CommandOption.HOME.longName(), OptionalInt.empty()))
+                        .map(part -> HostAndPort.parse(part, CommandOption.LAUNCHER.longName(), OptionalInt.empty()))
                         .toList(),
                 node);
     }

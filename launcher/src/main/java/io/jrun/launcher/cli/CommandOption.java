@@ -14,19 +14,19 @@ public enum CommandOption implements CommandLineOption {
     WHOLE_HELP("--help", "", "Show this help."),
     /** Shows the version. */
     VERSION("-V --version", "", "Show the version."),
-    /** Ended jobs too. */
+    /** Lists ended jobs too. */
     ALL("-a --all", "", "List the jobs that have ended too."),
-    /** For machines. */
+    /** Prints JSON. */
     JSON("--json", "", "Print one JSON object instead of text."),
-    /** Goes on with new output. */
+    /** Follows the output. */
     FOLLOW("-f --follow", "", "Follow the output until the job ends."),
     /** Stops without the grace period. */
     NOW("--now", "", "Send SIGKILL at once, without the grace period."),
     /** Chooses ranks. */
     RANK("--rank", "RANKS", "Only these ranks: 0,2-5. Default: all ranks."),
-    /** Where certificates are. */
+    /** The folder of certificates. */
     DIR("--dir", "DIR", "Folder of the authority. Default: ~/.config/jrun."),
-    /** How long a certificate is valid. */
+    /** The days for which a certificate is valid. */
     DAYS("--days", "N", "Number of days for which the certificate is valid. Default: 825."),
     /** The secret of a standing agent. */
     AGENT_SECRET_FILE(
@@ -41,13 +41,13 @@ public enum CommandOption implements CommandLineOption {
             "Address at which the agent listens. 0.0.0.0: all addresses of this host. :PORT: all addresses, at this"
                     + " port. Port 0: any free port, which the agent prints. Default: 127.0.0.1:29600."),
     /** The launcher of an agent that serves one job. */
-    HOME(
-            "--home",
+    LAUNCHER(
+            "--launcher",
             "ADDRESS:PORT,...",
             "Connect to the jrun that listens at one of these addresses, serve its job and end with the job. The first"
                     + " line of stdin is the secret of the job. jrun itself starts agents this way."),
     /** The name of an agent in its one job. */
-    NODE("--node", "NAME", "With --home: the name of this node in the job."),
+    NODE("--node", "NAME", "With --launcher: the name of this node in the job."),
     /** The .sqsh file of an image. */
     OUTPUT("-o --output", "FILE", "import: the .sqsh file to make. Default: NAME+TAG.sqsh, here."),
     /** What an image is made of. */

@@ -179,7 +179,7 @@ final class CompletionScript {
                 .toList();
     }
 
-    /** All options of all commands. Of two options with one name, the first counts. */
+    /** All options of all commands. If two options have one name, the first counts. */
     private static Stream<CommandLineOption> allOptions() {
         return Stream.concat(
                         Stream.of(LaunchOption.values()),

@@ -18,16 +18,19 @@ import java.util.stream.Stream;
  * A job file: long option names as keys, {@code program}, and {@code args}. Only {@code --file} loads this class,
  * because Jackson costs start-up time.
  *
- * @param program empty if the file names none
+ * @param program empty if the file names no program
  */
 record JobFile(Map<LaunchOption, Setting> options, String program, List<String> args) {
-    /** Stands for stdin, as in most programs. */
+    /** The name of stdin, as in most programs. */
     static final String STDIN = "-";
 
     private static final String PROGRAM = "program";
     private static final String ARGS = "args";
 
-    /** Reads the file called {@code name}; JSON is YAML too, but a {@code .json} file is held to JSON's rules. */
+    /**
+     * Reads the file called {@code name}, a {@code .json} file by the rules of JSON, any other file by the rules of
+     * YAML.
+     */
     static JobFile read(String name, CommandContext commandContext) {
         String called = name.equals(STDIN) ? "stdin" : name;
         Path path = name.equals(STDIN) ? Path.of("/dev/stdin") : commandContext.resolve(name);

@@ -22,7 +22,7 @@ import java.util.Map;
  * Confined to one thread.
  */
 final class JobFileParser {
-    /** A job file needs two: the options, and the variables of env. */
+    /** The largest depth. A job file needs two levels: the options, and the variables of env. */
     private static final int MOST_LEVELS = 8;
 
     private final String name;
@@ -34,8 +34,8 @@ final class JobFileParser {
     }
 
     /**
-     * @param name of the file; one that ends in .json is held to JSON's rules, any other to YAML's, which include
-     * JSON's
+     * @param name of the file. A name that ends in .json means the rules of JSON, any other name the rules of YAML,
+     *     which include JSON
      */
     static JobFileValue parse(String name, String text) {
         JsonFactory format = name.endsWith(".json") ? new JsonFactory() : new YAMLFactory();
@@ -111,7 +111,7 @@ final class JobFileParser {
         return token;
     }
 
-    /** Jackson hands over an alias as its name. */
+    /** Jackson returns an alias as its name. */
     private void refuseAlias() throws IOException {
         if (parser instanceof YAMLParser yaml && yaml.isCurrentAlias()) {
             throw refused("'*" + parser.getText()

@@ -29,7 +29,7 @@ public sealed interface JobRequest {
     /**
      * Reads the command line of a job.
      *
-     * @throws UsageException in one line, if it cannot be done
+     * @throws UsageException with one line for the user, if the command line is impossible
      */
     static JobRequest of(ParsedCommand line, CommandContext commandContext) {
         ResolvedOptions settings = ResolvedOptions.ofCommandLine(line);
@@ -65,9 +65,10 @@ public sealed interface JobRequest {
     }
 
     /**
-     * Reads the command line of {@code jrun bench}: jrun's own options anywhere in it, all else for the benchmark.
+     * Reads the command line of {@code jrun bench}: jrun's own options anywhere in the line, all other words for the
+     * benchmark.
      *
-     * @throws UsageException in one line, if it cannot be done
+     * @throws UsageException with one line for the user, if the command line is impossible
      */
     static JobRequest ofBench(ParsedCommand line, CommandContext commandContext) {
         if (line.words().isEmpty()) {

@@ -240,7 +240,7 @@ final class JobSpecBuilder {
         Set<StopSignal> signals = EnumSet.noneOf(StopSignal.class);
         for (String part : text.split(",", -1)) {
             if (part.strip().equals("SIGQUIT") || part.strip().equals("QUIT")) {
-                continue; // of torchrun's default; a JVM prints its threads on it and takes no handler
+                continue; // QUIT is in torchrun's default; a JVM prints its threads at QUIT and accepts no handler
             }
             signals.add(StopSignal.of(part)
                     .orElseThrow(() -> OptionValues.refused(name, part, "some of " + DEFAULT_SIGNALS)));

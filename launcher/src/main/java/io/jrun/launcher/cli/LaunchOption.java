@@ -631,22 +631,22 @@ public enum LaunchOption implements CommandLineOption {
         return group;
     }
 
-    /** Whether a job file may set it. */
+    /** Whether a job file may set the option. */
     boolean isAllowedInFile() {
         return kind != Kind.COMMAND_LINE_ONLY;
     }
 
-    /** The environment variable of jrun that sets its default. */
+    /** The environment variable of jrun that sets the default. */
     Optional<String> jrunVariable() {
         return kind == Kind.COMMAND_LINE_ONLY ? Optional.empty() : Optional.of(variable("JRUN_", longName()));
     }
 
-    /** The environment variable of torchrun that sets its default. */
+    /** The environment variable of torchrun that sets the default. */
     Optional<String> torchVariable() {
         return kind == Kind.TORCHRUN ? Optional.of(variable("PET_", names.getLast())) : Optional.empty();
     }
 
-    /** The environment variable of Pyxis that sets its default. */
+    /** The environment variable of Pyxis that sets the default. */
     Optional<String> pyxisVariable() {
         boolean known = kind == Kind.PYXIS || kind == Kind.PYXIS_LIST;
         return known && !longName().startsWith("--no-")

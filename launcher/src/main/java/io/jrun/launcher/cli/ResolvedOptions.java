@@ -94,13 +94,13 @@ final class ResolvedOptions {
         return setting != null && OptionValues.isTrue(setting.last(), name(option));
     }
 
-    /** The option's name for a message, with its source if that is not the command line. */
+    /** The option's name for a message, with its source if the source is not the command line. */
     String name(LaunchOption option) {
         Setting setting = settings.get(option);
         return setting == null ? option.longName() : setting.name();
     }
 
-    /** The command line's layer. */
+    /** The options of the command line. */
     static ResolvedOptions ofCommandLine(ParsedCommand line) {
         ResolvedOptions settings = new ResolvedOptions();
         line.options().forEach((option, values) -> {
@@ -152,7 +152,7 @@ final class ResolvedOptions {
             names.removeIf(name -> name.startsWith("JRUN_"));
         }
         if (insideWorker && option.group() == OptionGroup.CONTAINER) {
-            return List.of(); // the inner job is in the container of the outer one already
+            return List.of(); // the inner job already runs in the container of the outer job
         }
         return names;
     }

@@ -75,7 +75,7 @@ public enum SubCommand {
             Operand.NONE,
             CommandOption.AGENT_SECRET_FILE,
             CommandOption.LISTEN,
-            CommandOption.HOME,
+            CommandOption.LAUNCHER,
             CommandOption.NODE),
     /** Looks after the images of containers. */
     IMAGE(

@@ -55,13 +55,16 @@ final class StragglerFinder {
         byRank.values().stream()
                 .flatMap(wait -> wait.lags().stream())
                 .forEach(lag -> seen.merge(lag.rank(), lag, (a, b) -> a.count() >= b.count() ? a : b));
+        // The last report of a rank that failed may be older than the reports of the others.
+        long collectives =
+                byRank.values().stream().mapToLong(GroupRecord::completed).max().orElseThrow();
         List<Straggler> found = new ArrayList<>();
         byRank.forEach((rank, wait) -> {
             double late = comparison.of(waitedSeconds(wait));
             if (late >= least) {
                 RankLag lag = seen.getOrDefault(rank, RankLag.none(rank));
                 double score = comparison.score(waitedSeconds(wait));
-                found.add(straggler(wait, rank, late, late / jobSeconds, score, lag));
+                found.add(straggler(wait.name(), rank, late, late / jobSeconds, score, collectives, lag));
             }
         });
         return found;
@@ -72,15 +75,15 @@ final class StragglerFinder {
     }
 
     private static Straggler straggler(
-            GroupRecord own, int rank, double late, double share, double score, RankLag seen) {
+            String group, int rank, double late, double share, double score, long collectives, RankLag seen) {
         return new Straggler(
                 rank,
-                own.name(),
+                group,
                 late,
                 share,
                 score,
                 seen.count(),
-                own.completed(),
+                collectives,
                 inSeconds(seen.median()),
                 inSeconds(seen.p95()),
                 inSeconds(seen.max()));

@@ -1,5 +1,5 @@
 /**
- * Runs a job: opens its agents, starts rounds of workers, hears of their ends, and decides. The decisions are a pure
+ * Runs a job: opens its agents, starts rounds of workers, receives their ends, and decides. The decisions are a pure
  * function, {@code JobMachine}; entry class: {@code Coordinator}.
  */
 @NullMarked

@@ -15,7 +15,7 @@ import java.util.Optional;
  */
 public sealed interface JobEvent {
     /**
-     * The launcher has begun with the job. Always the first event.
+     * The launcher has begun the job. Always the first event.
      *
      * @param detached whether the console of the job is a file in its log folder
      * @param graceMillis the milliseconds between the stop signal and SIGKILL
@@ -97,7 +97,7 @@ public sealed interface JobEvent {
     /**
      * An elastic worker has left its round and waits for the next round.
      *
-     * @param reason the failure that the worker noticed; empty if jrun asked it to leave
+     * @param reason the failure that the worker noticed; empty if jrun asked the worker to leave
      */
     record WorkerParked(int round, int rank, String reason) implements JobEvent {}
 

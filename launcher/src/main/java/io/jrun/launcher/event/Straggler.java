@@ -52,21 +52,23 @@ public record Straggler(
 
     /** A line for the user, after the job. */
     public String words() {
-        return words("was late: the others of group %s waited %.1f s for it (%.0f %% of the job)");
+        return words("was late: the other ranks of group %s waited %.1f s for rank %d (%.0f %% of the job)");
     }
 
     /** A line for the user, while the job runs. */
     public String wordsSoFar() {
-        return words("is late: the others of group %s have waited %.1f s for it so far (%.0f %% of the time)");
+        return words(
+                "is late: the other ranks of group %s have waited %.1f s for rank %d so far (%.0f %% of the time)");
     }
 
     private String words(String how) {
         return String.format(
                 Locale.ROOT,
-                "rank %d %s; it came last in %d of %d collectives, by %.1f ms at the median, %.1f ms at the 95th"
+                "rank %d %s; rank %d came last in %d of %d collectives, by %.1f ms at the median, %.1f ms at the 95th"
                         + " percentile, %.1f ms at most",
                 rank,
-                String.format(Locale.ROOT, how, group, seconds, 100 * share),
+                String.format(Locale.ROOT, how, group, seconds, rank, 100 * share),
+                rank,
                 last,
                 collectives,
                 1e3 * medianSeconds,

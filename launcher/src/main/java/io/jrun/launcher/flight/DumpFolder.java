@@ -34,8 +34,8 @@ public record DumpFolder(Path folder, List<RankRecord> dumps) {
     }
 
     /**
-     * Reads the dumps in {@code directory}: the folder of an attempt, or of a job. Of a job, the last attempt counts. A
-     * process that continued from an earlier attempt has dumped into the folder of the attempt in which it began.
+     * Reads the dumps in {@code directory}: the folder of an attempt, or of a job. For a job, the last attempt counts.
+     * A process that continued from an earlier attempt has dumped into the folder of the attempt in which it began.
      *
      * @throws DumpException if there are no dumps, or one dump cannot be read
      */

@@ -8,7 +8,8 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
- * Reads a growing file from its beginning: each call reads what was added since the last call. Confined to one thread.
+ * Reads a growing file from its beginning: each call reads the bytes that were added since the last call. Confined to
+ * one thread.
  */
 final class FileTail {
     private static final int BUFFER_BYTES = 1 << 16;
@@ -21,7 +22,7 @@ final class FileTail {
         this.file = file;
     }
 
-    /** Copies what was added since the last call. */
+    /** Copies the bytes that were added since the last call. */
     void copyTo(OutputStream out) throws IOException {
         try (FileChannel channel = FileChannel.open(file)) {
             while (channel.read(buffer.clear(), position) > 0) {

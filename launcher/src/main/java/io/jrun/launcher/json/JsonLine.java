@@ -21,10 +21,10 @@ import org.jspecify.annotations.Nullable;
 public final class JsonLine {
     private static final JsonFactory FACTORY = new JsonFactory();
 
-    /** Java writes doubles from here on with an exponent, so also each time of day: 1.795423345013E9. */
+    /** Java writes larger doubles with an exponent, also a time since 1970: 1.795423345013E9. */
     private static final double LEAST_WITH_EXPONENT = 1e7;
 
-    /** No time is as large, and a number of so many digits is easier to read with an exponent. */
+    /** No time is so large. A number of so many digits is easier to read with an exponent. */
     private static final double LEAST_UNREADABLE = 1e15;
 
     private JsonLine() {}
@@ -81,7 +81,7 @@ public final class JsonLine {
     }
 
     /**
-     * The object that {@code line} is.
+     * Reads {@code line}, one JSON object.
      *
      * @throws IOException if the line is no JSON object
      */

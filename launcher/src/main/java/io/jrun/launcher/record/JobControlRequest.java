@@ -13,10 +13,10 @@ public final class JobControlRequest {
     private JobControlRequest() {}
 
     /**
-     * Says {@code line} to the launcher of the job whose log folder this is; returns what it answers. The launcher
-     * bounds how long that takes, and its end ends the call.
+     * Sends {@code line} to the launcher of the job with this log folder, and returns the lines of the answer. The
+     * launcher limits the time of the call. The end of the launcher ends the call.
      *
-     * @throws IOException if it cannot be reached
+     * @throws IOException if the launcher cannot be reached
      */
     public static List<String> send(Path folder, String line) throws IOException {
         try (UnixSocketPath path = UnixSocketPath.of(folder);

@@ -21,9 +21,9 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
- * Where other commands of the same user reach the launcher of a job that runs: a unix-domain socket in its log folder,
- * which only they can enter. A caller writes one line, {@code cancel}, {@code kill} or {@code stack [RANK...]}, and
- * reads lines until the end. Answers on threads of its own until closed.
+ * Serves the control socket of a running job: a unix-domain socket in the log folder, which only the user can enter. A
+ * caller writes one line, {@code cancel}, {@code kill} or {@code stack [RANK...]}, and reads lines until the end.
+ * Answers on threads of its own until closed.
  */
 public final class JobControlServer implements AutoCloseable {
     /** An agent waits one second for a worker; the rest is for a busy machine. */
@@ -92,7 +92,7 @@ public final class JobControlServer implements AutoCloseable {
                 Channels.newOutputStream(caller).write(reply.getBytes(StandardCharsets.UTF_8));
             }
         } catch (IOException e) {
-            // the caller is gone
+            // the caller has ended
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

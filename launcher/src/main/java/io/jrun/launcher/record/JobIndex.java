@@ -12,8 +12,8 @@ import java.util.Optional;
 import java.util.UUID;
 
 /**
- * Where the jobs of this user are: a folder of links, each named like its job and leading to the job's log folder,
- * wherever {@code --log-dir} has put that. A job whose log folder is removed is forgotten.
+ * The index of this user's jobs: a folder with one link for each job, from the name of the job to the log folder of the
+ * job. {@code --log-dir} may put the log folder anywhere. The index forgets a job whose log folder is removed.
  */
 public final class JobIndex {
     private final Path folder;
@@ -22,7 +22,7 @@ public final class JobIndex {
         this.folder = folder;
     }
 
-    /** The index in jrun's folder of state, made when it is first needed. */
+    /** The index in jrun's folder of state, made at the first use. */
     public static JobIndex in(Path stateFolder) {
         return new JobIndex(stateFolder.resolve("jobs"));
     }
@@ -30,11 +30,11 @@ public final class JobIndex {
     /**
      * A job by its name in the index.
      *
-     * @param logs its log folder
+     * @param logs the log folder of the job
      */
     public record IndexedJob(String name, Path logs, JobRecord record) {}
 
-    /** From now on {@code name} leads to {@code logs}. */
+    /** Makes or replaces the link from {@code name} to {@code logs}. */
     public void put(String name, Path logs) throws IOException {
         Files.createDirectories(folder);
         Path link = folder.resolve("." + name + "." + UUID.randomUUID()); // hosts may share the folder, and their pids
@@ -43,16 +43,16 @@ public final class JobIndex {
     }
 
     /**
-     * The job called {@code name}, if there is one.
+     * The job called {@code name}; empty if the job does not exist.
      *
-     * @throws IOException if there is, and this version of jrun cannot read its record
+     * @throws IOException if this version of jrun cannot read the record of the job
      */
     public Optional<IndexedJob> find(String name) throws IOException {
         Path link = folder.resolve(name);
         return Files.exists(link) ? Optional.of(entry(link)) : Optional.empty();
     }
 
-    /** The log folder of the job called {@code name}, if there is one. */
+    /** The log folder of the job called {@code name}; empty if the job does not exist. */
     public Optional<Path> logs(String name) {
         try {
             return Optional.of(folder.resolve(name).toRealPath());
@@ -61,7 +61,7 @@ public final class JobIndex {
         }
     }
 
-    /** All jobs, the youngest last; links that lead nowhere are removed. */
+    /** All jobs, the youngest last. Removes links to folders that do not exist. */
     public List<IndexedJob> all() {
         List<IndexedJob> entries = new ArrayList<>();
         try (DirectoryStream<Path> links = Files.newDirectoryStream(folder, "[!.]*")) {

@@ -5,13 +5,13 @@ import io.jrun.launcher.event.Straggler;
 import java.util.List;
 
 /**
- * One job, as its recorded events tell it.
+ * The state of one job, from its recorded events.
  *
- * @param startedMillis wall clock
- * @param endedMillis wall clock, 0 before the end
+ * @param startedMillis wall clock, milliseconds since 1970
+ * @param endedMillis wall clock, milliseconds since 1970; 0 before the end
  * @param exitCode of jrun, -1 before the end
- * @param workers of the last round, by rank; empty before the first
- * @param stragglers ranks that others have waited for, until now or in all
+ * @param workers of the last round, by rank; empty before the first round
+ * @param stragglers ranks for which others have waited, until now or in the whole job
  * @param report jrun's report on the failure of the job, by line
  * @param droppedMetrics number of metric reports that the workers have dropped
  */
@@ -46,27 +46,28 @@ public record JobRecord(
                 droppedMetrics);
     }
 
-    /** Where the job stands. */
+    /** The state of a job. */
     public enum RecordedState {
-        /** Its agents are being called. */
+        /** The launcher connects to the agents. */
         STARTING,
-        /** Its workers have been started. */
+        /** The workers have been started. */
         RUNNING,
-        /** It is over. */
+        /** The job has ended. */
         ENDED,
         /**
-         * Its launcher is gone and has not recorded the end: it was killed, or its machine went down. No event says so.
+         * The launcher has ended without a record of the end of the job: the launcher was killed, or its machine
+         * failed. No event has this state.
          */
         LOST
     }
 
     /**
-     * One worker.
+     * One worker of the last round.
      *
-     * @param pid 0 until it is known
-     * @param logFolder where its files are, below the job's log folder; empty until it is known
-     * @param gpu its device, empty if it has none of its own
-     * @param end how it ended, empty while it runs
+     * @param pid 0 if unknown
+     * @param logFolder the folder of the worker's files, below the log folder of the job; empty if unknown
+     * @param gpu the GPUs of the worker; empty without GPUs of its own
+     * @param end how the worker ended; empty while the worker runs
      */
     public record RecordedWorker(
             int rank, int nodeRank, int localRank, String host, long pid, String logFolder, String gpu, String end) {
@@ -79,12 +80,12 @@ public record JobRecord(
         }
     }
 
-    /** Whether it was {@link RecordedState#LOST}. */
+    /** Whether the state is {@link RecordedState#LOST}. */
     public boolean isLost() {
         return state == RecordedState.LOST;
     }
 
-    /** Whether nothing more will happen. */
+    /** Whether no further event will come. */
     public boolean isOver() {
         return state == RecordedState.ENDED || isLost();
     }

@@ -27,8 +27,8 @@ public final class JobRecordReader {
     }
 
     /**
-     * @param isGone whether a launcher has surely ended; false for launchers of other machines, since nobody here can
-     * tell
+     * @param isGone whether a launcher has surely ended; false for launchers of other machines, whose state is unknown
+     *     here
      */
     JobRecordReader(Path folder, Predicate<ProcessIdentity> isGone) {
         this.file = folder.resolve(RecordSchema.EVENTS);
@@ -36,22 +36,22 @@ public final class JobRecordReader {
         this.lines = new GrowingFile(file);
     }
 
-    /** The same as {@link #read()}, once. */
+    /** Reads the record in {@code folder} once. */
     public static JobRecord read(Path folder) throws IOException {
         return new JobRecordReader(folder).read();
     }
 
     /**
-     * The record until now. Its state is LOST if the launcher has not recorded the end and is gone.
+     * The record until now. The state is LOST if the launcher has ended without a record of the end.
      *
-     * @throws IOException if there is no record yet, or this version of jrun cannot read it
+     * @throws IOException if the record does not exist yet, or this version of jrun cannot read it
      */
     public JobRecord read() throws IOException {
         JobRecord record = recorded();
         if (record.state() == RecordedState.ENDED || !isGone.test(record.job().launcher())) {
             return record;
         }
-        JobRecord last = recorded(); // The launcher may have recorded the end before it was gone.
+        JobRecord last = recorded(); // The launcher may have recorded the end before its own end.
         return last.state() == RecordedState.ENDED ? last : last.lost();
     }
 

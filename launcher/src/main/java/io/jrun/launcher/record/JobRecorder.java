@@ -13,15 +13,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Records the events of a job that runs. A thread of the recorder writes, at most ten times a second, so that neither
- * the start of thousands of workers nor a slow disk holds up the job. The last event is written before {@link #close}
+ * Records the events of a running job. A thread of the recorder writes, at most ten times a second, so that neither the
+ * start of thousands of workers nor a slow disk delays the job. The last event is written before {@link #close}
  * returns. Thread-safe.
  */
 public final class JobRecorder implements JobEventListener, AutoCloseable {
-    /** A person who asks for a job's state does not see the difference. */
+    /** The pause between two writes. Users of {@code jrun ps} do not notice the delay. */
     private static final long PAUSE_NANOS = 100_000_000;
 
-    /** Events of a restart of ten thousand workers fit several times. */
+    /** The limit of queued events: several restarts of ten thousand workers. */
     private static final int MOST_WAITING = 1 << 17;
 
     /** A report may have some kilobytes. */
@@ -46,7 +46,7 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
     /**
      * Begins the record of a job in its log folder.
      *
-     * @param notices told once if the record cannot be written; the job goes on without
+     * @param notices receives one message if the record cannot be written; the job continues without a record
      */
     public static JobRecorder begin(Path folder, Consumer<String> notices) {
         JobRecorder recorder = new JobRecorder(folder, notices);
@@ -117,7 +117,7 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
         return JsonLine.of(EventJson.of(timed.timeMillis(), timed.event()));
     }
 
-    /** Waits for an event, and a moment for events that come with it. Empty after the last one. */
+    /** Waits for an event, then briefly for further events. Empty after the last event. */
     private synchronized List<Timed> take() throws InterruptedException {
         while (waiting.isEmpty() && !closed) {
             wait();
@@ -150,7 +150,7 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
         waiting.clear();
     }
 
-    /** Writes what is still unwritten. */
+    /** Writes all queued events. */
     @Override
     public void close() {
         synchronized (this) {

@@ -13,7 +13,7 @@ import java.util.TreeMap;
 
 /** The last metrics of each rank, from the record of a job. Stateless. */
 public final class LatestMetrics {
-    /** Holds one report of each of ten thousand ranks, and is read in a moment. */
+    /** The bytes at the end of the file that are read: enough for one report of each of ten thousand ranks. */
     private static final long LAST_BYTES = 4 << 20;
 
     private LatestMetrics() {}
@@ -39,7 +39,7 @@ public final class LatestMetrics {
         return List.copyOf(latest.values());
     }
 
-    /** Empty for the header, and for the line in which the reading begins. */
+    /** The report in a line; empty for the header, and for a line that is cut at its beginning. */
     private static Optional<JobEvent> event(String line) {
         try {
             return EventJsonReader.read(JsonLine.read(line));

@@ -15,7 +15,7 @@ final class MetricThinning {
     private static final long FIRST_PERIOD_MILLIS = 100;
     private static final int DOUBLING_BYTES = 16 << 20;
 
-    /** Beyond that, the period is some days. */
+    /** The largest number of doublings. The period is then some days. */
     private static final long MOST_DOUBLINGS = 22;
 
     private final Map<Integer, Long> recordedMillis = new HashMap<>();
@@ -39,7 +39,7 @@ final class MetricThinning {
         return doublings == 0 ? 0 : FIRST_PERIOD_MILLIS << doublings;
     }
 
-    /** The file has grown by so much. */
+    /** Adds the bytes by which the file has grown. */
     void written(long count) {
         bytes += count;
     }

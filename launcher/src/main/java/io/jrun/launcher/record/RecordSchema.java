@@ -14,7 +14,7 @@ public final class RecordSchema {
     /** All events but metrics. */
     public static final String EVENTS = "events.jsonl";
 
-    /** The metrics. They have a file of their own, so that a long training does not make the events slow to read. */
+    /** The metrics have a file of their own, so that the events of a long training can be read fast. */
     public static final String METRICS = "metrics.jsonl";
 
     /** The console of a detached job, in its log folder. */
@@ -38,7 +38,7 @@ public final class RecordSchema {
     /**
      * Checks the first line of {@code file}.
      *
-     * @throws IOException in one line, if this version of jrun cannot read the file
+     * @throws IOException with one line if this version of jrun cannot read the file
      */
     static void checkHeader(String line, Path file) throws IOException {
         Map<String, Object> header = object(line, file);

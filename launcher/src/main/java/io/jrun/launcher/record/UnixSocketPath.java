@@ -9,7 +9,7 @@ import java.util.UUID;
 
 /**
  * The address of the control socket in a folder. If the path is longer than the kernel allows, the address leads
- * through a short link, which is needed only until the socket is bound or connected.
+ * through a short link. The link is needed only until the socket is bound or connected.
  */
 final class UnixSocketPath implements AutoCloseable {
     static final String NAME = "control.sock";
@@ -33,7 +33,7 @@ final class UnixSocketPath implements AutoCloseable {
             return new UnixSocketPath(path, path);
         }
         Path link = SHORT_TEMP.resolve("jrun-control-" + ProcessHandle.current().pid() + "-" + UUID.randomUUID());
-        Files.createSymbolicLink(link, folder); // fails if somebody was there before
+        Files.createSymbolicLink(link, folder); // fails if the path exists
         return new UnixSocketPath(link.resolve(NAME), link);
     }
 

@@ -1,7 +1,8 @@
 /**
- * The record of a job on disk, one event a line, which its launcher writes and which stays after the end, and the
- * control socket on which other commands reach the launcher while the job runs. Entry classes: {@code JobRecorder},
- * {@code JobRecordReader}, {@link io.jrun.launcher.record.JobIndex} and {@code JobControlServer}.
+ * The record of a job on disk, with one event on each line. The launcher writes the record, and the record stays after
+ * the end of the job. Also the control socket: other commands reach the launcher through it while the job runs. Entry
+ * classes: {@code JobRecorder}, {@code JobRecordReader}, {@link io.jrun.launcher.record.JobIndex} and
+ * {@code JobControlServer}.
  */
 @NullMarked
 package io.jrun.launcher.record;

@@ -40,7 +40,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
 
     private final AgentLauncher agentLauncher;
     private final List<String> hosts;
-    private final JoinToken invitation;
+    private final JoinToken joinToken;
     private final List<AgentSlot> places;
     private final Consumer<String> notices;
     private final Semaphore turns = new Semaphore(AT_A_TIME);
@@ -78,12 +78,12 @@ final class AgentLaunchProcesses implements AutoCloseable {
     AgentLaunchProcesses(
             AgentLauncher agentLauncher,
             List<String> hosts,
-            JoinToken invitation,
+            JoinToken joinToken,
             List<AgentSlot> places,
             Consumer<String> notices) {
         this.agentLauncher = agentLauncher;
         this.hosts = hosts;
-        this.invitation = invitation;
+        this.joinToken = joinToken;
         this.places = places;
         this.notices = notices;
     }
@@ -93,7 +93,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
      */
     synchronized void begin(List<Integer> nodes) {
         calls.stream().filter(call -> nodes.containsAll(call.start.nodes())).forEach(AgentLaunchProcesses::giveUp);
-        for (LaunchCommand start : agentLauncher.plan(hosts, nodes, invitation)) {
+        for (LaunchCommand start : agentLauncher.plan(hosts, nodes, joinToken)) {
             LaunchProcess call = new LaunchProcess(
                     start,
                     start.nodes().stream()
@@ -147,7 +147,7 @@ final class AgentLaunchProcesses implements AutoCloseable {
 
     private LaunchExit attend(Process process, LaunchProcess call) throws IOException {
         try (OutputStream stdin = process.getOutputStream()) {
-            stdin.write((invitation.secret() + "\n").getBytes(StandardCharsets.US_ASCII));
+            stdin.write((joinToken.secret() + "\n").getBytes(StandardCharsets.US_ASCII));
         } catch (IOException e) {
             // the process has ended already, and its output has the reason
         }

@@ -11,7 +11,7 @@ public interface AgentLauncher {
      * @param hosts of all nodes, by node rank, as the user named them
      * @param nodes node ranks of the nodes that get an agent
      */
-    List<LaunchCommand> plan(List<String> hosts, List<Integer> nodes, JoinToken invitation);
+    List<LaunchCommand> plan(List<String> hosts, List<Integer> nodes, JoinToken joinToken);
 
     /** Why a process has ended before its agents arrived: the end of a sentence, without a full stop. */
     default String explain(LaunchCommand start, LaunchExit ended) {

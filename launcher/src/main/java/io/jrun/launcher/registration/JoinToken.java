@@ -10,17 +10,17 @@ import java.util.stream.Collectors;
 /**
  * The data that an agent needs to join a job.
  *
- * @param homes the launcher's addresses, the most likely first
+ * @param launchers the launcher's addresses, the most likely first
  * @param secret in hexadecimal; only the agents of this job know it. Never part of a command line or an environment
  */
-public record JoinToken(List<LauncherAddress> homes, String secret) {
+public record JoinToken(List<LauncherAddress> launchers, String secret) {
     public JoinToken {
-        homes = List.copyOf(homes);
+        launchers = List.copyOf(launchers);
     }
 
     /** A token with a secret made of {@code random} bytes. */
-    static JoinToken to(List<LauncherAddress> homes, byte[] random) {
-        return new JoinToken(homes, HexFormat.of().formatHex(random));
+    static JoinToken to(List<LauncherAddress> launchers, byte[] random) {
+        return new JoinToken(launchers, HexFormat.of().formatHex(random));
     }
 
     /** The secret of the connections. Both sides derive it from the first line of the agent's stdin. */
@@ -28,10 +28,10 @@ public record JoinToken(List<LauncherAddress> homes, String secret) {
         return AgentSecret.of(secret.getBytes(StandardCharsets.US_ASCII));
     }
 
-    /** The arguments of jrun for the agent of a node: {@code agent --home ADDRESSES --node NAME}. */
+    /** The arguments of jrun for the agent of a node: {@code agent --launcher ADDRESSES --node NAME}. */
     public List<String> words(String node) {
-        String addresses = homes.stream().map(LauncherAddress::toString).collect(Collectors.joining(","));
-        return List.of("agent", "--home=" + addresses, "--node=" + node);
+        String addresses = launchers.stream().map(LauncherAddress::toString).collect(Collectors.joining(","));
+        return List.of("agent", "--launcher=" + addresses, "--node=" + node);
     }
 
     /** The name of a node. */
@@ -42,6 +42,6 @@ public record JoinToken(List<LauncherAddress> homes, String secret) {
     /** The addresses, without the secret. */
     @Override
     public String toString() {
-        return "JoinToken" + homes;
+        return "JoinToken" + launchers;
     }
 }

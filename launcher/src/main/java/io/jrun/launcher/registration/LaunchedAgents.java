@@ -37,12 +37,12 @@ public final class LaunchedAgents implements AutoCloseable {
         JoinToken unaddressed = JoinToken.to(List.of(), random);
         AgentRegistry arrivals =
                 AgentRegistry.listen(new InetSocketAddress(0), unaddressed.agentSecret(), version, "", notices);
-        JoinToken invitation = JoinToken.to(LauncherAddresses.withPort(arrivals.port()), random);
+        JoinToken joinToken = JoinToken.to(LauncherAddresses.withPort(arrivals.port()), random);
         List<AgentSlot> places = new ArrayList<>();
         for (int node = 0; node < hosts.size(); node++) {
             places.add(arrivals.expect(JoinToken.node(node), hosts.get(node)));
         }
-        AgentLaunchProcesses starts = new AgentLaunchProcesses(agentLauncher, hosts, invitation, places, notices);
+        AgentLaunchProcesses starts = new AgentLaunchProcesses(agentLauncher, hosts, joinToken, places, notices);
         for (int node = 0; node < hosts.size(); node++) {
             List<Integer> again = List.of(node);
             places.get(node).onReconnect(() -> starts.begin(again));

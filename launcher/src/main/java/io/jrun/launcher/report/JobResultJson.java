@@ -30,7 +30,7 @@ public final class JobResultJson implements JobEventListener {
     private final List<WorkerEnded> workers = new ArrayList<>();
     private final Map<Integer, MetricReported> metrics = new TreeMap<>();
     private List<Straggler> stragglers = List.of();
-    private long metricsDropped;
+    private long droppedMetrics;
 
     /**
      * For the result of one job.
@@ -50,7 +50,7 @@ public final class JobResultJson implements JobEventListener {
             case RoundStarted _ -> workers.clear();
             case WorkerEnded ended -> workers.add(ended);
             case MetricReported metric -> metrics.put(metric.rank(), metric);
-            case MetricsDropped(long count) -> metricsDropped = count;
+            case MetricsDropped(long count) -> droppedMetrics = count;
             case StragglersChanged(List<Straggler> all, boolean _) -> stragglers = all;
             case JobEnded ended -> print.accept(JsonLine.of(result(ended)));
             default -> {} // The result does not have the other events.
@@ -71,7 +71,7 @@ public final class JobResultJson implements JobEventListener {
         json.put("workers", workers.stream().map(EventJson::of).toList());
         json.put("stragglers", EventJson.of(stragglers));
         json.put("metrics", metrics.values().stream().map(EventJson::of).toList());
-        json.put("metricsDropped", metricsDropped);
+        json.put("droppedMetrics", droppedMetrics);
         return json;
     }
 }

@@ -38,10 +38,21 @@ class StragglerFinderTest {
                             .isBetween(9.8, 10.0); // the others deviate by less than a tenth of their wait
                     assertThat(straggler.words())
                             .isEqualTo(
-                                    "rank 1 was late: the others of group world waited 9.9 s for it (25 % of the job); it came last"
+                                    "rank 1 was late: the other ranks of group world waited 9.9 s for rank 1 (25 % of the job); rank 1 came last"
                                             + " in 93 of 100 collectives, by 0.0 ms at the median, 0.0 ms at the 95th percentile, 7.0 ms"
                                             + " at most");
                 });
+    }
+
+    @Test
+    void anOldReportOfTheLateRankDoesNotReduceTheNumberOfCollectives() {
+        Map<Integer, List<GroupRecord>> waits = waits(10, 0, 10);
+        waits.put(1, List.of(new GroupRecord("world", List.of(), 97, 97, 0, List.of())));
+
+        assertThat(StragglerFinder.find(waits, 40, 0))
+                .singleElement()
+                .extracting(Straggler::collectives)
+                .isEqualTo(100L);
     }
 
     @Test

@@ -18,7 +18,7 @@ class SlurmElasticIT extends SlurmJobs {
         ElasticProgram program = ElasticProgram.in(folder);
         String job = submit(List.of("--nodes=2"), ELASTIC + program.jar());
         awaitRanks(job, 2, 2);
-        cluster.on("n2", "pkill", "-KILL", "-f", "jar agent --home");
+        cluster.on("n2", "pkill", "-KILL", "-f", "jar agent --launcher");
         awaitRanks(job, 1, 1);
         awaitRanks(job, 2, 4);
         program.finish();

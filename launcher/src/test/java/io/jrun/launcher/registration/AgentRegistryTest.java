@@ -26,13 +26,13 @@ class AgentRegistryTest {
                 "job",
                 line -> {})) {
             AgentSlot place = arrivals.expect("0", "a");
-            JoinToken invitation = JoinToken.to(LauncherAddresses.withPort(arrivals.port()), RANDOM);
-            assertThat(come("2", invitation).get(60, TimeUnit.SECONDS))
+            JoinToken joinToken = JoinToken.to(LauncherAddresses.withPort(arrivals.port()), RANDOM);
+            assertThat(dial("2", joinToken).get(60, TimeUnit.SECONDS))
                     .isInstanceOfSatisfying(
                             OutboundAgent.End.RefusedByLauncher.class,
                             refused -> assertThat(refused.why()).contains("launcher is jrun 1", "agent is jrun 2"));
             assertThat(place.arrival().isPresent()).isFalse();
-            CompletableFuture<OutboundAgent.End> stays = come("1", invitation);
+            CompletableFuture<OutboundAgent.End> stays = dial("1", joinToken);
             place.arrival().arrived().get(60, TimeUnit.SECONDS);
             assertThat(place.connect())
                     .as("the coordinator hears nothing of the refusal")
@@ -42,7 +42,7 @@ class AgentRegistryTest {
         }
     }
 
-    private static CompletableFuture<OutboundAgent.End> come(String version, JoinToken invitation) {
-        return Visit.begin(invitation, invitation.agentSecret(), version, "job", "0");
+    private static CompletableFuture<OutboundAgent.End> dial(String version, JoinToken joinToken) {
+        return TestOutboundAgent.start(joinToken, joinToken.agentSecret(), version, "job", "0");
     }
 }

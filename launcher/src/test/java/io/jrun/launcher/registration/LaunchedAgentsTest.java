@@ -43,7 +43,7 @@ class LaunchedAgentsTest {
     @TempDir
     private Path folder;
 
-    private final CompletableFuture<JoinToken> invited = new CompletableFuture<>();
+    private final CompletableFuture<JoinToken> passedToken = new CompletableFuture<>();
     private final BlockingQueue<String> said = new LinkedBlockingQueue<>();
     private final BlockingQueue<Object> heard = new LinkedBlockingQueue<>();
     private @Nullable LaunchedAgents launched;
@@ -62,8 +62,8 @@ class LaunchedAgentsTest {
 
     /** Each host's start is this shell script. */
     private void callBy(String script, String... hosts) throws IOException {
-        AgentLauncher agentLauncher = (names, nodes, invitation) -> {
-            invited.complete(invitation);
+        AgentLauncher agentLauncher = (names, nodes, joinToken) -> {
+            passedToken.complete(joinToken);
             return nodes.stream()
                     .map(node -> new AgentLauncher.LaunchCommand(
                             names.get(node), List.of(node), List.of("sh", "-c", script, "start", names.get(node))))
@@ -78,11 +78,11 @@ class LaunchedAgentsTest {
     }
 
     private CompletableFuture<OutboundAgent.End> arrive(String version, AgentSecret secret, String node) {
-        return Visit.begin(invited.join(), secret, version, "", node);
+        return TestOutboundAgent.start(passedToken.join(), secret, version, "", node);
     }
 
     private CompletableFuture<OutboundAgent.End> arrive(String node) {
-        return arrive(VERSION, invited.join().agentSecret(), node);
+        return arrive(VERSION, passedToken.join().agentSecret(), node);
     }
 
     private CompletableFuture<AgentGrpc.AgentStub> connect(int node) {
@@ -230,17 +230,18 @@ class LaunchedAgentsTest {
                 "a");
         var _ = open(0);
         next();
-        String secret = invited.join().secret();
+        String secret = passedToken.join().secret();
         assertThat(Files.readString(file)).startsWith(secret + "\n").containsOnlyOnce(secret);
-        assertThat(invited.join().words("0")).noneMatch(word -> word.contains(secret));
-        assertThat(invited.join().toString()).doesNotContain(secret);
+        assertThat(passedToken.join().words("0")).noneMatch(word -> word.contains(secret));
+        assertThat(passedToken.join().toString()).doesNotContain(secret);
     }
 
     @Test
     void anotherVersionIsToldOnBothSides() throws Exception {
         call("a");
         var _ = open(0);
-        CompletableFuture<OutboundAgent.End> end = arrive("2", invited.join().agentSecret(), "0");
+        CompletableFuture<OutboundAgent.End> end =
+                arrive("2", passedToken.join().agentSecret(), "0");
         assertThat(ended(end))
                 .isInstanceOfSatisfying(
                         OutboundAgent.End.RefusedByLauncher.class,

@@ -38,7 +38,7 @@ public final class SimulatedNodes {
     private static final int KNOCKING = 64;
 
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
-    private static final Pattern HOMES = Pattern.compile("--home=([^\" ]+)");
+    private static final Pattern LAUNCHERS = Pattern.compile("--launcher=([^\" ]+)");
     private static final Pattern NODES = Pattern.compile("--ntasks=(\\d+)");
 
     private SimulatedNodes() {}
@@ -46,7 +46,7 @@ public final class SimulatedNodes {
     /** Takes srun's arguments, and the job's secret as the first line of stdin. */
     public static void main(String[] args) throws IOException, InterruptedException, ExecutionException {
         String words = String.join(" ", args);
-        List<LauncherAddress> homes = Arrays.stream(match(HOMES, words).split(",", -1))
+        List<LauncherAddress> launchers = Arrays.stream(match(LAUNCHERS, words).split(",", -1))
                 .map(SimulatedNodes::address)
                 .toList();
         String secret = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII)).readLine();
@@ -56,7 +56,7 @@ public final class SimulatedNodes {
         serve(
                 timeline,
                 nodes,
-                node -> new OutboundAgent.DialSettings(homes, "", Integer.toString(node), ip(node), "", TIMEOUT),
+                node -> new OutboundAgent.DialSettings(launchers, "", Integer.toString(node), ip(node), "", TIMEOUT),
                 agentSecret);
         Files.writeString(Path.of(variable(RESULT_VARIABLE)), timeline.json() + "\n");
         System.exit(0);

@@ -28,7 +28,7 @@ class SrunAgentLauncherTest {
                         "sh",
                         "-c",
                         "case $SLURMD_NODENAME in n1) node=0;; n3) node=1;; esac; exec \"$0\" \"agent\""
-                                + " \"--home=10.0.0.1:4321\" \"--node=$node\"",
+                                + " \"--launcher=10.0.0.1:4321\" \"--node=$node\"",
                         "/opt/jrun");
     }
 

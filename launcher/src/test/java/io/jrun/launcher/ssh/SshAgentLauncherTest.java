@@ -25,7 +25,7 @@ class SshAgentLauncherTest {
         assertThat(command).startsWith("setsid", "ssh", "-p", "2222").contains("BatchMode=yes", "--", "h2");
         assertThat(command.getLast())
                 .contains("'/opt/my jrun'")
-                .endsWith(" agent '--home=10.0.0.1:7,[fd00::1]:7' --node=1");
+                .endsWith(" agent '--launcher=10.0.0.1:7,[fd00::1]:7' --node=1");
         assertThat(String.join(" ", command)).doesNotContain("the secret");
     }
 

@@ -46,13 +46,13 @@ public final class TestAgent implements AutoCloseable {
 
     private static final Duration SOON = Duration.ofSeconds(60);
 
-    /** Where a rank runs. */
-    private record Place(
+    /** The host of a rank, and its position there. */
+    private record RankHost(
             int node, int localRank, int localSize, String host, String address, List<String> commandPrefix) {}
 
     private final int size;
     private final int nodeCount;
-    private final List<Place> places;
+    private final List<RankHost> places;
     private final TransportKind transport;
     private final List<String> java;
     private final Path directory;
@@ -75,7 +75,7 @@ public final class TestAgent implements AutoCloseable {
     TestAgent(int size, TransportKind transport) throws IOException {
         this(
                 IntStream.range(0, size)
-                        .mapToObj(rank -> new Place(0, rank, size, "testhost", "127.0.0.1", List.of()))
+                        .mapToObj(rank -> new RankHost(0, rank, size, "testhost", "127.0.0.1", List.of()))
                         .toList(),
                 1,
                 transport,
@@ -97,7 +97,7 @@ public final class TestAgent implements AutoCloseable {
         this(places(nodeSizes, hosts::address, hosts::command), nodeSizes.size(), transport, WorkerClasses.command());
     }
 
-    private TestAgent(List<Place> places, int nodeCount, TransportKind transport, List<String> java)
+    private TestAgent(List<RankHost> places, int nodeCount, TransportKind transport, List<String> java)
             throws IOException {
         this.size = places.size();
         this.nodeCount = nodeCount;
@@ -213,12 +213,12 @@ public final class TestAgent implements AutoCloseable {
         }
     }
 
-    private static List<Place> places(
+    private static List<RankHost> places(
             List<Integer> nodeSizes, IntFunction<String> address, IntFunction<List<String>> commandPrefix) {
-        List<Place> places = new ArrayList<>();
+        List<RankHost> places = new ArrayList<>();
         for (int node = 0; node < nodeSizes.size(); node++) {
             for (int localRank = 0; localRank < nodeSizes.get(node); localRank++) {
-                places.add(new Place(
+                places.add(new RankHost(
                         node,
                         localRank,
                         nodeSizes.get(node),
@@ -232,7 +232,7 @@ public final class TestAgent implements AutoCloseable {
 
     private Process startRank(int rank, Class<?> mainClass, List<String> jvmOptions, String... args)
             throws IOException {
-        Place place = places.get(rank);
+        RankHost place = places.get(rank);
         List<String> command = new ArrayList<>(place.commandPrefix());
         command.addAll(java);
         command.addAll(jvmOptions);
@@ -324,7 +324,7 @@ public final class TestAgent implements AutoCloseable {
 
     private synchronized void join(Frame.Hello hello, Frame.Join join) {
         int rank = hello.rank();
-        Place place = places.get(rank);
+        RankHost place = places.get(rank);
         joined.put(
                 rank,
                 new Peer(

@@ -19,7 +19,7 @@ class OperationQueueTest {
     private final OperationQueue queue = new OperationQueue(NAME);
 
     /** An operation that records its thread. */
-    private static final class Told implements OperationQueue.Task {
+    private static final class RecordingTask implements OperationQueue.Task {
         private final CompletableFuture<Thread> runner = new CompletableFuture<>();
 
         @Override
@@ -37,11 +37,11 @@ class OperationQueueTest {
 
     @Test
     void anIdleProgressThreadRunsTheNextOperation() throws Exception {
-        Told first = new Told();
+        RecordingTask first = new RecordingTask();
         Work _ = queue.submit(first);
         awaitAsleep(first.await());
 
-        Told second = new Told();
+        RecordingTask second = new RecordingTask();
         Work _ = queue.submit(second);
 
         assertThat(second.await()).isSameAs(first.await());
@@ -49,11 +49,11 @@ class OperationQueueTest {
 
     @Test
     void whatIsQueuedBehindACallersOperationRunsOnceThatIsDone() throws Exception {
-        Told before = new Told();
+        RecordingTask before = new RecordingTask();
         Work _ = queue.submit(before);
         awaitAsleep(before.await());
         assertThat(queue.enter()).isEqualTo(1);
-        Told behind = new Told();
+        RecordingTask behind = new RecordingTask();
         Work _ = queue.submit(behind);
         awaitAsleep(before.await());
         assertThat(behind.runner).isNotDone();
@@ -65,7 +65,7 @@ class OperationQueueTest {
 
     @Test
     void closingEndsAnIdleProgressThread() throws Exception {
-        Told task = new Told();
+        RecordingTask task = new RecordingTask();
         Work _ = queue.submit(task);
         awaitAsleep(task.await());
 

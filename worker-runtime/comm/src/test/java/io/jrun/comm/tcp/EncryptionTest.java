@@ -34,22 +34,22 @@ class EncryptionTest {
 
     @Test
     void sumsAreRightAndNothingOfThemIsReadableOnTheWay() throws Exception {
-        try (Relay relay = new Relay();
-                TcpRanks world = TcpRanks.startEncrypted(3, relay::before)) {
+        try (EavesdroppingProxy proxy = new EavesdroppingProxy();
+                TcpRanks world = TcpRanks.startEncrypted(3, proxy::before)) {
             allReduce(world);
             broadcastMark(world);
-            assertThat(relay.seen()).isGreaterThan(4L * COUNT);
-            assertThat(relay.hasSeenMark()).isFalse();
+            assertThat(proxy.seen()).isGreaterThan(4L * COUNT);
+            assertThat(proxy.hasSeenMark()).isFalse();
         }
     }
 
     /** Without this, the test above could not fail. */
     @Test
     void withoutEncryptionTheSameIsReadable() throws Exception {
-        try (Relay relay = new Relay();
-                TcpRanks world = TcpRanks.start(3, relay::before)) {
+        try (EavesdroppingProxy proxy = new EavesdroppingProxy();
+                TcpRanks world = TcpRanks.start(3, proxy::before)) {
             broadcastMark(world);
-            assertThat(relay.hasSeenMark()).isTrue();
+            assertThat(proxy.hasSeenMark()).isTrue();
         }
     }
 
@@ -119,8 +119,8 @@ class EncryptionTest {
         });
     }
 
-    /** Passes everything on as it is, and looks at it. */
-    private static final class Relay implements AutoCloseable {
+    /** Forwards all bytes unchanged, and searches for the mark in the bytes. */
+    private static final class EavesdroppingProxy implements AutoCloseable {
         private final List<ServerSocketChannel> listeners = new ArrayList<>();
         private final List<SocketChannel> channels = new ArrayList<>();
         private long seen;

@@ -9,15 +9,15 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/** An agent of this JVM that comes home, on a thread of its own. */
-final class Visit {
-    private Visit() {}
+/** An agent of this JVM that dials a launcher, on a thread of its own. */
+final class TestOutboundAgent {
+    private TestOutboundAgent() {}
 
-    /** How its visit will have ended. */
-    static CompletableFuture<OutboundAgent.End> begin(
-            JoinToken invitation, AgentSecret secret, String version, String job, String node) {
+    /** Starts the agent. Completes with the end of the agent. */
+    static CompletableFuture<OutboundAgent.End> start(
+            JoinToken joinToken, AgentSecret secret, String version, String job, String node) {
         OutboundAgent.DialSettings call =
-                new OutboundAgent.DialSettings(invitation.homes(), job, node, "", "", Duration.ZERO);
+                new OutboundAgent.DialSettings(joinToken.launchers(), job, node, "", "", Duration.ZERO);
         AgentOptions options = new AgentOptions(version, List.of(), Optional.empty());
         CompletableFuture<OutboundAgent.End> end = new CompletableFuture<>();
         Thread.ofPlatform().daemon().start(() -> {
