@@ -78,9 +78,12 @@ final class Worker implements WorkerProcess.Listener {
         LaunchContext context = roundContext.context();
         Optional<NodeContainers> containers = roundContext.containers().containers();
         if (containers.isPresent()) {
-            return new ContainedWorker(
-                            containers.get(), roundContext.containers().spec(), context)
-                    .plan(launch, spec, mark, containerId(launch, spec));
+            ContainedWorker contained = new ContainedWorker(
+                    containers.get(), roundContext.containers().spec(), context);
+            if (launch.getRestartCount() == 0 && spec.getRank() == 0) {
+                contained.environmentConflicts(launch).ifPresent(roundContext.notices());
+            }
+            return contained.plan(launch, spec, mark, containerId(launch, spec));
         }
         return new WorkerPlan(
                 spec.getRank(),

@@ -16,18 +16,20 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Makes the command and the environment of a worker that runs in a container. What the worker needs of the node (the program, its class path,
- * jrun's runtime, the log folder, the agent's socket) is mounted at its own path, so that no path has another name inside.
+ * Makes the command and the environment of a worker that runs in a container. The worker's files of the node (the program, its
+ * class path, jrun's runtime, the log folder, the agent's socket) are mounted under their own paths, so each path is the same
+ * inside and outside.
  */
 public final class ContainedWorker {
-    /** Programs of the node that make the container would load libraries by these. */
+    /** Set only when the container has been entered, because the node's programs that enter the container load libraries too. */
     private static final List<String> LATE = List.of("LD_LIBRARY_PATH", "LD_PRELOAD");
 
-    /** The entrypoint prints nowhere; the program gets the streams of the worker back. */
+    /** Discards the output of the entrypoint. The program gets the streams of the worker back. */
     private static final String QUIET = "exec 8>&1 9>&2 >/dev/null 2>&1; exec /bin/sh /etc/rc \"$@\"";
 
     private static final String LOUD = "exec \"$@\" >&8 2>&9 8>&- 9>&-";
@@ -46,10 +48,10 @@ public final class ContainedWorker {
     }
 
     /**
-     * Everything needed to start one worker.
+     * The command, environment and folders of one worker.
      *
      * @param id a file name that no other worker of the job has on this node
-     * @throws ContainerException if something cannot be had inside
+     * @throws ContainerException if a file of the worker exists neither on the node nor inside
      */
     public WorkerPlan plan(LaunchRound launch, WorkerSpec worker, long mark, String id) throws ContainerException {
         LaunchRound inside = onNode(launch);
@@ -59,8 +61,7 @@ public final class ContainedWorker {
                 context.runId(),
                 context.runLogDir(),
                 context.socket(),
-                new ContainerEnvironment(containers.image().environment(), spec.environment())
-                        .over(context.inherited()));
+                environment().over(context.inherited()));
         Map<String, String> environment = new HashMap<>(WorkerEnvironmentBuilder.compose(inside, worker, seen));
         Map<String, String> late = new HashMap<>();
         for (String name : LATE) {
@@ -91,6 +92,15 @@ public final class ContainedWorker {
                 token);
     }
 
+    /** One line about variables that have several values, see {@link ContainerEnvironment#conflicts}. */
+    public Optional<String> environmentConflicts(LaunchRound launch) {
+        return environment().conflicts(context.inherited(), WorkerEnvironmentBuilder.chosen(launch));
+    }
+
+    private ContainerEnvironment environment() {
+        return new ContainerEnvironment(containers.image().environment(), spec.environment());
+    }
+
     private List<String> entrypoint() throws ContainerException {
         if (!spec.entrypoint()) {
             return List.of();
@@ -104,7 +114,7 @@ public final class ContainedWorker {
                 : List.of("/bin/sh", "-c", QUIET, "jrun-entrypoint", "/bin/sh", "-c", LOUD, "jrun-program");
     }
 
-    /** The launch as it is inside, once all that it names has been mounted. */
+    /** Mounts the files that the launch names. Returns the launch with the paths of the program inside. */
     private LaunchRound onNode(LaunchRound launch) throws ContainerException {
         containers.add(new HostFolder(context.runLogDir(), Access.WRITE));
         containers.add(new HostFolder(context.socket(), Access.READ));
@@ -139,7 +149,7 @@ public final class ContainedWorker {
         return inside.build();
     }
 
-    /** Of the node's programs only those of the job's folder are mounted: /usr/bin/python3 is the image's. */
+    /** Mounts a program of the node only if it lies below the job's folder. Other programs, as /usr/bin/python3, are the image's. */
     private void needExecutable(String path, Path jobFolder) throws ContainerException {
         if (path.startsWith("/")
                 && Path.of(path).startsWith(jobFolder)
@@ -148,7 +158,7 @@ public final class ContainedWorker {
         }
     }
 
-    /** What the node has is mounted; what it does not have must be in the image, or in what the user mounts. */
+    /** Mounts a path that the node has. A path that the node lacks must be in the image or in a mount of the user. */
     private void need(String path) throws ContainerException {
         if (Files.exists(Path.of(path))) {
             containers.add(new HostFolder(Path.of(path), Access.READ));
@@ -159,7 +169,7 @@ public final class ContainedWorker {
         }
     }
 
-    /** The user's choice, else the image's, else the job's folder if it is mounted. */
+    /** The folder of --container-workdir, else the image's, else the job's folder if it is mounted, else /. */
     private String workdir(LaunchRound launch) throws ContainerException {
         if (!spec.workdir().isEmpty()) {
             return spec.workdir();

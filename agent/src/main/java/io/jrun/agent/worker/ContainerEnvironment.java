@@ -1,23 +1,30 @@
 package io.jrun.agent.worker;
 
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.TreeSet;
 
 /**
- * What a worker in a container inherits: the node's variables, under the image's. {@code --env} and the job file come over both.
+ * The variables that a worker in a container inherits: the node's, and over them the image's. The variables of {@code --env}
+ * and of the job file replace both.
  *
  * @param image the image's variables
- * @param chosen names of variables that are the node's, whatever the image says
+ * @param chosen names of {@code --container-env}: these variables have the node's values, also if the image has others
  */
 record ContainerEnvironment(Map<String, String> image, List<String> chosen) {
-    /** What a shell looks in, where an image names nothing. */
+    /** The search path of an image that sets none. */
     static final String PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-    /** Of the node, they name what an image has elsewhere or not at all; locales and TMPDIR too. */
+    /** Variables of the node that name folders or locales. An image has others, or has none. */
     private static final List<String> NEVER_INHERITED =
             List.of("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "JAVA_HOME", "LANG", "LANGUAGE", "LC_ALL", "TMPDIR");
 
+    /** The inherited variables of a worker on a node with the variables {@code node}. */
     Map<String, String> over(Map<String, String> node) {
         Map<String, String> inherited = new HashMap<>(node);
         NEVER_INHERITED.forEach(inherited::remove);
@@ -30,5 +37,43 @@ record ContainerEnvironment(Map<String, String> image, List<String> chosen) {
             }
         }
         return inherited;
+    }
+
+    /**
+     * One line about the variables that have different values in the image, on the node, or in {@code --env}, and about the
+     * value that each has inside. Empty if there are none.
+     *
+     * @param node variables of the node
+     * @param ofJob variables of {@code --env} and of the job file
+     */
+    Optional<String> conflicts(Map<String, String> node, Map<String, String> ofJob) {
+        List<String> parts = new ArrayList<>();
+        add(parts, "the value of --env or of the job file", differing(ofJob.keySet(), ofJob));
+        Collection<String> ofNode = differing(chosen, node);
+        ofNode.removeAll(ofJob.keySet());
+        add(parts, "the node's value, by --container-env", ofNode);
+        Collection<String> ofImage = differing(image.keySet(), node);
+        ofImage.removeAll(ofJob.keySet());
+        ofImage.removeAll(chosen);
+        ofImage.removeAll(NEVER_INHERITED);
+        add(parts, "the image's value, not the node's", ofImage);
+        return parts.isEmpty()
+                ? Optional.empty()
+                : Optional.of("variables with several values: " + String.join("; ", parts));
+    }
+
+    /** Those of {@code names} that {@code values} and the image set to different values, in the order of the alphabet. */
+    private Collection<String> differing(Collection<String> names, Map<String, String> values) {
+        Collection<String> differing = new TreeSet<>(names);
+        differing.removeIf(name -> !image.containsKey(name)
+                || !values.containsKey(name)
+                || Objects.equals(image.get(name), values.get(name)));
+        return differing;
+    }
+
+    private static void add(List<String> parts, String origin, Collection<String> names) {
+        if (!names.isEmpty()) {
+            parts.add(String.join(", ", names) + (names.size() == 1 ? " has " : " have ") + origin);
+        }
     }
 }

@@ -181,7 +181,7 @@ class BenchIT extends RealJobs {
         Result result = jrun.run("doctor");
         assertThat(result.out().lines().map(line -> line.substring(9)))
                 .anyMatch(line -> line.startsWith("backend jrun"))
-                .anyMatch(line -> line.startsWith("backend gloo   available"))
+                .anyMatch(line -> line.matches("backend gloo +available.*"))
                 .anyMatch(line -> line.startsWith("backend mpi"))
                 .anyMatch(line -> line.startsWith("backend nccl"))
                 .anyMatch(line -> line.startsWith("jdk"));

@@ -7,11 +7,7 @@ import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -21,10 +17,6 @@ import org.junit.jupiter.api.io.TempDir;
 /** Jobs in containers of a .sqsh image that holds a busybox and this machine's glibc. */
 @Tag("alone") // on a busy machine a rank is late, and said to be
 class ContainerIT extends RealJobs {
-    private static final Path BUSYBOX = Path.of("/usr/bin/busybox");
-    private static final Path MKSQUASHFS = Path.of("/usr/bin/mksquashfs");
-    private static final Pattern LIBRARY = Pattern.compile("(?m)(?:=> |^\\s*)(/\\S+)");
-
     @TempDir
     private static Path shared;
 
@@ -32,33 +24,8 @@ class ContainerIT extends RealJobs {
 
     @BeforeAll
     static void makeImage() throws Exception {
-        assumeTrue(Files.isExecutable(BUSYBOX), "needs the package busybox-static");
-        assumeTrue(Files.isExecutable(MKSQUASHFS), "needs the package squashfs-tools");
-        assumeTrue(System.getProperty("user.name").equals("root"), "a .sqsh file is mounted as root");
-        Path root = shared.resolve("root");
-        Files.createDirectories(root.resolve("bin"));
-        Files.copy(BUSYBOX, root.resolve("bin/busybox"));
-        for (String applet : List.of("sh", "ls", "sleep", "cat", "env", "kill")) {
-            Files.createSymbolicLink(root.resolve("bin").resolve(applet), Path.of("busybox"));
-        }
-        copyLibraries(root, Path.of(System.getProperty("java.home"), "bin/java"));
-        copyLibraries(root, Path.of(System.getProperty("java.home"), "lib/server/libjvm.so"));
-        Files.createDirectories(root.resolve("etc"));
-        Files.writeString(root.resolve("etc/environment"), "OF_IMAGE=image\nBOTH=image\nNAMED=image\n");
-        image = shared.resolve("image.sqsh");
-        command(MKSQUASHFS.toString(), root.toString(), image.toString(), "-quiet", "-no-progress");
-    }
-
-    private static void copyLibraries(Path root, Path binary) throws Exception {
-        Matcher libraries = LIBRARY.matcher(command("ldd", binary.toString()));
-        while (libraries.find()) {
-            Path library = Path.of(libraries.group(1));
-            Path copy = root.resolve(library.toString().substring(1));
-            if (!library.startsWith(System.getProperty("java.home")) && !Files.exists(copy)) {
-                Files.createDirectories(copy.resolve("..").normalize());
-                Files.copy(library.toRealPath(), copy);
-            }
-        }
+        assumeTrue(ContainerImages.unavailable().isEmpty(), ContainerImages.unavailable());
+        image = ContainerImages.withoutJdk(shared.resolve("image.sqsh"));
     }
 
     @BeforeEach
@@ -83,7 +50,10 @@ class ContainerIT extends RealJobs {
         assertThat(result.out())
                 .contains("] image image node node mine\n", "] bin\n")
                 .doesNotContain("] home\n");
-        assertThat(result.err()).contains("gone");
+        assertThat(result.err())
+                .contains("gone")
+                .containsOnlyOnce("jrun: variables with several values: NAMED has the node's value, by --container-env;"
+                        + " BOTH has the image's value, not the node's\n");
     }
 
     @Test

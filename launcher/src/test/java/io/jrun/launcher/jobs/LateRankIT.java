@@ -55,7 +55,7 @@ class LateRankIT extends RealJobs {
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
     void aStoppedRankIsToldToBeStopped(String transport) {
-        jrun.with("JRUN_TIMEOUT_SECONDS", "2");
+        jrun.with("JRUN_TIMEOUT_SECONDS", "5");
         Result result = run(transport, """
                 new ProcessBuilder("kill", "-STOP", "" + ProcessHandle.current().pid()).start().waitFor();""");
         assertThat(result.exitCode()).isEqualTo(1);

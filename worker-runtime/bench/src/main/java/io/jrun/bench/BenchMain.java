@@ -14,6 +14,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The {@code jrun bench} program; jrun starts one per rank. */
 @Command(
@@ -106,7 +107,14 @@ public final class BenchMain implements Runnable {
     }
 
     private static String text(ParameterException wrong) {
-        return wrong.getMessage() + ". 'jrun bench --help' lists what there is.";
+        if (wrong instanceof UnmatchedArgumentException unknown) {
+            String word = unknown.getUnmatched().getFirst();
+            String kind = word.startsWith("-") ? "option" : "operation";
+            return "no " + kind + " has the name '" + word
+                    + "'. 'jrun bench --help' lists the operations, and 'jrun bench"
+                    + " OPERATION --help' the options.";
+        }
+        return wrong.getMessage() + ". 'jrun bench --help' lists the operations and options.";
     }
 
     private static int refuse(String why) {

@@ -57,21 +57,29 @@ class LateRankWarningIT {
         }
     }
 
+    /** An error does not wait for a location that comes late, so a busy machine may need several runs. */
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
     void aMismatchReportsTheLocationOfARankWithoutACall(TransportKind transport) throws Exception {
-        try (TestAgent agent = new TestAgent(3, transport)) {
-            List<Process> processes = agent.start(MismatchWithoutRankTwo.class, List.of());
-            for (int rank : List.of(0, 1)) {
-                assertThat(TestAgent.exitCode(processes.get(rank))).isEqualTo(1);
-                assertThat(agent.output(rank))
-                        .containsPattern("called barrier #1\\b")
-                        .contains("called allReduce #1(f32, 100, SUM)", "group world")
-                        .contains("  rank 2 (host testhost, pid "
-                                + processes.get(2).pid() + ") has completed barrier #0 on group world and has")
-                        .contains("$MismatchWithoutRankTwo.main(");
+        boolean located = false;
+        for (int run = 0; run < 4 && !located; run++) {
+            try (TestAgent agent = new TestAgent(3, transport)) {
+                List<Process> processes = agent.start(MismatchWithoutRankTwo.class, List.of());
+                located = true;
+                for (int rank : List.of(0, 1)) {
+                    assertThat(TestAgent.exitCode(processes.get(rank))).isEqualTo(1);
+                    assertThat(agent.output(rank))
+                            .containsPattern("called barrier #1\\b")
+                            .contains("called allReduce #1(f32, 100, SUM)", "group world");
+                    located &= agent.output(rank)
+                                    .contains("  rank 2 (host testhost, pid "
+                                            + processes.get(2).pid()
+                                            + ") has completed barrier #0 on group world and has")
+                            && agent.output(rank).contains("$MismatchWithoutRankTwo.main(");
+                }
             }
         }
+        assertThat(located).isTrue();
     }
 
     @ParameterizedTest

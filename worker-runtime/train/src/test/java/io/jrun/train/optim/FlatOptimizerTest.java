@@ -212,7 +212,7 @@ class FlatOptimizerTest {
     void cutsRangesWhereNoVectorIsCut(int threads) {
         for (long elements = 16; elements < 40_000; elements += 16) {
             List<Long> sizes = FlatParameters.sizes(elements, threads);
-            assertThat(sizes.stream().mapToLong(Long::longValue).sum()).isEqualTo((double) elements);
+            assertThat(sizes.stream().mapToLong(Long::longValue).sum()).isEqualTo(elements);
             for (long size : sizes) {
                 long used = Math.min(threads, Math.ceilDiv(size, 512L));
                 assertThat(used == 1 || Math.ceilDiv(size, used) % 16 == 0)
